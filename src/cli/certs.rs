@@ -1,0 +1,379 @@
+//! `statusgate certs`: a certificate authority and a serving certificate, as files.
+//!
+//! Made to be run again: what is there and still good is kept, a CA that is still good signs the
+//! next leaf (so that nobody has to change a `caBundle`), and what somebody else put there is not
+//! touched.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use jiff::Timestamp;
+
+use super::Outcome;
+use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem};
+
+/// What `certs` can be told.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Writes ca.crt, ca.key, tls.crt and tls.key; the keys are readable by their owner \
+                  only. Always named: localhost, 127.0.0.1, ::1 and the DNS names of the service. \
+                  A set that is still good is kept; a CA that is still good signs the new leaf."
+)]
+pub struct Args {
+    /// Folder to write to; made if it is not there.
+    #[arg(long, value_name = "FOLDER", default_value = "certs")]
+    out: PathBuf,
+
+    /// Name of the Kubernetes Service in front of the server.
+    #[arg(long, value_name = "NAME", default_value = "statusgate")]
+    service: String,
+
+    /// Namespace of that Service.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-system")]
+    namespace: String,
+
+    /// One more DNS name. May be repeated.
+    #[arg(long, value_name = "NAME")]
+    dns: Vec<String>,
+
+    /// One more IP address. May be repeated.
+    #[arg(long, value_name = "ADDRESS")]
+    ip: Vec<IpAddr>,
+
+    /// Days that the serving certificate is valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=LONGEST_DAYS))]
+    days: u32,
+
+    /// Days that a new CA is valid.
+    #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=LONGEST_DAYS))]
+    ca_days: u32,
+
+    /// Make everything new, the CA too, over whatever is there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Makes what is missing.
+///
+/// # Errors
+/// Files that cannot be read or written, or that are not ours to overwrite.
+#[expect(clippy::disallowed_methods, reason = "the command line is an edge: time enters here")]
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    make(args, Timestamp::now(), &mut io::stdout().lock())?;
+    Ok(Outcome::Clean)
+}
+
+fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()> {
+    let names = names(args);
+    let folder = Folder::read(&args.out)?;
+    let authority = match folder.state(args.force, now)? {
+        State::Empty => None,
+        State::Authority(authority) => Some(authority),
+        State::Whole(bundle, authority) => {
+            if is_good(&bundle, &names, now) {
+                let (out_folder, until) = (args.out.display(), bundle.not_after);
+                writeln!(out, "kept the certificate in {out_folder}: it is valid until {until}")?;
+                return Ok(());
+            }
+            let Some(authority) = authority else {
+                bail!(
+                    "{} has no ca.key to sign a new certificate with; --force makes a new CA",
+                    args.out.display()
+                );
+            };
+            Some(authority)
+        }
+    };
+
+    let is_new = authority.is_none();
+    let authority = match authority {
+        Some(authority) => authority,
+        None => Authority::make(CA_NAME, days(args.ca_days), now)?,
+    };
+    let issued = authority.issue(&names, days(args.days), now)?;
+    write_all(&args.out, is_new.then_some(&authority), &issued, out)?;
+    if !is_new {
+        writeln!(out, "the CA is the one that was there: a caBundle made from it stays right")?;
+    }
+    writeln!(out, "valid for {} days, for {}", args.days, names.join(", "))?;
+    let ca = args.out.join("ca.crt");
+    writeln!(out, "caBundle for the webhook registrations: base64 -w0 {}", ca.display())?;
+    Ok(())
+}
+
+fn write_all(
+    folder: &Path,
+    authority: Option<&Authority>,
+    issued: &Issued,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    let mut files = Vec::new();
+    if let Some(authority) = authority {
+        files.push(("ca.crt", authority.certificate().to_owned(), 0o644));
+        files.push(("ca.key", authority.key(), 0o600));
+    }
+    files.push(("tls.key", issued.key.clone(), 0o600));
+    files.push(("tls.crt", issued.certificate.clone(), 0o644));
+    for (name, text, mode) in files {
+        let path = folder.join(name);
+        write(&path, &text, mode).with_context(|| format!("failed to write {}", path.display()))?;
+        writeln!(out, "wrote {}", path.display())?;
+    }
+    Ok(())
+}
+
+/// Whole or not at all: a server that reads this file now gets the old one or the new one.
+fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = PathBuf::from(temporary);
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // What failed is told; a leftover beside it would only puzzle.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// What is in the folder.
+struct Folder {
+    path: PathBuf,
+    ca_certificate: Option<String>,
+    ca_key: Option<String>,
+    certificate: Option<String>,
+    key: Option<String>,
+}
+
+/// What can be done with it.
+enum State {
+    /// Nothing of use; everything is made new.
+    Empty,
+    /// An authority that can sign.
+    Authority(Authority),
+    /// A certificate under its CA, and the authority if its key is there.
+    Whole(Bundle, Option<Authority>),
+}
+
+impl Folder {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let file = |name: &str| {
+            let path = path.join(name);
+            match fs::read_to_string(&path) {
+                Ok(text) => Ok(Some(text)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                // Something is there that is not text, so certainly not ours.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(String::new())),
+                Err(error) => {
+                    Err(error).with_context(|| format!("failed to read {}", path.display()))
+                }
+            }
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            ca_certificate: file("ca.crt")?,
+            ca_key: file("ca.key")?,
+            certificate: file("tls.crt")?,
+            key: file("tls.key")?,
+        })
+    }
+
+    fn state(&self, force: bool, now: Timestamp) -> anyhow::Result<State> {
+        if force {
+            return Ok(State::Empty);
+        }
+        self.refuse_foreign()?;
+        let authority = match (&self.ca_certificate, &self.ca_key) {
+            (Some(certificate), Some(key)) if ends_after(certificate, now) => {
+                Authority::from_pem(certificate, key).ok()
+            }
+            _ => None,
+        };
+        let bundle = match (&self.certificate, &self.key, &self.ca_certificate) {
+            (Some(certificate), Some(key), Some(ca)) => {
+                Bundle::parse(pem("tls.crt", certificate), pem("tls.key", key), now)
+                    .ok()
+                    .filter(|bundle| bundle.is_trusted_by(pem("ca.crt", ca), now))
+            }
+            _ => None,
+        };
+        Ok(match (bundle, authority) {
+            (Some(bundle), authority) => State::Whole(bundle, authority),
+            (None, Some(authority)) => State::Authority(authority),
+            (None, None) => State::Empty,
+        })
+    }
+
+    /// A file is ours if its certificate bears our name; a key, if it is beside such a one.
+    fn refuse_foreign(&self) -> anyhow::Result<()> {
+        let pairs = [
+            ("ca.crt", &self.ca_certificate, "ca.key", &self.ca_key, CA_NAME),
+            ("tls.crt", &self.certificate, "tls.key", &self.key, LEAF_NAME),
+        ];
+        for (certificate_name, certificate, key_name, key, ours) in pairs {
+            let subject =
+                certificate.as_ref().map(|text| tls::subject(pem(certificate_name, text)));
+            let foreign = match subject {
+                Some(Some((name, _))) if name == ours => continue,
+                Some(_) => certificate_name,
+                None if key.is_some() => key_name,
+                None => continue,
+            };
+            bail!(
+                "{} was not made by statusgate; --force overwrites it",
+                self.path.join(foreign).display()
+            );
+        }
+        Ok(())
+    }
+}
+
+fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
+        names.sort();
+        names
+    };
+    sorted(&bundle.names) == sorted(names)
+        && Expiry::of(bundle.not_before, bundle.not_after, now) == Expiry::Far
+}
+
+fn ends_after(certificate: &str, now: Timestamp) -> bool {
+    tls::subject(pem("ca.crt", certificate)).is_some_and(|(_, not_after)| not_after > now)
+}
+
+fn pem<'a>(name: &'a str, text: &'a str) -> Pem<'a> {
+    Pem { name, text: text.as_bytes() }
+}
+
+fn names(args: &Args) -> Vec<String> {
+    let Args { service, namespace, .. } = args;
+    let mut names = vec![
+        format!("{service}.{namespace}.svc"),
+        format!("{service}.{namespace}.svc.cluster.local"),
+        format!("{service}.{namespace}"),
+        service.clone(),
+        "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
+        "::1".to_owned(),
+    ];
+    for name in args.dns.iter().cloned().chain(args.ip.iter().map(ToString::to_string)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn days(days: u32) -> Duration {
+    Duration::from_secs(u64::from(days) * 86_400)
+}
+
+/// The common name of the CAs that this command makes.
+const CA_NAME: &str = "statusgate CA";
+
+/// A century: beyond it, dates of certificates mean nothing.
+const LONGEST_DAYS: i64 = 36_500;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn certs(folder: &Path, more: &[&str], now: &str) -> anyhow::Result<String> {
+        let out = folder.to_str().unwrap();
+        let line = Line::parse_from([&["certs", "--out", out], more].concat());
+        let mut said = Vec::new();
+        make(&line.args, now.parse().unwrap(), &mut said)?;
+        Ok(String::from_utf8(said).unwrap())
+    }
+
+    fn file(folder: &Path, name: &str) -> String {
+        fs::read_to_string(folder.join(name)).unwrap()
+    }
+
+    const NOW: &str = "2026-11-21T12:00:00Z";
+
+    #[test]
+    fn a_fresh_folder_gets_four_files_and_secret_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("new");
+        let said = certs(&folder, &["--ip", "10.0.0.1", "--dns", "gate.example"], NOW).unwrap();
+        assert!(said.contains("gate.example, 10.0.0.1"), "{said}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
+        for (name, mode) in [("ca.key", 0o600), ("tls.key", 0o600), ("tls.crt", 0o644)] {
+            let mode_there = fs::metadata(folder.join(name)).unwrap().permissions().mode();
+            assert_eq!(mode_there & 0o777, mode, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_good_set_is_kept_and_one_near_its_end_gets_a_new_leaf_under_the_same_ca() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        certs(folder, &[], NOW).unwrap();
+        let (ca, leaf) = (file(folder, "ca.crt"), file(folder, "tls.crt"));
+        assert!(certs(folder, &[], NOW).unwrap().starts_with("kept"));
+        assert_eq!(file(folder, "tls.crt"), leaf);
+        for later in ["2027-11-01T00:00:00Z", "2030-01-01T00:00:00Z"] {
+            assert!(certs(folder, &[], later).unwrap().contains("the CA is the one"));
+            assert_eq!(file(folder, "ca.crt"), ca);
+            assert_ne!(file(folder, "tls.crt"), leaf);
+        }
+    }
+
+    #[test]
+    fn other_names_make_a_new_leaf_and_force_makes_a_new_ca() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        certs(folder, &[], NOW).unwrap();
+        let ca = file(folder, "ca.crt");
+        assert!(certs(folder, &["--dns", "more"], NOW).unwrap().contains("more"));
+        assert_eq!(file(folder, "ca.crt"), ca);
+        certs(folder, &["--force"], NOW).unwrap();
+        assert_ne!(file(folder, "ca.crt"), ca);
+    }
+
+    #[test]
+    fn what_somebody_else_put_there_is_not_touched_without_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::write(folder.join("tls.crt"), "mine").unwrap();
+        let error = certs(folder, &[], NOW).unwrap_err().to_string();
+        assert!(error.ends_with("tls.crt was not made by statusgate; --force overwrites it"));
+        assert_eq!(file(folder, "tls.crt"), "mine");
+        certs(folder, &["--force"], NOW).unwrap();
+        assert_ne!(file(folder, "tls.crt"), "mine");
+    }
+
+    #[test]
+    fn without_the_ca_key_a_good_set_is_kept_and_a_late_one_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        certs(folder, &[], NOW).unwrap();
+        fs::remove_file(folder.join("ca.key")).unwrap();
+        assert!(certs(folder, &[], NOW).unwrap().starts_with("kept"));
+        let error = certs(folder, &[], "2027-11-01T00:00:00Z").unwrap_err().to_string();
+        assert!(error.contains("no ca.key"), "{error}");
+    }
+}

@@ -1,0 +1,196 @@
+//! A status being filled in: what it holds by now, and the operations that got it there.
+
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
+use serde_json::{Value, json};
+
+use crate::model::{Json, Object, Pointer};
+
+/// The object's status with the changes made so far. Costs nothing until the first change.
+pub(crate) struct Draft<'s, 'a> {
+    status: Option<&'s Json<'a>>,
+    changes: Vec<Change>,
+    operations: Vec<PatchOperation>,
+}
+
+/// A place below `/status` and what it holds now; `None` where it was removed.
+struct Change {
+    tokens: Vec<String>,
+    value: Option<Value>,
+}
+
+/// A value of the draft: as it came, or as it was changed.
+pub(crate) enum Seen<'d, 'a> {
+    Absent,
+    Original(&'d Json<'a>),
+    Changed(&'d Value),
+}
+
+/// A patch of ours that does not apply to the object it was made for.
+#[derive(Debug)]
+pub(crate) struct PatchDoesNotApply;
+
+impl<'s, 'a> Draft<'s, 'a> {
+    pub(crate) fn new(object: &'s Object<'a>) -> Self {
+        Self { status: object.status.as_ref(), changes: Vec::new(), operations: Vec::new() }
+    }
+
+    /// Whether there is a status to work on: an object, or nothing yet. A list or a text in its
+    /// place is for the judge, not for a patch.
+    pub(crate) const fn is_workable(&self) -> bool {
+        matches!(self.status, None | Some(Json::Null | Json::Object(_)))
+    }
+
+    /// What is at a pointer now.
+    pub(crate) fn get<'d>(&'d self, pointer: &Pointer) -> Seen<'d, 'a> {
+        self.at(pointer.below_status())
+    }
+
+    /// Puts a value at a pointer, parents first. Leaves everything as it is where a parent is
+    /// something that has no members.
+    pub(crate) fn set(&mut self, pointer: &Pointer, value: Value) {
+        let tokens = pointer.tokens();
+        let parents = 1..tokens.len();
+        // `add /status/phase` fails where `/status` is missing or null.
+        if parents.clone().any(|depth| !self.at(&tokens[1..depth]).can_have_members()) {
+            return;
+        }
+        for depth in parents {
+            if self.at(&tokens[1..depth]).is_null() {
+                self.write(&tokens[..depth], json!({}));
+            }
+        }
+        self.write(tokens, value);
+    }
+
+    /// Removes what is at a pointer.
+    pub(crate) fn remove(&mut self, pointer: &Pointer) {
+        if matches!(self.get(pointer), Seen::Absent) {
+            return;
+        }
+        let path = pointer.to_patch_path();
+        self.operations.push(PatchOperation::Remove(RemoveOperation { path }));
+        self.changes.push(Change { tokens: pointer.below_status().to_vec(), value: None });
+    }
+
+    /// The operations, replayed against the object before they leave: the API server answers a
+    /// patch that does not apply with a 500 to the user, whatever the failurePolicy.
+    pub(crate) fn into_patch(self) -> Result<Option<Patch>, PatchDoesNotApply> {
+        if self.operations.is_empty() {
+            return Ok(None);
+        }
+        let mut replay = json!({});
+        if let (Some(status), Some(members)) = (self.status, replay.as_object_mut()) {
+            members.insert("status".to_owned(), status.to_value());
+        }
+        json_patch::patch(&mut replay, &self.operations).map_err(|_| PatchDoesNotApply)?;
+        Ok(Some(Patch(self.operations)))
+    }
+
+    fn write(&mut self, tokens: &[String], value: Value) {
+        let path = json_patch::jsonptr::PointerBuf::from_tokens(tokens);
+        let below = tokens.get(1..).unwrap_or_default();
+        let operation = match self.at(below) {
+            Seen::Absent => PatchOperation::Add(AddOperation { path, value: value.clone() }),
+            _ => PatchOperation::Replace(ReplaceOperation { path, value: value.clone() }),
+        };
+        self.operations.push(operation);
+        self.changes.push(Change { tokens: below.to_vec(), value: Some(value) });
+    }
+
+    /// The latest change at or above a place wins over what came in.
+    fn at<'d>(&'d self, tokens: &[String]) -> Seen<'d, 'a> {
+        for change in self.changes.iter().rev() {
+            if let Some(rest) = tokens.strip_prefix(change.tokens.as_slice()) {
+                let Some(value) = &change.value else { return Seen::Absent };
+                let found = rest.iter().try_fold(value, |value, token| match value {
+                    Value::Array(items) => token.parse().ok().and_then(|at: usize| items.get(at)),
+                    value => value.get(token),
+                });
+                return found.map_or(Seen::Absent, Seen::Changed);
+            }
+        }
+        self.status.and_then(|status| status.at(tokens)).map_or(Seen::Absent, Seen::Original)
+    }
+}
+
+impl<'d> Seen<'d, '_> {
+    /// Absent or null: the same to every rule, and to the API server's pruning.
+    pub(crate) const fn is_null(&self) -> bool {
+        matches!(self, Self::Absent | Self::Original(Json::Null) | Self::Changed(Value::Null))
+    }
+
+    /// The text, where it is one.
+    pub(crate) fn as_str(&self) -> Option<&'d str> {
+        match self {
+            Self::Absent => None,
+            Self::Original(json) => json.as_str(),
+            Self::Changed(value) => value.as_str(),
+        }
+    }
+
+    /// An owned copy, where there is something whole to copy.
+    pub(crate) fn to_value(&self) -> Option<Value> {
+        match self {
+            Self::Absent => None,
+            Self::Original(json) => json.is_whole().then(|| json.to_value()),
+            Self::Changed(value) => Some((*value).clone()),
+        }
+    }
+
+    fn can_have_members(&self) -> bool {
+        self.is_null()
+            || matches!(self, Self::Original(Json::Object(_)) | Self::Changed(Value::Object(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch_of(status: &str, change: impl FnOnce(&mut Draft<'_, '_>)) -> String {
+        let object = Object::parse(status).unwrap();
+        let mut draft = Draft::new(&object);
+        change(&mut draft);
+        serde_json::to_string(&draft.into_patch().unwrap()).unwrap()
+    }
+
+    fn pointer(text: &str) -> Pointer {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn parents_come_first_where_they_are_missing_or_null() {
+        for object in ["{}", r#"{"status":null}"#] {
+            let patch = patch_of(object, |draft| draft.set(&pointer("/status/a/b"), json!(1)));
+            assert!(patch.contains(r#""path":"/status","value":{}"#), "{patch}");
+            assert!(patch.ends_with(
+                r#"{"op":"add","path":"/status/a","value":{}},{"op":"add","path":"/status/a/b","value":1}]"#
+            ), "{patch}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_members_gets_none() {
+        let patch =
+            patch_of(r#"{"status":{"a":5}}"#, |draft| draft.set(&pointer("/status/a/b"), json!(1)));
+        assert_eq!(patch, "null");
+    }
+
+    #[test]
+    fn a_later_change_sees_an_earlier_one() {
+        let object = Object::parse(r#"{"status":{}}"#).unwrap();
+        let mut draft = Draft::new(&object);
+        draft.set(&pointer("/status/billing"), json!({"unit": "GiB"}));
+        assert_eq!(draft.get(&pointer("/status/billing/unit")).as_str(), Some("GiB"));
+        draft.remove(&pointer("/status/billing"));
+        assert!(draft.get(&pointer("/status/billing/unit")).is_null());
+    }
+
+    #[test]
+    fn names_with_slashes_and_tildes_are_escaped() {
+        let patch = patch_of(r#"{"status":{}}"#, |draft| {
+            draft.set(&pointer("/status/a~1b~0c"), json!(1));
+        });
+        assert_eq!(patch, r#"[{"op":"add","path":"/status/a~1b~0c","value":1}]"#);
+    }
+}

@@ -1,0 +1,103 @@
+//! The decision. Pure: no IO, no clock, no randomness; the same subject gives the same verdict.
+//!
+//! ```
+//! use statusgate::engine::decide;
+//! use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+//! use statusgate::policy::PolicySet;
+//!
+//! let policies = PolicySet::compile(&PolicySet::examples())?;
+//! let subject = Subject {
+//!     resource: Resource {
+//!         group: "vshn.appcat.vshn.io".into(),
+//!         version: "v1".into(),
+//!         resource: "vshnredis".into(),
+//!     },
+//!     subresource: "status".into(),
+//!     operation: Operation::Update,
+//!     writer: Writer::default(),
+//!     object: Object::parse(r#"{"status": {"phase": "ready"}}"#)?,
+//!     old: Some(Object::parse("{}")?),
+//! };
+//! let verdict = decide(&policies, &subject, Webhook::Validate, jiff::Timestamp::UNIX_EPOCH);
+//! assert!(verdict.is_denied());
+//! assert_eq!(verdict.findings[0].rule, "appcat/phase-value");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod agreement;
+mod conditions;
+mod draft;
+mod evidence;
+mod fields;
+mod judge;
+mod mutate;
+mod ratchet;
+mod verdict;
+
+use jiff::Timestamp;
+
+use crate::model::{Subject, Webhook};
+use crate::policy::PolicySet;
+
+pub use crate::policy::Action;
+pub use evidence::{Facts, Truth};
+pub use verdict::{Cause, Finding, Verdict};
+
+use draft::Draft;
+
+/// Judges a subject by all policies that select it.
+///
+/// Several policies on one resource combine so: each is applied whole, in the order of the
+/// documents; a later one sees what earlier ones filled in, and does not fill in again what is
+/// there; all findings count, and of two that say the same the stronger one.
+#[must_use]
+pub fn decide<'p>(
+    policies: &'p PolicySet,
+    subject: &'p Subject<'_>,
+    webhook: Webhook,
+    now: Timestamp,
+) -> Verdict<'p> {
+    let mut verdict = Verdict::default();
+    let now = now.as_second();
+    match webhook {
+        Webhook::Mutate => {
+            let mut draft = Draft::new(&subject.object);
+            for (index, policy) in policies.select(subject) {
+                verdict.policies.push(index);
+                mutate::mutate(policy, subject, now, &mut draft, &mut verdict.findings);
+            }
+            match draft.into_patch() {
+                Ok(patch) => verdict.patch = patch,
+                Err(draft::PatchDoesNotApply) => verdict.patch_failed = true,
+            }
+        }
+        Webhook::Validate => {
+            for (index, policy) in policies.select(subject) {
+                verdict.policies.push(index);
+                judge::judge(policy, subject, now, &mut verdict.findings);
+            }
+            if verdict.policies.len() > 1 {
+                keep_the_stronger(&mut verdict.findings);
+            }
+        }
+    }
+    verdict
+}
+
+/// Of findings that say the same about the same field, keeps the one with the strongest action.
+fn keep_the_stronger(findings: &mut Vec<Finding<'_>>) {
+    let mut kept: Vec<Finding<'_>> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let twin = kept.iter_mut().find(|other| {
+            other.rule == finding.rule
+                && other.field == finding.field
+                && other.message == finding.message
+        });
+        match twin {
+            Some(twin) if twin.action < finding.action => *twin = finding,
+            Some(_) => {}
+            None => kept.push(finding),
+        }
+    }
+    *findings = kept;
+}

@@ -1,0 +1,235 @@
+//! The mutating half: restores, the phase, its time, and defaults. Run on its own result it finds
+//! nothing to do.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::model::{Json, Pointer, Subject, in_status, same_instant};
+use crate::policy::convention::{Backfill, Fill, PhaseRules, Since};
+use crate::policy::{Action, Policy};
+
+use super::draft::{Draft, Seen};
+use super::evidence::{Facts, Truth, quoted};
+use super::{Cause, Finding, agreement};
+
+/// Applies one policy to the draft.
+pub(crate) fn mutate<'p>(
+    policy: &'p Policy,
+    subject: &Subject<'_>,
+    now: i64,
+    draft: &mut Draft<'_, '_>,
+    findings: &mut Vec<Finding<'p>>,
+) {
+    if !draft.is_workable() {
+        return;
+    }
+    let old = subject.old.as_ref();
+    for path in &policy.preserve {
+        restore(policy, path, subject, draft);
+    }
+    let resource = &*subject.resource.resource;
+    let facts = Facts::new(&policy.convention, &subject.object, old, resource);
+    if let Some(rules) = &policy.convention.phase {
+        let current = draft.get(&rules.path);
+        let (phase, source) = match (current.is_null(), current.as_str()) {
+            (true, _) | (false, Some("")) => (None, Source::Default),
+            (false, Some(text)) => (Some(text.to_owned()), Source::Writer),
+            // Not a text: the validating webhook says so.
+            (false, None) => (None, Source::Nobody),
+        };
+        if source != Source::Nobody {
+            let step = PhaseStep { policy, rules, subject, now };
+            step.run(&facts, phase.as_deref(), draft, findings);
+        }
+    }
+    for default in &policy.backfill {
+        fill(default, &facts, draft);
+    }
+}
+
+/// Where the phase of a write comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Writer,
+    Default,
+    Imposed(Since),
+    Repair,
+    Nobody,
+}
+
+/// Setting the phase, and keeping its time in step.
+struct PhaseStep<'p, 's, 'a> {
+    policy: &'p Policy,
+    rules: &'p PhaseRules,
+    subject: &'s Subject<'a>,
+    now: i64,
+}
+
+impl<'p> PhaseStep<'p, '_, '_> {
+    fn run(
+        &self,
+        facts: &Facts<'_, '_>,
+        written: Option<&str>,
+        draft: &mut Draft<'_, '_>,
+        findings: &mut Vec<Finding<'p>>,
+    ) {
+        let rules = self.rules;
+        let imposed = rules.phases.iter().find_map(|phase| {
+            let imposed = phase.imposed.as_ref()?;
+            (facts.ask(&imposed.when) == Truth::True)
+                .then_some((phase.name.as_str(), Source::Imposed(imposed.since)))
+        });
+        let chosen = match (imposed, written) {
+            (Some(imposed), _) => imposed,
+            (None, None) => match &rules.default {
+                Some(default) => (default.as_str(), Source::Default),
+                None => return,
+            },
+            (None, Some(written)) => match self.repair(facts, written, findings) {
+                Some(repaired) => (repaired, Source::Repair),
+                None => {
+                    self.keep_time(facts, written, Source::Writer, draft);
+                    return;
+                }
+            },
+        };
+        let (phase, source) = chosen;
+        if written != Some(phase) {
+            draft.set(&rules.path, phase.into());
+        }
+        self.keep_time(facts, phase, source, draft);
+    }
+
+    /// The phase to put in the place of the written one, where this write brings in a disagreement
+    /// and this writer's disagreements are repaired.
+    fn repair(
+        &self,
+        facts: &Facts<'_, '_>,
+        written: &str,
+        findings: &mut Vec<Finding<'p>>,
+    ) -> Option<&'p str> {
+        let facts = facts.supposing(Some(written));
+        let phase = agreement::contradicted(self.rules, &facts)?;
+        if self.policy.disagreement_of(&self.subject.writer) != Action::Repair {
+            return None;
+        }
+        let resource = &*self.subject.resource.resource;
+        let stored = agreement::stored_facts(self.policy, self.subject.old.as_ref(), resource);
+        if stored.is_some_and(|stored| agreement::stood_before(phase, self.rules, &stored)) {
+            return None;
+        }
+        let repaired = agreement::repaired(self.rules, &facts)?;
+        let reason = agreement::reason(phase, &facts);
+        findings.push(Finding {
+            policy: &self.policy.name,
+            rule: &phase.rule,
+            field: self.rules.path.field().to_owned(),
+            cause: Cause::Invalid,
+            message: format!("set to {}: {reason}", quoted(repaired)),
+            action: Action::Repair,
+        });
+        Some(repaired)
+    }
+
+    /// The time of the phase's last change.
+    ///
+    /// A phase that stayed keeps its time even when the writer drops it; one that changed gets a
+    /// new time unless the writer gave one. The clock is used only for a change in this very request:
+    /// stored, it is restored at the writer's next write, so that no write follows from it.
+    fn keep_time(
+        &self,
+        facts: &Facts<'_, '_>,
+        phase: &str,
+        source: Source,
+        draft: &mut Draft<'_, '_>,
+    ) {
+        let Some((path, _)) = &self.rules.transition_time else { return };
+        let seen = draft.get(path);
+        let written = seen.as_str().filter(|time| !time.is_empty());
+        if written.is_none() && !seen.is_null() && seen.as_str().is_none() {
+            return; // Of another type: the validating webhook says so.
+        }
+        let old = self.subject.old.as_ref();
+        let stored = old
+            .and_then(|old| in_status(old.status.as_ref(), path))
+            .and_then(Json::as_str)
+            .filter(|time| !time.is_empty());
+        let time = if facts.old_phase == Some(phase) {
+            match (written, stored) {
+                (None, Some(stored)) => stored.to_owned(),
+                _ => return,
+            }
+        } else {
+            // A default on an object that never had a phase is no transition.
+            if source == Source::Default && facts.old_phase.is_none() {
+                return;
+            }
+            let given = written
+                .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
+            if given {
+                return;
+            }
+            match self.time_of_change(source) {
+                Some(time) => time,
+                None => return,
+            }
+        };
+        if written != Some(time.as_str()) {
+            draft.set(path, time.into());
+        }
+    }
+
+    fn time_of_change(&self, source: Source) -> Option<String> {
+        let metadata = &self.subject.object.metadata;
+        match source {
+            Source::Imposed(Since::DeletionTimestamp) => {
+                metadata.deletion_timestamp.as_deref().map(str::to_owned)
+            }
+            Source::Imposed(Since::CreationTimestamp) => {
+                metadata.creation_timestamp.as_deref().map(str::to_owned)
+            }
+            _ => Timestamp::from_second(self.now).ok().map(|now| now.to_string()),
+        }
+    }
+}
+
+/// Puts back what a writer who is not its owner left out. Not where the writer gave another value:
+/// that is for the validating webhook.
+fn restore(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
+    let stored = subject.old.as_ref().and_then(|old| in_status(old.status.as_ref(), path));
+    let Some(stored) = stored.filter(|stored| !stored.is_null() && stored.is_whole()) else {
+        return;
+    };
+    let mut owners = policy.owners.iter().filter(|owner| owner.path.contains(path));
+    if draft.get(path).is_null() && !owners.any(|owner| owner.writers.include(&subject.writer)) {
+        draft.set(path, stored.to_value());
+    }
+}
+
+/// Fills in one default.
+fn fill(default: &Backfill, facts: &Facts<'_, '_>, draft: &mut Draft<'_, '_>) {
+    if default.when.as_ref().is_some_and(|when| facts.ask(when) != Truth::True) {
+        return;
+    }
+    let seen = draft.get(&default.path);
+    if !seen.is_null() {
+        return;
+    }
+    let absent = matches!(seen, Seen::Absent);
+    match &default.fill {
+        Fill::Absent if absent => {}
+        Fill::Absent => draft.remove(&default.path),
+        Fill::Null if absent => draft.set(&default.path, Value::Null),
+        Fill::Null => {}
+        Fill::Value(value) => draft.set(&default.path, value.clone()),
+        Fill::CopyOf(sources) => {
+            let copy = sources.iter().find_map(|source| {
+                let seen = draft.get(source);
+                if seen.is_null() { None } else { seen.to_value() }
+            });
+            if let Some(value) = copy {
+                draft.set(&default.path, value);
+            }
+        }
+    }
+}

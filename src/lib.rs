@@ -1,0 +1,32 @@
+//! statusgate keeps the `.status` of Kubernetes custom resources true to a *status convention*.
+//!
+//! The way of the data is left to right and never back:
+//!
+//! ```text
+//! bytes ─► server ─► wire ─► engine ─► wire ─► server ─► bytes
+//! file/stdin ─► cli ─► engine ─► cli (report)
+//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`model`] | the vocabulary: JSON as borrowed text, pointers, the subject of a judgement |
+//! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
+//! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
+//! | [`wire`] | `admission.k8s.io/v1` in and out |
+//! | [`server`] | the HTTPS listener, the handler, the probes |
+//! | [`tls`] | issuing, reading and swapping certificates |
+//! | [`telemetry`] | metrics and logs |
+//! | [`cli`] | one file a command |
+//!
+//! `model`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes client;
+//! `tests/architecture.rs` holds the table of who may use whom.
+
+pub mod cli;
+pub mod engine;
+pub mod model;
+pub mod policy;
+pub mod server;
+pub mod telemetry;
+pub mod tls;
+pub mod wire;

@@ -1,0 +1,307 @@
+//! JSON as it stands in the request: a tree whose strings are borrowed from the bytes.
+//!
+//! `serde_json::Value` copies every string and key; for the two statuses of a review that was most
+//! of the time a request took. The tree below is built in one pass over the text, keeps borrowed what has no
+//! escapes, and answers the few questions that rules ask. Only statuses and object metadata become
+//! trees: `spec` and `managedFields` are skipped while the text is read.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::Pointer;
+
+/// Levels of a status that are looked at. No rule reaches this far; what lies deeper is skipped
+/// without recursion, so that nesting costs neither stack nor memory. Half of serde_json's own
+/// recursion limit of 128, which the envelope and the object above the status count towards too.
+const MAX_DEPTH: u8 = 64;
+
+/// A JSON value, borrowed from the text it was read from.
+///
+/// Object members keep their order and their duplicates; [`Json::get`] answers with the last of
+/// several, as Go's `encoding/json` and so the API server does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Any number that fits a 64-bit integer or a finite float.
+    Number(serde_json::Number),
+    /// A string, owned only when it has escapes.
+    String(Cow<'a, str>),
+    /// A list.
+    Array(Vec<Json<'a>>),
+    /// An object, in the order of the text.
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    /// Something too deep to be of interest, skipped. Never equal to what a rule asks for.
+    Deep,
+}
+
+impl<'a> Json<'a> {
+    /// Reads one JSON value that makes up the whole of `text`.
+    ///
+    /// # Errors
+    /// When `text` is not JSON, or goes on after the value.
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let value = Self::deserialize(&mut reader)?;
+        reader.end()?;
+        Ok(value)
+    }
+
+    /// The member of an object with this name; the last where there are several.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => {
+                members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value a path of member names and list indices leads to.
+    #[must_use]
+    pub fn at(&self, tokens: &[String]) -> Option<&Self> {
+        tokens.iter().try_fold(self, |value, token| match value {
+            Self::Array(items) => token.parse().ok().and_then(|index: usize| items.get(index)),
+            value => value.get(token),
+        })
+    }
+
+    /// The text of a string; `None` for everything else.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number, where it is a whole one that fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => number.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// The items of a list; `None` for everything else.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `null`.
+    #[must_use]
+    pub const fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Whether there is nothing here worth the name of a value: `null`, `""`, `[]` or `{}`. Go's
+    /// `omitempty` makes the API's writers unable to tell these from absence.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::String(text) => text.is_empty(),
+            Self::Array(items) => items.is_empty(),
+            Self::Object(members) => members.is_empty(),
+            Self::Bool(_) | Self::Number(_) | Self::Deep => false,
+        }
+    }
+
+    /// What kind of value this is, in JSON's own words, for messages.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::String(_) => "a string",
+            Self::Array(_) => "a list",
+            Self::Object(_) => "an object",
+            Self::Deep => "a deeply nested value",
+        }
+    }
+
+    /// An owned copy, for a patch or a replay. What was skipped as too deep becomes `null`: a patch
+    /// never carries it, and a replay never looks there.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        match self {
+            Self::Null | Self::Deep => serde_json::Value::Null,
+            Self::Bool(value) => (*value).into(),
+            Self::Number(number) => serde_json::Value::Number(number.clone()),
+            Self::String(text) => text.as_ref().into(),
+            Self::Array(items) => items.iter().map(Self::to_value).collect(),
+            Self::Object(members) => serde_json::Value::Object(
+                members.iter().map(|(key, value)| (key.to_string(), value.to_value())).collect(),
+            ),
+        }
+    }
+
+    /// Whether a copy would be whole: nothing in it was skipped as too deep.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Deep => false,
+            Self::Array(items) => items.iter().all(Self::is_whole),
+            Self::Object(members) => members.iter().all(|(_, value)| value.is_whole()),
+            _ => true,
+        }
+    }
+}
+
+/// The value at `pointer`, where `pointer` starts below `/status`.
+#[must_use]
+pub(crate) fn in_status<'j, 'a>(
+    status: Option<&'j Json<'a>>,
+    pointer: &Pointer,
+) -> Option<&'j Json<'a>> {
+    status.and_then(|status| status.at(pointer.below_status()))
+}
+
+impl<'de> Deserialize<'de> for Json<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Level(0).deserialize(deserializer)
+    }
+}
+
+/// How deep the value to be read lies.
+#[derive(Clone, Copy)]
+struct Level(u8);
+
+impl<'de> DeserializeSeed<'de> for Level {
+    type Value = Json<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
+        if self.0 >= MAX_DEPTH {
+            // serde_json skips an ignored value in a loop, whatever its depth.
+            return IgnoredAny::deserialize(deserializer).map(|_| Json::Deep);
+        }
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level {
+    type Value = Json<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
+        Ok(Json::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
+        Ok(serde_json::Number::from_f64(value).map_or(Json::Null, Json::Number))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::String(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
+        Ok(Json::String(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self(self.0 + 1))? {
+            list.push(item);
+        }
+        Ok(Json::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
+        // A metav1 condition has six members: one allocation holds it.
+        let mut object = Vec::with_capacity(6);
+        while let Some(Text(key)) = members.next_key()? {
+            object.push((key, members.next_value_seed(Self(self.0 + 1))?));
+        }
+        Ok(Json::Object(object))
+    }
+}
+
+/// A string that stays borrowed where it can. serde's own `Cow` always copies inside containers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(value)))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(value.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_strings_are_borrowed_and_escaped_ones_are_read() {
+        let json = Json::parse(r#"{"a":"x","b":"x\n\u00e9"}"#).unwrap();
+        assert!(matches!(json.get("a"), Some(Json::String(Cow::Borrowed("x")))));
+        assert_eq!(json.get("b").and_then(Json::as_str), Some("x\né"));
+    }
+
+    #[test]
+    fn the_last_of_duplicate_members_counts_as_in_go() {
+        let json = Json::parse(r#"{"phase":"Ready","phase":"Failed"}"#).unwrap();
+        assert_eq!(json.get("phase").and_then(Json::as_str), Some("Failed"));
+    }
+
+    #[test]
+    fn nesting_beyond_the_limit_is_skipped_without_recursion() {
+        let text = format!("{}1{}", "[".repeat(60_000), "]".repeat(60_000));
+        let json = Json::parse(&text).unwrap();
+        assert!(!json.is_whole());
+    }
+
+    #[test]
+    fn what_go_cannot_hold_is_not_json_here_either() {
+        assert!(Json::parse("1e999").is_err());
+        assert!(Json::parse(r#""\ud800""#).is_err());
+        assert!(Json::parse("{} {}").is_err());
+    }
+
+    #[test]
+    fn a_path_walks_members_and_indices() {
+        let json = Json::parse(r#"{"a/b":[{"c~d":7}]}"#).unwrap();
+        let pointer: Pointer = "/status/a~1b/0/c~0d".parse().unwrap();
+        assert_eq!(in_status(Some(&json), &pointer).and_then(Json::as_i64), Some(7));
+    }
+}

@@ -1,0 +1,18 @@
+//! The vocabulary: what is judged, and the words to speak of it. A leaf: uses nothing of ours.
+
+mod condition;
+mod json;
+mod object;
+mod pointer;
+mod subject;
+mod time;
+mod webhook;
+
+pub use condition::{ConditionStatus, Conditions};
+pub use json::Json;
+pub(crate) use json::{Text, in_status};
+pub use object::{Metadata, Object, ObjectError};
+pub use pointer::{Pointer, PointerError};
+pub use subject::{Operation, Resource, Subject, Writer};
+pub use time::{GO_ZERO_TIME, parse_rfc3339, same_instant};
+pub use webhook::Webhook;

@@ -1,0 +1,194 @@
+//! A Kubernetes object as far as a judgement needs it: identity, a little metadata, the status.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::Json;
+use super::json::Text;
+
+/// Why a text is not an object.
+#[derive(Debug, thiserror::Error)]
+#[error("not a Kubernetes object")]
+pub struct ObjectError(#[from] serde_json::Error);
+
+/// One object, borrowed from the text it was read from.
+///
+/// Read in one pass: `spec` is kept as text, `status` becomes a tree, all else (`managedFields`,
+/// labels, data) is skipped and never becomes an allocation.
+#[derive(Debug, Default)]
+pub struct Object<'a> {
+    /// `group/version`.
+    pub api_version: Cow<'a, str>,
+    /// `XVSHNPostgreSQL`.
+    pub kind: Cow<'a, str>,
+    /// What of the metadata rules ask for.
+    pub metadata: Metadata<'a>,
+    /// `None` where there is no such member; `Some(Null)` where it is null.
+    pub status: Option<Json<'a>>,
+    /// The text of `spec`, for the rare rule that reads it.
+    pub spec: Option<&'a RawValue>,
+}
+
+/// The part of `metadata` that rules and messages use. A member of a wrong type reads as absent:
+/// the API server checks metadata itself, before any webhook.
+#[derive(Debug, Default)]
+pub struct Metadata<'a> {
+    /// `metadata.name`; empty when the server is still to generate it.
+    pub name: Cow<'a, str>,
+    /// `metadata.namespace`; empty for cluster-scoped objects.
+    pub namespace: Cow<'a, str>,
+    /// `metadata.generation`.
+    pub generation: Option<i64>,
+    /// `metadata.creationTimestamp`.
+    pub creation_timestamp: Option<Cow<'a, str>>,
+    /// `metadata.deletionTimestamp`: set once deletion has been asked for.
+    pub deletion_timestamp: Option<Cow<'a, str>>,
+}
+
+impl<'a> Object<'a> {
+    /// Reads an object that makes up the whole of `text`.
+    ///
+    /// # Errors
+    /// When `text` is not JSON or not an object.
+    pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    /// Whether deletion has been asked for.
+    #[must_use]
+    pub const fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The status where it is an object; `None` where it is absent, null or of another kind.
+    #[must_use]
+    pub fn status_object(&self) -> Option<&Json<'a>> {
+        self.status.as_ref().filter(|status| matches!(status, Json::Object(_)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = Object<'de>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a Kubernetes object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Object<'de>, A::Error> {
+                let mut object = Object::default();
+                while let Some(Text(key)) = members.next_key()? {
+                    match key.as_ref() {
+                        "apiVersion" => object.api_version = string(members.next_value()?),
+                        "kind" => object.kind = string(members.next_value()?),
+                        "metadata" => object.metadata = members.next_value()?,
+                        "spec" => object.spec = Some(members.next_value()?),
+                        "status" => object.status = Some(members.next_value()?),
+                        _ => {
+                            members.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(object)
+            }
+        }
+        deserializer.deserialize_map(ObjectVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metadata<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetadataVisitor;
+        impl<'de> Visitor<'de> for MetadataVisitor {
+            type Value = Metadata<'de>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("object metadata")
+            }
+            fn visit_unit<E>(self) -> Result<Metadata<'de>, E> {
+                Ok(Metadata::default())
+            }
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut members: A,
+            ) -> Result<Metadata<'de>, A::Error> {
+                let mut metadata = Metadata::default();
+                while let Some(Text(key)) = members.next_key()? {
+                    match key.as_ref() {
+                        "name" => metadata.name = string(members.next_value()?),
+                        "namespace" => metadata.namespace = string(members.next_value()?),
+                        "generation" => {
+                            metadata.generation = members.next_value::<Json<'de>>()?.as_i64();
+                        }
+                        "creationTimestamp" => {
+                            metadata.creation_timestamp = text(members.next_value()?);
+                        }
+                        "deletionTimestamp" => {
+                            metadata.deletion_timestamp = text(members.next_value()?);
+                        }
+                        _ => {
+                            members.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(metadata)
+            }
+        }
+        deserializer.deserialize_any(MetadataVisitor)
+    }
+}
+
+fn text(value: Json<'_>) -> Option<Cow<'_, str>> {
+    match value {
+        Json::String(text) if !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+fn string(value: Json<'_>) -> Cow<'_, str> {
+    text(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_judged_is_read_and_the_rest_is_skipped() {
+        let object = Object::parse(
+            r#"{"apiVersion":"g/v1","kind":"K","metadata":{"name":"n","namespace":"s","generation":3,
+                "managedFields":[{"f":{}}],"deletionTimestamp":"2024-01-01T00:00:00Z"},
+                "spec":{"deep":[[[]]]},"status":{"phase":"Ready"},"data":1}"#,
+        )
+        .unwrap();
+        assert_eq!((object.metadata.name.as_ref(), object.metadata.generation), ("n", Some(3)));
+        assert!(object.is_deleting());
+        assert_eq!(object.spec.map(RawValue::get), Some(r#"{"deep":[[[]]]}"#));
+        assert!(object.status_object().is_some());
+    }
+
+    #[test]
+    fn a_status_of_another_kind_is_kept_as_it_is_but_is_no_status_object() {
+        for text in [r#"{"status":null}"#, r#"{"status":[]}"#, r#"{"status":5}"#] {
+            let object = Object::parse(text).unwrap();
+            assert!(object.status.is_some() && object.status_object().is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn metadata_of_a_wrong_type_reads_as_absent() {
+        let object = Object::parse(r#"{"metadata":{"name":5,"generation":"x"}}"#).unwrap();
+        assert_eq!((object.metadata.name.as_ref(), object.metadata.generation), ("", None));
+        assert!(Object::parse(r#"{"metadata":null}"#).is_ok());
+    }
+
+    #[test]
+    fn what_is_not_an_object_is_an_error() {
+        for text in ["[]", "5", "null", "\"x\"", "", "{"] {
+            assert!(Object::parse(text).is_err(), "{text}");
+        }
+    }
+}

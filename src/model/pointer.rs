@@ -1,0 +1,156 @@
+//! JSON pointers as policies write them, checked once and ready to walk.
+
+use std::fmt;
+use std::str::FromStr;
+
+use json_patch::jsonptr::PointerBuf;
+
+/// Why a text is not a pointer that a policy can use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PointerError {
+    /// RFC 6901: a pointer starts with a slash.
+    #[error("a JSON pointer starts with '/'")]
+    NoSlash,
+    /// RFC 6901: `~` stands only before 0 or 1.
+    #[error("'~' must be written '~0' and '/' inside a name '~1'")]
+    BadEscape,
+    /// A member name cannot be empty here: no Kubernetes field is called "".
+    #[error("a name between two slashes is empty")]
+    EmptyToken,
+}
+
+/// A JSON pointer (RFC 6901), its names unescaped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pointer {
+    /// `["status", "phase"]`.
+    tokens: Vec<String>,
+    /// `/status/phase`, as a patch writes it.
+    text: PointerBuf,
+    /// `status.phase`, as the API server's own errors write it.
+    field: String,
+}
+
+impl Pointer {
+    /// The unescaped names on the way.
+    #[must_use]
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    /// The names below `/status`; empty for a pointer that does not lead there.
+    #[must_use]
+    pub fn below_status(&self) -> &[String] {
+        match self.tokens.split_first() {
+            Some((first, rest)) if first == "status" => rest,
+            _ => &[],
+        }
+    }
+
+    /// Whether this leads to something inside `.status`.
+    #[must_use]
+    pub fn is_below_status(&self) -> bool {
+        !self.below_status().is_empty()
+    }
+
+    /// As a JSON patch operation wants it.
+    #[must_use]
+    pub fn to_patch_path(&self) -> PointerBuf {
+        self.text.clone()
+    }
+
+    /// As a cause of the API server names it: `status.billing.unit`.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Whether `other` is this place or lies inside it.
+    #[must_use]
+    pub fn contains(&self, other: &Self) -> bool {
+        other.tokens.starts_with(&self.tokens)
+    }
+}
+
+impl FromStr for Pointer {
+    type Err = PointerError;
+
+    fn from_str(text: &str) -> Result<Self, PointerError> {
+        let rest = text.strip_prefix('/').ok_or(PointerError::NoSlash)?;
+        let tokens = rest.split('/').map(unescape).collect::<Result<Vec<_>, _>>()?;
+        let field = field_name(&tokens);
+        let text = PointerBuf::from_tokens(&tokens);
+        Ok(Self { tokens, text, field })
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text.as_str())
+    }
+}
+
+fn unescape(token: &str) -> Result<String, PointerError> {
+    if token.is_empty() {
+        return Err(PointerError::EmptyToken);
+    }
+    let mut name = String::with_capacity(token.len());
+    let mut rest = token.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            '~' => match rest.next() {
+                Some('0') => name.push('~'),
+                Some('1') => name.push('/'),
+                _ => return Err(PointerError::BadEscape),
+            },
+            other => name.push(other),
+        }
+    }
+    Ok(name)
+}
+
+/// `status.conditions[0].type`: the form of `field.Path` in apimachinery, brackets where a name has
+/// dots or slashes of its own.
+fn field_name(tokens: &[String]) -> String {
+    let mut field = String::new();
+    for token in tokens {
+        if token.bytes().all(|byte| byte.is_ascii_digit()) || token.contains(['.', '/']) {
+            field.push('[');
+            field.push_str(token);
+            field.push(']');
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(token);
+        }
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unescaped_for_walking_and_escaped_for_patches() {
+        let pointer: Pointer = "/status/a~1b/c~0d/0".parse().unwrap();
+        assert_eq!(pointer.tokens(), ["status", "a/b", "c~d", "0"]);
+        assert_eq!(pointer.to_string(), "/status/a~1b/c~0d/0");
+        assert_eq!(pointer.field(), "status[a/b].c~d[0]");
+    }
+
+    #[test]
+    fn what_is_not_a_pointer_is_refused_with_its_reason() {
+        assert_eq!("status/phase".parse::<Pointer>(), Err(PointerError::NoSlash));
+        assert_eq!("/status//phase".parse::<Pointer>(), Err(PointerError::EmptyToken));
+        assert_eq!("/status/a~2".parse::<Pointer>(), Err(PointerError::BadEscape));
+        assert_eq!("/status/a~".parse::<Pointer>(), Err(PointerError::BadEscape));
+    }
+
+    #[test]
+    fn containment_is_by_whole_names() {
+        let billing: Pointer = "/status/billing".parse().unwrap();
+        assert!(billing.contains(&"/status/billing/unit".parse().unwrap()));
+        assert!(!billing.contains(&"/status/billings".parse().unwrap()));
+    }
+}

@@ -1,0 +1,266 @@
+//! `StatusPolicy` documents: from YAML to [`Policy`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::{Operation, Pointer, Subject, Writer};
+
+use super::convention::{Backfill, Convention};
+use super::convention_document::read_backfill;
+use super::predicate::pointer;
+use super::schema::{self, FieldRule};
+use super::yaml::{Node, Problems, Value};
+use super::{Action, Glob};
+
+/// Which resources follow which convention, how strictly, with what local additions.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// `metadata.name`.
+    pub name: String,
+    /// The convention that is followed.
+    pub convention: Arc<Convention>,
+    /// Whose status it is.
+    pub resources: Vec<ResourceRule>,
+    /// The ceiling over every rule.
+    pub enforcement: Action,
+    /// What happens when a write introduces a disagreement.
+    pub disagreement: Action,
+    /// The same for some writers.
+    pub writers: Vec<WriterRule>,
+    /// The convention's defaults and the policy's own; where both name a place, the policy's.
+    pub backfill: Vec<Backfill>,
+    /// Local schema.
+    pub fields: Vec<FieldRule>,
+    /// Who may set what.
+    pub owners: Vec<Owner>,
+    /// The rule id of a change by someone who is not the owner.
+    pub owner_rule: String,
+    /// What a writer cannot drop.
+    pub preserve: Vec<Pointer>,
+}
+
+/// Resources in the vocabulary of webhook rules.
+#[derive(Clone, Debug)]
+pub struct ResourceRule {
+    /// API groups.
+    pub groups: Vec<Glob>,
+    /// API versions.
+    pub versions: Vec<Glob>,
+    /// Plurals.
+    pub resources: Vec<Glob>,
+    /// Whether the CRD has the status subresource.
+    pub status_subresource: bool,
+}
+
+/// Writers by name or group.
+#[derive(Clone, Debug, Default)]
+pub struct Writers {
+    /// User names.
+    pub users: Vec<Glob>,
+    /// Group names.
+    pub groups: Vec<Glob>,
+}
+
+/// What a disagreement leads to for some writers.
+#[derive(Clone, Debug)]
+pub struct WriterRule {
+    /// Who.
+    pub writers: Writers,
+    /// What happens.
+    pub disagreement: Action,
+}
+
+/// Who may set a field.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The field, with all that is inside.
+    pub path: Pointer,
+    /// Its owners.
+    pub writers: Writers,
+}
+
+impl Policy {
+    /// Whether a request can change a stored status that this policy speaks of.
+    ///
+    /// With the status subresource that is only UPDATE of `<plural>/status`: what a main-resource
+    /// write carries in `.status` is dropped by the API server, and CREATE of `/status` does not
+    /// exist. Without it status travels with the main resource.
+    #[must_use]
+    pub fn selects(&self, subject: &Subject<'_>) -> bool {
+        let any = |globs: &[Glob], name: &str| globs.iter().any(|glob| glob.matches(name));
+        self.resources.iter().any(|rule| {
+            let stored = match (rule.status_subresource, subject.subresource.as_ref()) {
+                (true, "status") => subject.operation == Operation::Update,
+                (false, "") => {
+                    matches!(subject.operation, Operation::Create | Operation::Update)
+                }
+                _ => false,
+            };
+            stored
+                && any(&rule.resources, &subject.resource.resource)
+                && any(&rule.groups, &subject.resource.group)
+                && any(&rule.versions, &subject.resource.version)
+        })
+    }
+
+    /// What a disagreement of this writer leads to, under the ceiling.
+    #[must_use]
+    pub fn disagreement_of(&self, writer: &Writer<'_>) -> Action {
+        self.writers
+            .iter()
+            .find(|rule| rule.writers.include(writer))
+            .map_or(self.disagreement, |rule| rule.disagreement)
+            .min(self.enforcement)
+    }
+}
+
+impl Writers {
+    /// Whether a writer is one of these.
+    #[must_use]
+    pub fn include(&self, writer: &Writer<'_>) -> bool {
+        self.users.iter().any(|glob| glob.matches(&writer.user))
+            || self.groups.iter().any(|glob| writer.groups.iter().any(|name| glob.matches(name)))
+    }
+}
+
+/// Reads the `spec` of a `StatusPolicy`. `None` where it has mistakes; they are in `problems`.
+pub(crate) fn read(
+    name: &str,
+    spec: &Node,
+    problems: &Problems,
+    conventions: &BTreeMap<String, Arc<Convention>>,
+) -> Option<Policy> {
+    let before = problems.count();
+    let map = problems.map(spec)?;
+    let convention = map.required("convention").and_then(|node| {
+        let name = problems.string(node)?;
+        let found = conventions.get(name);
+        if found.is_none() {
+            let known = conventions.keys().map(String::as_str);
+            problems.unknown(&node.span, "convention", name, known);
+        }
+        found.cloned()
+    });
+    let phases: Vec<String> = convention
+        .iter()
+        .filter_map(|convention| convention.phase.as_ref())
+        .flat_map(|rules| rules.phases.iter().map(|phase| phase.name.clone()))
+        .collect();
+    let resources = map.required("resources");
+    let list = resources.map(|node| problems.list(node, |item| read_resources(item, problems)));
+    if let Some(node) = resources
+        && matches!(&node.value, Value::List(items) if items.is_empty())
+    {
+        problems.report(&node.span, "a policy without resources would judge nothing");
+    }
+    let own = map.get("backfill");
+    let own: Vec<Backfill> = own
+        .map(|node| problems.list(node, |item| read_backfill(item, problems, &phases)))
+        .unwrap_or_default();
+    let inherited = convention.iter().flat_map(|convention| &convention.backfill);
+    let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.path != theirs.path));
+    let policy = Policy {
+        name: name.to_owned(),
+        backfill: inherited.chain(&own).cloned().collect(),
+        resources: list.unwrap_or_default(),
+        enforcement: map
+            .get("enforcement")
+            .and_then(|node| Action::read(node, problems))
+            .unwrap_or(Action::Deny),
+        disagreement: map
+            .get("disagreement")
+            .and_then(|node| Action::read_disagreement(node, problems))
+            .unwrap_or(Action::Deny),
+        writers: map
+            .get("writers")
+            .map(|node| problems.list(node, |item| read_writer_rule(item, problems)))
+            .unwrap_or_default(),
+        fields: map
+            .get("fields")
+            .map(|node| problems.list(node, |item| schema::read_field(item, problems, name)))
+            .unwrap_or_default(),
+        owners: map
+            .get("owners")
+            .map(|node| problems.list(node, |item| read_owner(item, problems)))
+            .unwrap_or_default(),
+        owner_rule: format!("{name}/owner"),
+        preserve: map
+            .get("preserve")
+            .map(|node| problems.list(node, |item| pointer(item, problems)))
+            .unwrap_or_default(),
+        convention: match convention {
+            Some(convention) => convention,
+            None => {
+                map.close();
+                return None;
+            }
+        },
+    };
+    map.close();
+    (problems.count() == before).then_some(policy)
+}
+
+fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
+    let map = problems.map(node)?;
+    let globs = |key| {
+        let node = map.required(key)?;
+        let globs = problems.list(node, |item| problems.parsed::<Glob>(item));
+        if globs.is_empty() {
+            problems.report(&node.span, format!("\"{key}\" is empty: nothing would match"));
+        }
+        Some(globs)
+    };
+    let (groups, versions) = (globs("apiGroups"), globs("apiVersions"));
+    let plurals = map.required("resources").map(|node| {
+        problems.list(node, |item| {
+            let text = problems.string(item)?;
+            if text.contains('/') {
+                problems.report_with_help(
+                    &item.span,
+                    "a plural without its subresource is meant here",
+                    Some("status writes are selected by themselves; see statusSubresource".into()),
+                );
+            }
+            problems.parsed::<Glob>(item)
+        })
+    });
+    let status_subresource =
+        map.get("statusSubresource").and_then(|node| problems.boolean(node)).unwrap_or(true);
+    map.close();
+    Some(ResourceRule {
+        groups: groups?,
+        versions: versions?,
+        resources: plurals?,
+        status_subresource,
+    })
+}
+
+fn read_writer_rule(node: &Node, problems: &Problems) -> Option<WriterRule> {
+    let map = problems.map(node)?;
+    let writers = read_writers(&map, problems);
+    let disagreement = map.required("disagreement");
+    let disagreement = disagreement.and_then(|node| Action::read_disagreement(node, problems));
+    map.close();
+    Some(WriterRule { writers, disagreement: disagreement? })
+}
+
+fn read_owner(node: &Node, problems: &Problems) -> Option<Owner> {
+    let map = problems.map(node)?;
+    let path = map.required("path").and_then(|node| pointer(node, problems));
+    let writers = read_writers(&map, problems);
+    map.close();
+    Some(Owner { path: path?, writers })
+}
+
+fn read_writers(map: &super::yaml::Map<'_>, problems: &Problems) -> Writers {
+    let globs = |key| {
+        map.get(key)
+            .map(|node| problems.list(node, |item| problems.parsed::<Glob>(item)))
+            .unwrap_or_default()
+    };
+    let writers = Writers { users: globs("users"), groups: globs("groups") };
+    if writers.users.is_empty() && writers.groups.is_empty() {
+        problems.report(&map.node.span, "name at least one of \"users\" and \"groups\"");
+    }
+    writers
+}

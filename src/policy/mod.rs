@@ -1,0 +1,21 @@
+//! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
+//! checked, indexed. Pure: texts in, a [`PolicySet`] or [`Diagnostics`] out.
+
+mod action;
+pub mod convention;
+mod convention_document;
+mod diagnostic;
+mod document;
+mod glob;
+mod predicate;
+mod schema;
+mod set;
+mod yaml;
+
+pub use action::{Action, Disposition};
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
+pub use glob::Glob;
+pub use predicate::{ConditionTest, Predicate};
+pub use schema::{Check, FieldRule, FieldType, Format};
+pub use set::{PolicySet, Source};

@@ -1,0 +1,247 @@
+//! All policies, compiled and indexed: what the engine judges by.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::model::Subject;
+
+use super::convention::Convention;
+use super::yaml::{self, Node, Problems};
+use super::{Diagnostic, Diagnostics, Policy, convention_document, document};
+
+/// One document file: what to call it in messages, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The path as a person would type it.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// The compiled policies. Immutable: a reload makes a new one.
+#[derive(Clone, Debug)]
+pub struct PolicySet {
+    policies: Vec<Policy>,
+    conventions: BTreeMap<String, Arc<Convention>>,
+    /// The policies that may speak of a plural, in order; those with a star are in every list.
+    by_plural: HashMap<String, Vec<u16>>,
+    /// The policies whose plurals have a star: for plurals that nobody names.
+    with_star: Vec<u16>,
+}
+
+/// The conventions that are built in: documents like a user's own.
+const BUILT_IN: [(&str, &str); 1] =
+    [("built-in/appcat.yaml", include_str!("../conventions/appcat.yaml"))];
+
+/// The policies that are used when nobody names any.
+const EXAMPLES: [(&str, &str); 1] =
+    [("built-in/policies/appcat.yaml", include_str!("../../deploy/policies/appcat.yaml"))];
+
+impl PolicySet {
+    /// The sources of the example policies.
+    #[must_use]
+    pub fn examples() -> Vec<Source> {
+        sources(&EXAMPLES)
+    }
+
+    /// Compiles documents: `StatusConvention`s first, so that a policy may use one from any file.
+    ///
+    /// # Errors
+    /// All mistakes in all documents.
+    pub fn compile(sources: &[Source]) -> Result<Self, Diagnostics> {
+        let built_in = self::sources(&BUILT_IN);
+        let mut conventions = BTreeMap::new();
+        let mistakes = compile_conventions(&read_documents(&built_in).0, &mut conventions);
+        if !mistakes.is_empty() {
+            return Err(Diagnostics::new(&built_in, mistakes));
+        }
+        let (documents, mut mistakes) = read_documents(sources);
+        mistakes.extend(compile_conventions(&documents, &mut conventions));
+        let (policies, more) = compile_policies(&documents, &conventions);
+        mistakes.extend(more);
+        if mistakes.is_empty() {
+            Ok(Self::index(policies, conventions))
+        } else {
+            Err(Diagnostics::new(sources, mistakes))
+        }
+    }
+
+    /// The policies, in the order of their documents.
+    #[must_use]
+    pub fn policies(&self) -> &[Policy] {
+        &self.policies
+    }
+
+    /// The names of the policies, in the order of their documents.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.policies.iter().map(|policy| policy.name.as_str())
+    }
+
+    /// All conventions, built in and given, by name.
+    #[must_use]
+    pub const fn conventions(&self) -> &BTreeMap<String, Arc<Convention>> {
+        &self.conventions
+    }
+
+    /// The policies that judge a subject, with their place in [`Self::policies`].
+    pub fn select<'p>(
+        &'p self,
+        subject: &'p Subject<'_>,
+    ) -> impl Iterator<Item = (u16, &'p Policy)> + 'p {
+        let plural: &str = &subject.resource.resource;
+        let candidates = self.by_plural.get(plural).unwrap_or(&self.with_star);
+        candidates
+            .iter()
+            .filter_map(|index| Some((*index, self.policies.get(usize::from(*index))?)))
+            .filter(|(_, policy)| policy.selects(subject))
+    }
+
+    fn index(policies: Vec<Policy>, conventions: BTreeMap<String, Arc<Convention>>) -> Self {
+        let plurals = |policy: &Policy| -> Vec<Option<String>> {
+            let globs = policy.resources.iter().flat_map(|rule| &rule.resources);
+            globs.map(|glob| glob.exact().map(str::to_owned)).collect()
+        };
+        let mut by_plural: HashMap<String, Vec<u16>> = policies
+            .iter()
+            .flat_map(plurals)
+            .flatten()
+            .map(|plural| (plural, Vec::new()))
+            .collect();
+        let mut with_star = Vec::new();
+        for (index, policy) in (0..).zip(&policies) {
+            let plurals = plurals(policy);
+            let star = plurals.contains(&None);
+            if star {
+                with_star.push(index);
+            }
+            for (plural, list) in &mut by_plural {
+                if star || plurals.iter().flatten().any(|own| own == plural) {
+                    list.push(index);
+                }
+            }
+        }
+        Self { policies, conventions, by_plural, with_star }
+    }
+}
+
+fn sources(embedded: &[(&str, &str)]) -> Vec<Source> {
+    let source =
+        |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned() };
+    embedded.iter().map(source).collect()
+}
+
+/// A document with its envelope read: what it is, what it is called, and its spec.
+struct Document {
+    source: usize,
+    root: Node,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Policy,
+    Convention,
+}
+
+fn read_documents(sources: &[Source]) -> (Vec<Document>, Vec<Diagnostic>) {
+    let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
+    for (source, Source { text, .. }) in sources.iter().enumerate() {
+        match yaml::parse(source, text) {
+            Ok(nodes) => {
+                documents.extend(nodes.into_iter().map(|root| Document { source, root }));
+            }
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    (documents, mistakes)
+}
+
+impl Document {
+    /// The kind, the name and the spec. Reports mistakes in the envelope only when `report` is
+    /// given: each document passes here twice, once for each kind.
+    fn envelope<'n>(&'n self, problems: &'n Problems) -> Option<(Kind, &'n Node, &'n Node)> {
+        let map = problems.map(&self.root)?;
+        if let Some(node) = map.required("apiVersion") {
+            problems.word(node, &[("statusgate.dev/v1alpha1", ())]);
+        }
+        let kind = map.required("kind").and_then(|node| {
+            problems.word(
+                node,
+                &[("StatusPolicy", Kind::Policy), ("StatusConvention", Kind::Convention)],
+            )
+        });
+        let name = map.required("metadata").and_then(|node| {
+            let metadata = problems.map(node)?;
+            let name = metadata.required("name");
+            // Files that also live in a cluster carry these; they mean nothing here.
+            for ignored in ["labels", "annotations", "namespace"] {
+                metadata.get(ignored);
+            }
+            metadata.close();
+            name
+        });
+        let spec = map.required("spec");
+        map.close();
+        Some((kind?, name?, spec?))
+    }
+}
+
+fn compile_conventions(
+    documents: &[Document],
+    conventions: &mut BTreeMap<String, Arc<Convention>>,
+) -> Vec<Diagnostic> {
+    let mut mistakes = Vec::new();
+    for document in documents {
+        let quiet = Problems::new(document.source);
+        let Some((Kind::Convention, name, spec)) = document.envelope(&quiet) else { continue };
+        let problems = Problems::new(document.source);
+        if let Some(text) = read_name(name, &problems) {
+            if conventions.contains_key(text) {
+                let message = format!("there is a convention \"{text}\" already");
+                let help = Some("give this one a name of its own".to_owned());
+                problems.report_with_help(&name.span, message, help);
+            } else if let Some(convention) = convention_document::read(text, spec, &problems) {
+                conventions.insert(text.to_owned(), Arc::new(convention));
+            }
+        }
+        mistakes.extend(problems.into_list());
+    }
+    mistakes
+}
+
+fn compile_policies(
+    documents: &[Document],
+    conventions: &BTreeMap<String, Arc<Convention>>,
+) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
+    for document in documents {
+        let problems = Problems::new(document.source);
+        if let Some((Kind::Policy, name, spec)) = document.envelope(&problems)
+            && let Some(text) = read_name(name, &problems)
+        {
+            if policies.iter().any(|policy| policy.name == text) {
+                problems.report(&name.span, format!("there is a policy \"{text}\" already"));
+            } else if policies.len() > usize::from(u16::MAX) {
+                problems.report(&name.span, "more than 65,536 policies");
+            } else if let Some(policy) = document::read(text, spec, &problems, conventions) {
+                policies.push(policy);
+            }
+        }
+        mistakes.extend(problems.into_list());
+    }
+    (policies, mistakes)
+}
+
+/// A name that can stand in a rule id and in a metric label: a DNS label.
+fn read_name<'n>(node: &'n Node, problems: &Problems) -> Option<&'n str> {
+    let name = problems.string(node)?;
+    let good = !name.is_empty()
+        && name.len() <= 63
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.ends_with(|last: char| last.is_ascii_alphanumeric());
+    if !good {
+        let message = "a name has at most 63 of a-z, 0-9, '-' and '.', and starts and ends with a letter or digit";
+        problems.report(&node.span, message);
+    }
+    good.then_some(name)
+}

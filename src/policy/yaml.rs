@@ -1,0 +1,366 @@
+//! YAML as a tree that remembers where each part stands, and readers that report every mistake.
+//!
+//! serde's derive stops at the first unknown key. People fix documents faster when they see all
+//! mistakes at once, so documents are read from this tree by hand.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+use super::Diagnostic;
+
+/// A value and the bytes it stands on.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) span: Range<usize>,
+}
+
+/// What a node holds.
+#[derive(Debug)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Float(f64),
+    String(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a mapping and the bytes it stands on.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) span: Range<usize>,
+}
+
+/// Reads all documents of one YAML (or JSON) text. Empty documents are left out.
+pub(crate) fn parse(source: usize, text: &str) -> Result<Vec<Node>, Diagnostic> {
+    let options = serde_saphyr::options! {
+        // `no`, `on` and `y` are names in policies, not booleans.
+        strict_booleans: true,
+        // The message carries its own picture; ours is drawn by `Diagnostics`.
+        with_snippet: false,
+    };
+    serde_saphyr::from_multiple_with_options::<Node>(text, options)
+        .map(|nodes| nodes.into_iter().filter(|node| !matches!(node.value, Value::Null)).collect())
+        .map_err(|error| {
+            let span = error.location().map_or(0..0, |location| bytes(text, &location));
+            let full = error.to_string();
+            // The location is drawn as a caret; said twice it only distracts.
+            let message = full.split(" at line ").next().unwrap_or(&full);
+            Diagnostic { source, span, message: format!("not YAML: {message}"), help: None }
+        })
+}
+
+/// The bytes of a location. Syntax errors come without byte offsets, only with line and column.
+fn bytes(text: &str, location: &Location) -> Range<usize> {
+    if let (Some(offset), Some(length)) =
+        (location.span().byte_offset(), location.span().byte_len())
+    {
+        let start = usize::try_from(offset).unwrap_or(0);
+        return start..start + usize::try_from(length).unwrap_or(0);
+    }
+    let line = usize::try_from(location.line()).unwrap_or(1).max(1);
+    let column = usize::try_from(location.column()).unwrap_or(1).max(1);
+    let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let within = text[before..].chars().take(column - 1).map(char::len_utf8).sum::<usize>();
+    before + within..before + within + 1
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Value>::deserialize(deserializer)?;
+        Ok(Self { value: spanned.value, span: span(&spanned.defined) })
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<String>::deserialize(deserializer)?;
+        Ok(Self { name: spanned.value, span: span(&spanned.defined) })
+    }
+}
+
+fn span(location: &Location) -> Range<usize> {
+    let start = location.span().byte_offset().and_then(|start| usize::try_from(start).ok());
+    let length = location.span().byte_len().and_then(|length| usize::try_from(length).ok());
+    start.map_or(0..0, |start| start..start + length.unwrap_or(0))
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValueVisitor;
+        impl<'de> Visitor<'de> for ValueVisitor {
+            type Value = Value;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a YAML value")
+            }
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+            fn visit_none<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(Value::Bool(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(Value::Integer(value))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+                #[expect(clippy::cast_precision_loss, reason = "no document counts beyond 2^63")]
+                Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Integer))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(Value::Float(value))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+                Ok(Value::String(value.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(Value::List(list))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+                let mut map = Vec::new();
+                while let Some(entry) = members.next_entry()? {
+                    map.push(entry);
+                }
+                Ok(Value::Map(map))
+            }
+        }
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::String(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl Node {
+    /// An owned JSON value of the same content, for defaults that end up in a patch.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Integer(value) => (*value).into(),
+            Value::Float(value) => (*value).into(),
+            Value::String(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(map) => serde_json::Value::Object(
+                map.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect(),
+            ),
+        }
+    }
+}
+
+/// Collects the mistakes of one source. Reading goes on after a mistake: what could not be read is
+/// `None`, and the mistake is here.
+pub(crate) struct Problems {
+    source: usize,
+    list: RefCell<Vec<Diagnostic>>,
+}
+
+impl Problems {
+    pub(crate) const fn new(source: usize) -> Self {
+        Self { source, list: RefCell::new(Vec::new()) }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Diagnostic> {
+        self.list.into_inner()
+    }
+
+    /// How many mistakes there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.list.borrow().len()
+    }
+
+    pub(crate) fn report(&self, span: &Range<usize>, message: impl Into<String>) {
+        self.report_with_help(span, message, None);
+    }
+
+    pub(crate) fn report_with_help(
+        &self,
+        span: &Range<usize>,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let (source, span, message) = (self.source, span.clone(), message.into());
+        self.list.borrow_mut().push(Diagnostic { source, span, message, help });
+    }
+
+    /// The members of a mapping.
+    pub(crate) fn map<'n>(&'n self, node: &'n Node) -> Option<Map<'n>> {
+        match &node.value {
+            Value::Map(entries) => {
+                Some(Map { problems: self, node, entries, asked: RefCell::default() })
+            }
+            other => self.wrong(node, "a mapping", other),
+        }
+    }
+
+    pub(crate) fn string<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        match &node.value {
+            Value::String(text) => Some(text),
+            other => self.wrong(node, "a text", other),
+        }
+    }
+
+    pub(crate) fn boolean(&self, node: &Node) -> Option<bool> {
+        match &node.value {
+            Value::Bool(value) => Some(*value),
+            other => self.wrong(node, "true or false", other),
+        }
+    }
+
+    pub(crate) fn integer(&self, node: &Node) -> Option<i64> {
+        match &node.value {
+            Value::Integer(value) => Some(*value),
+            other => self.wrong(node, "a whole number", other),
+        }
+    }
+
+    pub(crate) fn number(&self, node: &Node) -> Option<f64> {
+        match &node.value {
+            #[expect(clippy::cast_precision_loss, reason = "limits beyond 2^53 are not written")]
+            Value::Integer(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            other => self.wrong(node, "a number", other),
+        }
+    }
+
+    /// A list, each item read by `read`; what cannot be read is left out (and reported).
+    pub(crate) fn list<'n, T>(
+        &self,
+        node: &'n Node,
+        mut read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        match &node.value {
+            Value::List(items) => items.iter().filter_map(&mut read).collect(),
+            other => {
+                self.wrong::<()>(node, "a list", other);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A list, or a single item in its place.
+    pub(crate) fn one_or_many<'n, T>(
+        &self,
+        node: &'n Node,
+        mut read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        match &node.value {
+            Value::List(items) => items.iter().filter_map(&mut read).collect(),
+            _ => read(node).into_iter().collect(),
+        }
+    }
+
+    /// A list of texts.
+    pub(crate) fn strings(&self, node: &Node) -> Vec<String> {
+        self.list(node, |item| self.string(item).map(str::to_owned))
+    }
+
+    /// One of a few words.
+    pub(crate) fn word<T: Copy>(&self, node: &Node, words: &[(&str, T)]) -> Option<T> {
+        let text = self.string(node)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        if found.is_none() {
+            let names = words.iter().map(|(word, _)| *word);
+            self.unknown(&node.span, "value", text, names);
+        }
+        found
+    }
+
+    /// Anything that parses from a text.
+    pub(crate) fn parsed<T: std::str::FromStr<Err: fmt::Display>>(&self, node: &Node) -> Option<T> {
+        let text = self.string(node)?;
+        text.parse().map_err(|error: T::Err| self.report(&node.span, error.to_string())).ok()
+    }
+
+    /// A name that is not among those that exist: says which do, and the nearest one.
+    pub(crate) fn unknown<'w>(
+        &self,
+        span: &Range<usize>,
+        what: &str,
+        found: &str,
+        known: impl Iterator<Item = &'w str> + Clone,
+    ) {
+        let near = known
+            .clone()
+            .map(|name| {
+                (strsim::damerau_levenshtein(&name.to_lowercase(), &found.to_lowercase()), name)
+            })
+            .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
+            .min_by_key(|(distance, _)| *distance);
+        let help = match near {
+            Some((_, name)) => format!("did you mean \"{name}\"?"),
+            None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        self.report_with_help(span, format!("unknown {what} \"{found}\""), Some(help));
+    }
+
+    fn wrong<T>(&self, node: &Node, wanted: &str, found: &Value) -> Option<T> {
+        self.report(&node.span, format!("this must be {wanted}, it is {}", found.kind()));
+        None
+    }
+}
+
+/// A mapping being read: remembers which keys were asked for, so that the others are mistakes.
+pub(crate) struct Map<'n> {
+    problems: &'n Problems,
+    pub(crate) node: &'n Node,
+    entries: &'n [(Key, Node)],
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'n> Map<'n> {
+    /// The value of a key that may be missing. `null` is a value: only the caller knows whether it
+    /// is the same as absence.
+    pub(crate) fn get(&self, name: &'static str) -> Option<&'n Node> {
+        self.asked.borrow_mut().push(name);
+        self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn required(&self, name: &'static str) -> Option<&'n Node> {
+        let found = self.get(name);
+        if found.is_none() {
+            self.problems.report(&self.node.span, format!("\"{name}\" is missing here"));
+        }
+        found
+    }
+
+    /// All keys and values, for mappings whose keys are names of the user's.
+    pub(crate) fn entries(&self) -> &'n [(Key, Node)] {
+        self.entries
+    }
+
+    /// Reports the keys that nobody asked for. Call it last.
+    pub(crate) fn close(self) {
+        let asked = self.asked.borrow();
+        for (key, _) in self.entries {
+            if !asked.contains(&key.name.as_str()) {
+                self.problems.unknown(&key.span, "key", &key.name, asked.iter().copied());
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What is counted and logged of a decision: who and what, never the content.
+
+use std::fmt;
+
+use super::snapshot::Snapshot;
+use crate::engine::{Action, Verdict};
+use crate::model::Webhook;
+use crate::telemetry::{Decision, DecisionCounters, Metrics};
+use crate::wire::Identity;
+
+/// Counts a decision and logs it, one event each.
+///
+/// What changed or refused something is told (`info`); what was left alone is by far the most and
+/// told on request only (`debug`), where it costs a level check. Messages of findings are left out
+/// of the log: they quote values of the object. Rule ids are enough to look them up.
+pub(super) fn decision(
+    metrics: &Metrics,
+    snapshot: &Snapshot,
+    webhook: Webhook,
+    identity: &Identity<'_>,
+    verdict: &Verdict<'_>,
+) {
+    let counters = snapshot.decisions(webhook);
+    if verdict.policies.is_empty() {
+        match webhook {
+            Webhook::Mutate => metrics.mutate.unmatched.inc(),
+            Webhook::Validate => metrics.validate.unmatched.inc(),
+        };
+    }
+    for &policy in &verdict.policies {
+        let policy = usize::from(policy);
+        let name = counters.policy(policy).unwrap_or_default();
+        counters.count(policy, of_policy(verdict, Some(name)));
+    }
+    for finding in &verdict.findings {
+        metrics.finding(finding.policy, finding.rule, finding.action.label());
+    }
+    if verdict.patch_failed {
+        metrics.patch_failures.inc();
+        tracing::error!(
+            webhook = webhook.name(),
+            uid = identity.uid,
+            group = identity.group,
+            resource = identity.resource,
+            "a patch did not apply on replay and was not sent: a bug in statusgate"
+        );
+    }
+    log(counters, webhook, identity, verdict);
+}
+
+fn log(
+    counters: &DecisionCounters,
+    webhook: Webhook,
+    identity: &Identity<'_>,
+    verdict: &Verdict<'_>,
+) {
+    let decision = of_policy(verdict, None);
+    // A macro because the level of an event is part of its call site.
+    macro_rules! event {
+        ($level:ident) => {
+            tracing::$level!(
+                webhook = webhook.name(),
+                decision = decision.name(),
+                uid = identity.uid,
+                group = identity.group,
+                version = identity.version,
+                resource = identity.resource,
+                subresource = identity.subresource,
+                namespace = identity.namespace,
+                name = identity.name,
+                operation = identity.operation,
+                user = identity.user,
+                dry_run = identity.dry_run,
+                policies = %Policies(counters, verdict),
+                rules = %Rules(verdict),
+                "decision"
+            )
+        };
+    }
+    if decision == Decision::Allowed { event!(debug) } else { event!(info) }
+}
+
+/// What came of a review: for one policy, or (`None`) for all.
+fn of_policy(verdict: &Verdict<'_>, policy: Option<&str>) -> Decision {
+    let strongest = verdict
+        .findings
+        .iter()
+        .filter(|finding| policy.is_none_or(|policy| finding.policy == policy))
+        .map(|finding| match finding.action {
+            Action::Deny => Decision::Denied,
+            Action::Repair => Decision::Patched,
+            Action::Warn => Decision::Warned,
+            Action::Audit => Decision::Allowed,
+        })
+        .max()
+        .unwrap_or(Decision::Allowed);
+    // A patch is not told apart by policy: several policies on one resource are rare, and each of
+    // them took part in it.
+    if verdict.patch.is_some() { strongest.max(Decision::Patched) } else { strongest }
+}
+
+/// Names with commas between them, put together only if the event is written.
+struct Policies<'a>(&'a DecisionCounters, &'a Verdict<'a>);
+
+impl fmt::Display for Policies<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.1.policies.iter().filter_map(|&index| self.0.policy(usize::from(index)));
+        joined(f, names)
+    }
+}
+
+struct Rules<'a>(&'a Verdict<'a>);
+
+impl fmt::Display for Rules<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        joined(f, self.0.findings.iter().map(|finding| finding.rule))
+    }
+}
+
+fn joined<'n>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'n str>) -> fmt::Result {
+    for (position, name) in names.enumerate() {
+        if position > 0 {
+            f.write_str(",")?;
+        }
+        f.write_str(name)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Cause, Finding};
+
+    fn finding(policy: &'static str, action: Action) -> Finding<'static> {
+        let (field, message) = (String::new(), String::new());
+        Finding { policy, rule: "r", field, cause: Cause::Invalid, message, action }
+    }
+
+    #[test]
+    fn each_policy_gets_its_own_decision_and_the_event_the_strongest() {
+        let findings = vec![finding("strict", Action::Deny), finding("lax", Action::Warn)];
+        let verdict = Verdict { findings, ..Verdict::default() };
+        assert_eq!(of_policy(&verdict, Some("strict")), Decision::Denied);
+        assert_eq!(of_policy(&verdict, Some("lax")), Decision::Warned);
+        assert_eq!(of_policy(&verdict, Some("silent")), Decision::Allowed);
+        assert_eq!(of_policy(&verdict, None), Decision::Denied);
+    }
+
+    #[test]
+    fn a_backfill_without_findings_counts_as_patched() {
+        let verdict = Verdict { patch: Some(json_patch::Patch(Vec::new())), ..Verdict::default() };
+        assert_eq!(of_policy(&verdict, Some("any")), Decision::Patched);
+    }
+}

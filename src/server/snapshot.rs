@@ -1,0 +1,30 @@
+//! The policies in use, with the counters that fit them.
+
+use crate::model::Webhook;
+use crate::policy::PolicySet;
+use crate::telemetry::{DecisionCounters, Metrics};
+
+/// One loaded set. Requests take it whole, so that a policy's index always means the same policy
+/// in the verdict and in the counters.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) policies: PolicySet,
+    mutate: DecisionCounters,
+    validate: DecisionCounters,
+}
+
+impl Snapshot {
+    pub(super) fn new(policies: PolicySet, metrics: &Metrics) -> Self {
+        let mutate = metrics.mutate.decisions(policies.names());
+        let validate = metrics.validate.decisions(policies.names());
+        metrics.policies.set(i64::try_from(policies.names().count()).unwrap_or(i64::MAX));
+        Self { policies, mutate, validate }
+    }
+
+    pub(super) const fn decisions(&self, webhook: Webhook) -> &DecisionCounters {
+        match webhook {
+            Webhook::Mutate => &self.mutate,
+            Webhook::Validate => &self.validate,
+        }
+    }
+}
