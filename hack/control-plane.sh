@@ -1,0 +1,492 @@
+#!/usr/bin/env bash
+# A real Kubernetes API for the tests: etcd and kube-apiserver, alone, on loopback. See --help.
+#
+# Why not kind, k3s or envtest's downloads: they need containers, privileges or a download from outside the package archive,
+# and the tests have to pass on a fresh Debian 12 that has a Rust toolchain and nothing else. Debian ships etcd as a binary and
+# Kubernetes 1.20.2 as source, which is also the oldest API server that statusgate promises to work with. Newer ones are
+# tried by pointing KUBEBUILDER_ASSETS at them, so every flag below exists from 1.20 to 1.36.
+#
+# No Debian package gets installed for this: they are unpacked into the build folder. Installing etcd-server would start a
+# daemon on the developer's machine, kubernetes-client clashes with other packages of a kubectl, and root would be needed for
+# both. The exceptions are openssl (any machine that can speak https has it) and, with KUBEBUILDER_ASSETS only,
+# kubernetes-client when there is no kubectl at all.
+# shellcheck disable=SC2317  # functions that only traps call look unreachable to it
+set -euo pipefail
+
+readonly VERSION=1.20.2
+# A cold start takes 3 to 6 s on two idle cores; the limit is for the same two cores busy with cargo.
+readonly READY_LIMIT=60
+# How long a child may take to obey SIGTERM. kube-apiserver waits for its watchers, and nothing it could lose is kept.
+readonly STOP_LIMIT=3
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+readonly here
+
+help() {
+    cat <<'HELP'
+usage: hack/control-plane.sh assets      print the folder that holds etcd, kube-apiserver and kubectl
+       hack/control-plane.sh run DIR     run etcd and kube-apiserver in the foreground, all state in DIR
+       hack/control-plane.sh --help
+
+assets takes KUBEBUILDER_ASSETS when that has etcd and kube-apiserver (kubectl from there or from PATH). Otherwise it builds
+Kubernetes 1.20.2 from Debian 12's source package, once, into ${XDG_CACHE_HOME:-~/.cache}/statusgate: about 3 minutes on two
+cores, 150 MB to keep, 3 GB while it lasts. Progress goes to stderr, the log of the build stays in that folder.
+
+run wants a DIR that is empty or not there yet. When the API is up it makes
+  DIR/kubeconfig                admin, of system:masters
+  DIR/kubeconfig-crossplane     system:serviceaccount:syn-crossplane:crossplane     each with cluster-admin through RBAC,
+  DIR/kubeconfig-operator       system:serviceaccount:apps:operator                 not through system:masters
+  DIR/kubeconfig-billing        system:serviceaccount:billing:billing-controller
+  DIR/kubeconfig-portal         portal, a plain user
+  DIR/env                       KUBECONFIG, APISERVER_URL and APISERVER_CA, to be sourced
+  DIR/ready                     last of all; holds how often the API has become ready: 1
+and prints one line, "ready URL". The bearer tokens are admin-token, crossplane-token and so on.
+
+It ends, and takes both servers along, on SIGTERM, SIGINT, SIGHUP or the end of its stdin (exit 0), so a test holds the other
+end of a pipe and may die as it likes; by hand, keep it from ending at once with `sleep infinity | hack/control-plane.sh run DIR`
+where stdin is not a terminal. It also ends when a server dies by itself or is not ready after 60 s (exit 1, with the ends of
+DIR/etcd.log and DIR/kube-apiserver.log on stderr). SIGUSR1 restarts kube-apiserver alone, same port and same etcd: DIR/ready
+goes away and comes back with the next number.
+HELP
+}
+
+say() { echo "control-plane: $*" >&3; }
+
+die() {
+    say "$*"
+    exit 1
+}
+
+# === assets ===
+
+assets() {
+    type -P openssl >/dev/null || "$here/packages.sh" openssl
+
+    if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
+        if [[ -x $KUBEBUILDER_ASSETS/etcd && -x $KUBEBUILDER_ASSETS/kube-apiserver ]]; then
+            [[ -x $KUBEBUILDER_ASSETS/kubectl ]] || type -P kubectl >/dev/null || "$here/packages.sh" kubernetes-client
+            echo "$KUBEBUILDER_ASSETS"
+            return
+        fi
+        say "no etcd and kube-apiserver in KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS: using $VERSION"
+    fi
+
+    local cache=${XDG_CACHE_HOME:-$HOME/.cache}/statusgate
+    target=$cache/control-plane-$VERSION
+    if ! complete; then
+        mkdir -p "$target"
+        # The lock is inherited by everything the build starts. That is wanted: when this script is killed while a compiler goes
+        # on, the next run waits for it instead of compiling beside it.
+        exec 9>"$target.lock"
+        if ! flock --nonblock 9; then
+            say "another run is building it; waiting"
+            flock 9
+        fi
+        complete || build_missing
+    fi
+    echo "$target"
+}
+
+complete() { [[ -x $target/etcd && -x $target/kubectl && -x $target/kube-apiserver ]]; }
+
+# Each binary arrives in the target by a rename of its own, so being killed costs at most the one in the making.
+build_missing() {
+    local log=$target.log
+    say "building Kubernetes $VERSION, about 4 minutes; log in $log"
+    # Whatever an earlier run left when it was killed; the lock says that nobody is using it.
+    rm -rf "$target".build.*
+    work=$(mktemp --directory "$target.build.XXXXXX")
+    # One trap instead of an `||` at the call: that would switch `set -e` off for all that is called.
+    # shellcheck disable=SC2064  # the log is known now and out of scope when the trap runs
+    trap "end_build \$? $(printf %q "$log")" EXIT
+    exec 4>&1 >"$log" 2>&1 </dev/null
+
+    private_apt
+    say "unpacking Debian packages"
+    [[ -x $target/etcd ]] || place_etcd
+    [[ -x $target/kubectl ]] || place_kubectl
+    [[ -x $target/kube-apiserver ]] || place_kube_apiserver
+
+    exec >&4 2>&3
+    say "done in $SECONDS s"
+}
+
+end_build() {
+    # The build tree is thousands of megabytes, and Go makes parts of it read-only.
+    chmod -R u+w "$work" 2>/dev/null || true
+    rm -rf "$work"
+    if [[ $1 -ne 0 ]]; then
+        tail -n 40 "$2" >&3
+        say "failed; the log is $2"
+    fi
+}
+
+# apt with lists of its own: they hold the source packages too, whatever the machine's lists hold, and a plain user may write
+# them. The archives, keys and proxies are the machine's.
+private_apt() {
+    say "fetching package lists"
+    mkdir -p "$work"/apt/{sources.d,lists/partial,cache/archives/partial} "$work/root"
+    local file
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
+        [[ -r $file ]] || continue
+        sed -E 's/^Types:.*/Types: deb deb-src/I; s/^[[:space:]]*deb[[:space:]](.*)/&\ndeb-src \1/' "$file" \
+            >"$work/apt/sources.d/${file##*/}"
+    done
+    # A third-party archive without sources fails the update as a whole; if it was Debian's own, the downloads will tell.
+    apt_get update || true
+}
+
+apt_get() {
+    # As root, apt would download as the user _apt, who may not be let into this folder.
+    apt-get --quiet \
+        -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/sources.d" \
+        -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
+        -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3 "$@"
+}
+
+unpack() {
+    (cd "$work/apt/cache/archives" && apt_get download "$@")
+    local deb
+    for deb in "$work"/apt/cache/archives/*.deb; do
+        dpkg-deb --extract "$deb" "$work/root"
+        rm "$deb"
+    done
+}
+
+place_etcd() {
+    unpack etcd-server
+    mv "$work/root/usr/bin/etcd" "$target/etcd"
+}
+
+place_kubectl() {
+    local found
+    # A link, for some are shims that look beside themselves for what to run. One that dangles later is found missing and mended.
+    if found=$(type -P kubectl); then
+        ln -s "$found" "$work/kubectl"
+        mv -T "$work/kubectl" "$target/kubectl"
+    else
+        unpack kubernetes-client
+        mv -T "$work/root/usr/bin/kubectl" "$target/kubectl"
+    fi
+}
+
+place_kube_apiserver() {
+    unpack golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev golang-github-json-iterator-go-dev xz-utils
+    # Nothing of the user's Go settings may reach this build: it is 2021's GOPATH way, all from the vendor folder.
+    unset GOOS GOARCH GOBIN
+    export GOROOT=$work/root/usr/lib/go-1.19 GOPATH=$work/go GOCACHE=$work/gocache
+    export GO111MODULE=off CGO_ENABLED=0 GOENV=off GOFLAGS='' PATH="$work/root/usr/lib/go-1.19/bin:$work/root/usr/bin:$PATH"
+    local tree=$GOPATH/src/k8s.io/kubernetes
+
+    say "fetching the source"
+    (cd "$work/apt/cache" && apt_get source --download-only kubernetes)
+    local tarballs=("$work"/apt/cache/kubernetes_*"$VERSION".orig.tar.*)
+    [[ -e ${tarballs[0]} ]] || die "the archive of this machine has no source of Kubernetes $VERSION, which is Debian 12's: set KUBEBUILDER_ASSETS"
+    mkdir -p "$tree"
+    tar --extract --file "${tarballs[0]}" --directory "$tree" --strip-components 1
+    cd "$tree"
+
+    # The vendored copies reach into the runtime's maps and crash under Go 1.18 and later; Debian's are newer, with the same API.
+    local library
+    for library in modern-go/reflect2 json-iterator/go; do
+        rm -rf "vendor/github.com/$library"
+        cp -RL "$work/root/usr/share/gocode/src/github.com/$library" "vendor/github.com/$library"
+    done
+
+    # The tarball lacks the generated OpenAPI definitions, and neither Kubernetes' make rules nor Debian's run without the rest
+    # of their tools: so the one generator, over the packages that ask for it.
+    say "generating its OpenAPI definitions"
+    go build -o "$work/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
+    local modules packages
+    modules=(api apimachinery apiextensions-apiserver kube-aggregator metrics component-base client-go cloud-provider
+        kube-scheduler kubelet kube-proxy kube-controller-manager apiserver)
+    packages=$(grep -rl '+k8s:openapi-gen=' --include='*.go' "${modules[@]/#/staging/src/k8s.io/}" pkg cmd \
+        | grep -v zz_ | xargs dirname | sort -u \
+        | sed 's#^staging/src/#k8s.io/kubernetes/vendor/#; s#^pkg/#k8s.io/kubernetes/pkg/#; s#^cmd/#k8s.io/kubernetes/cmd/#' \
+        | paste -sd,)
+    "$work/openapi-gen" --input-dirs "$packages" --output-package k8s.io/kubernetes/pkg/generated/openapi \
+        --output-file-base zz_generated.openapi --go-header-file hack/boilerplate/boilerplate.generatego.txt \
+        --report-filename /dev/null --output-base "$GOPATH/src"
+
+    # Unstamped, the server says it is v0.0.0-master, and clients go by the version. Each under its vendored name, or the linker
+    # ignores it without a word; and both, for the log takes one package's word and GET /version the other's.
+    say "compiling"
+    local package stamps=()
+    for package in component-base/version client-go/pkg/version; do
+        package=k8s.io/kubernetes/vendor/k8s.io/$package
+        stamps+=(-X "$package.gitVersion=v$VERSION" -X "$package.gitMajor=1" -X "$package.gitMinor=20")
+    done
+    go build -o "$work/kube-apiserver" -ldflags "-s -w ${stamps[*]}" k8s.io/kubernetes/cmd/kube-apiserver
+    mv "$work/kube-apiserver" "$target/kube-apiserver"
+}
+
+# === run ===
+
+# name, groups, user name. The token is the name with -token behind it. The service accounts carry the groups that their real
+# tokens would carry, because webhooks get to see them.
+readonly USERS=(
+    "admin      system:masters                                             admin"
+    "crossplane system:serviceaccounts,system:serviceaccounts:syn-crossplane system:serviceaccount:syn-crossplane:crossplane"
+    "operator   system:serviceaccounts,system:serviceaccounts:apps         system:serviceaccount:apps:operator"
+    "billing    system:serviceaccounts,system:serviceaccounts:billing      system:serviceaccount:billing:billing-controller"
+    "portal     -                                                          portal"
+)
+
+run() {
+    umask 077
+    mkdir -p -- "$1"
+    dir=$(cd -- "$1" && pwd)
+    [[ -z $(ls -A -- "$dir") ]] || die "$dir is not empty"
+
+    declare -gA children=()
+    builder='' restart='' fallen='' times_ready=0
+    trap stop_all EXIT
+    trap 'exit 0' TERM INT HUP
+    # The file goes in the trap, not when the loop gets round to it: who sent the signal is about to look.
+    trap 'restart=yes; rm -f "$dir/ready"' USR1
+
+    find_assets
+    openssl genrsa -out "$dir/service-account.key" 2048 2>/dev/null
+    write_tokens
+    start_both
+    write_kubeconfigs
+    bind_writers || give_up "no cluster-admin for the writers"
+    publish_ready
+    echo "ready $url"
+
+    while :; do
+        pause 0.5
+        all_alive || give_up "the API is gone"
+        [[ -n $restart ]] || continue
+        restart=''
+        rm -f "$dir/ready"
+        stop kube-apiserver
+        start_apiserver
+        if ! await_ready || ! bind_writers; then give_up "not back after the restart"; fi
+        publish_ready
+    done
+}
+
+# The clock and the death watch in one: a read of stdin that times out is a tick, one that ends is the end of whoever held the
+# other end. No process is needed for either, and traps run at once, as they would not during a sleep.
+pause() {
+    local status=0
+    read -r -t "$1" || status=$?
+    # Above 128 is the time-out or a signal.
+    if ((status > 0 && status <= 128)); then exit 0; fi
+}
+
+# The build may take minutes, and an end of file has to end it like everything else: hence in the background, and in a process
+# group of its own, for it starts compilers.
+find_assets() {
+    set -m
+    "${BASH_SOURCE[0]}" assets </dev/null >"$dir/assets" &
+    builder=$!
+    set +m
+    while kill -0 "$builder" 2>/dev/null; do pause 0.05; done
+    wait "$builder" || exit 1
+    builder=''
+    bin=$(<"$dir/assets")
+    kubectl=$bin/kubectl
+    [[ -x $kubectl ]] || kubectl=$(type -P kubectl)
+}
+
+write_tokens() {
+    local name groups user
+    while read -r name groups user; do
+        echo "$name-token,$user,$name,\"${groups#-}\""
+    done < <(printf '%s\n' "${USERS[@]}") >"$dir/tokens.csv"
+}
+
+# === the two servers ===
+
+start_both() {
+    # A port that was free can be taken before the server gets to it, mostly by another run of this script.
+    for _ in 1 2 3 4 5; do
+        etcd_port=$(free_port) port=$(free_port) url=https://127.0.0.1:$port
+        start_etcd
+        start_apiserver
+        if await_ready; then return; fi
+        grep -qs 'address already in use' "$dir"/{etcd,kube-apiserver}.log || give_up "not ready"
+        stop etcd kube-apiserver
+        rm -rf "$dir"/{etcd,etcd.log,kube-apiserver.log}
+    done
+    die "five times in a row somebody took the port"
+}
+
+# Below 30000: the kernel hands out higher ones to anybody who connects somewhere, and kube-apiserver has to find its own
+# port again after a restart.
+free_port() {
+    local candidate
+    while :; do
+        candidate=$((SRANDOM % 10000 + 20000))
+        grep -qsi "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$candidate") " /proc/net/tcp /proc/net/tcp6 || break
+    done
+    echo "$candidate"
+}
+
+# setpriv covers the one end that no trap sees, SIGKILL to this script: the kernel then kills the children.
+start() {
+    local name=$1
+    shift
+    setpriv --pdeathsig KILL -- "$bin/$name" "$@" </dev/null >>"$dir/$name.log" 2>&1 9>&- &
+    children[$name]=$!
+}
+
+# Without fsync, for the data are worth nothing after a power cut, and every write of a test would wait for the disk.
+start_etcd() {
+    start etcd --data-dir "$dir/etcd" --unsafe-no-fsync \
+        --listen-client-urls "http://127.0.0.1:$etcd_port" --advertise-client-urls "http://127.0.0.1:$etcd_port" \
+        --listen-peer-urls http://127.0.0.1:0
+}
+
+start_apiserver() {
+    since=$SECONDS
+    # etcd-prefix: should the etcd port turn out to be another run's, nothing of theirs is touched before we notice.
+    # advertise-address, endpoint-reconciler-type: without them the server looks for a network interface to publish, and a
+    # network namespace with nothing but loopback has none.
+    start kube-apiserver \
+        --etcd-servers "http://127.0.0.1:$etcd_port" --etcd-prefix "/registry-$port" \
+        --bind-address 127.0.0.1 --secure-port "$port" --cert-dir "$dir/certs" \
+        --advertise-address 127.0.0.1 --endpoint-reconciler-type none --service-cluster-ip-range 10.0.0.0/24 \
+        --token-auth-file "$dir/tokens.csv" --authorization-mode RBAC --disable-admission-plugins ServiceAccount \
+        --service-account-issuer https://kubernetes.default.svc \
+        --service-account-key-file "$dir/service-account.key" \
+        --service-account-signing-key-file "$dir/service-account.key"
+}
+
+all_alive() {
+    # One by one: with several, kill is content when one of them is there.
+    for fallen in "${!children[@]}"; do kill -0 "${children[$fallen]}" 2>/dev/null || return; done
+    fallen=''
+}
+
+# False when a server ends or the time is up. The certificate is not looked at here: it is what we are waiting for.
+await_ready() {
+    until probe --kubeconfig /dev/null --server "$url" --token admin-token --insecure-skip-tls-verify get --raw /readyz; do
+        in_time || return
+    done
+}
+
+in_time() {
+    pause 0.2
+    all_alive && ((SECONDS - since < READY_LIMIT))
+}
+
+probe() { "$kubectl" --cache-dir "$dir/kubectl" --request-timeout 2s "$@" </dev/null >/dev/null 2>>"$dir/kubectl.log"; }
+
+stop() {
+    local name pids=() deadline=$((SECONDS + STOP_LIMIT))
+    for name in "$@"; do
+        [[ -n ${children[$name]:-} ]] || continue
+        pids+=("${children[$name]}")
+        unset "children[$name]"
+    done
+    [[ ${#pids[@]} -gt 0 ]] || return 0
+    kill -TERM "${pids[@]}" 2>/dev/null || true
+    # Here one of them is enough. Not pause: stdin may be at its end, and there is nothing left to interrupt.
+    while kill -0 "${pids[@]}" 2>/dev/null && ((SECONDS < deadline)); do sleep 0.1; done
+    kill -KILL "${pids[@]}" 2>/dev/null || true
+    wait "${pids[@]}" 2>/dev/null || true
+}
+
+stop_all() {
+    trap '' TERM INT HUP USR1
+    rm -f "$dir/ready"
+    if [[ -n $builder ]]; then
+        kill -TERM -- "-$builder" 2>/dev/null || true
+        wait "$builder" 2>/dev/null || true
+    fi
+    stop etcd kube-apiserver
+}
+
+give_up() {
+    local name
+    for name in etcd kube-apiserver; do
+        echo "=== the end of $dir/$name.log" >&3
+        tail -n 30 "$dir/$name.log" >&3 || true
+    done
+    die "$1${fallen:+: $fallen has ended}, $((SECONDS - since)) s after the start"
+}
+
+# === what the tests find in DIR ===
+
+write_kubeconfigs() {
+    # The server's own certificate comes first in that file, then the CA that it made for it. Only the CA may be trusted:
+    # not every TLS library takes a server's certificate for an anchor.
+    awk '/BEGIN CERTIFICATE/ { pem = "" } { pem = pem $0 "\n" } END { printf "%s", pem }' "$dir/certs/apiserver.crt" >"$dir/ca.crt"
+    local name rest
+    while read -r name rest; do
+        kubeconfig "$name" >"$dir/kubeconfig-$name"
+    done < <(printf '%s\n' "${USERS[@]}")
+    mv "$dir/kubeconfig-admin" "$dir/kubeconfig"
+    printf '%s=%q\n' KUBECONFIG "$dir/kubeconfig" APISERVER_URL "$url" APISERVER_CA "$dir/ca.crt" >"$dir/env"
+}
+
+kubeconfig() {
+    cat <<YAML
+apiVersion: v1
+kind: Config
+current-context: test
+clusters:
+- name: test
+  cluster:
+    server: $url
+    certificate-authority-data: $(base64 -w0 "$dir/ca.crt")
+users:
+- name: $1
+  user:
+    token: $1-token
+contexts:
+- name: test
+  context:
+    cluster: test
+    user: $1
+YAML
+}
+
+# Through RBAC and not by the group system:masters, which passes every authorizer: then a webhook that looks at groups would
+# take each of them for the administrator. Asked first and bound second, so that it holds whichever of the role, the binding
+# and the authorizer's view of both is late, and costs one call after a restart.
+bind_writers() {
+    local name groups user users=()
+    while read -r name groups user; do
+        [[ $name == admin ]] || users+=(--user "$user")
+    done < <(printf '%s\n' "${USERS[@]}")
+    until probe --kubeconfig "$dir/kubeconfig-portal" get --raw /api/v1/namespaces; do
+        probe --kubeconfig "$dir/kubeconfig" create clusterrolebinding test-writers --clusterrole cluster-admin "${users[@]}" || true
+        in_time || return
+    done
+}
+
+publish_ready() {
+    times_ready=$((times_ready + 1))
+    echo "$times_ready" >"$dir/ready.new"
+    mv "$dir/ready.new" "$dir/ready"
+}
+
+# === main ===
+
+main() {
+    case ${1:-} in
+        assets)
+            [[ $# -eq 1 ]] || die "assets takes no argument"
+            assets
+            ;;
+        run)
+            [[ $# -eq 2 ]] || die "run takes one folder"
+            run "$2"
+            ;;
+        -h | --help) help ;;
+        *)
+            help >&2
+            exit 2
+            ;;
+    esac
+    # Not left to the end of the file: bash reads a script as it goes, and this one may be edited while it runs for minutes.
+    exit
+}
+
+# 3 is where messages go, also while the build has stderr in its log.
+exec 3>&2
+main "$@"

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# What statusgate does, on a real API server. Run by `make demo` through hack/with-control-plane.sh.
+set -euo pipefail
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+: "${KUBECONFIG:?run me through hack/with-control-plane.sh}" "${CONTROL_PLANE:?}"
+statusgate=$root/target/debug/statusgate
+work=$(mktemp -d)
+server=
+clean() {
+    [[ -z $server ]] || kill "$server" 2> /dev/null || true
+    [[ -z $server ]] || wait "$server" 2> /dev/null || true
+    rm -rf "$work"
+}
+trap clean EXIT
+
+say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
+# Shows a command as one would type it, then what it says. Refusals are what this is about: they
+# do not end the demo, but a command that should have been refused and was not does.
+show() { echo "\$ $*" && "$@"; }
+refused() { if "$@"; then echo "demo: this should have been refused" >&2 && exit 1; fi; }
+expect() {
+    local phase
+    phase=$(kubectl get xvshnpostgresqls pg -o 'jsonpath={.status.phase}')
+    [[ $phase == "$1" ]] || { echo "demo: the stored phase is '$phase', not '$1'" >&2 && exit 1; }
+    echo "stored phase: $phase"
+}
+# kubectl learned --subresource in 1.24; Debian's is older. The API is the same: PATCH .../status.
+patch_status() { # WHO BODY [SHOWN_BODY]
+    local who=$1 body=$2 code
+    echo "\$ kubectl patch xvshnpostgresqls pg --subresource=status --type=merge -p '${3-$2}'   # as $who"
+    code=$(curl -sS --cacert "$APISERVER_CA" -H "Authorization: Bearer $who-token" -X PATCH \
+        -H 'Content-Type: application/merge-patch+json' --data "$body" -D "$work/head" -o "$work/answer" -w '%{http_code}' \
+        "$APISERVER_URL/apis/vshn.appcat.vshn.io/v1/xvshnpostgresqls/pg/status")
+    tr -d '\r' < "$work/head" | sed -n 's/^[Ww]arning: 299 - "\(.*\)"$/Warning: \1/; T; s/\\"/"/g; p'
+    if [[ $code == 200 ]]; then
+        echo "xvshnpostgresql.vshn.appcat.vshn.io/pg patched"
+    else
+        # The first member called message is that of the Status itself.
+        grep -oE '"message": ?"([^"\\]|\\.)*"' "$work/answer" | head -1 |
+            sed 's/^"message": *"/Error from server (Invalid): /; s/"$//; s/\\"/"/g'
+        return 1
+    fi
+}
+declare -A status_of time_of
+# Sets conditions as a controller does: the time moves with the status.
+patch_conditions() { # WHO TYPE=STATUS...
+    local who=$1 list='' pair type status
+    shift
+    for pair in "$@"; do
+        type=${pair%%=*} status=${pair##*=}
+        [[ ${status_of[$type]-} == "$status" ]] || time_of[$type]=$(date -u +%FT%TZ)
+        status_of[$type]=$status
+        list+="${list:+,}{\"type\":\"$type\",\"status\":\"$status\",\"reason\":\"Demo\",\"lastTransitionTime\":\"${time_of[$type]}\"}"
+    done
+    patch_status "$who" "{\"status\":{$also\"conditions\":[$list]}}" "{\"status\":{$also\"conditions\":[$*]}}"
+}
+also=
+
+say "An AppCat-like CRD, and an object that was there before statusgate"
+show kubectl apply -f "$root/deploy/crds/appcat-example.yaml"
+kubectl wait --for=condition=Established crd/xvshnpostgresqls.vshn.appcat.vshn.io > /dev/null
+printf 'apiVersion: vshn.appcat.vshn.io/v1\nkind: XVSHNPostgreSQL\nmetadata: {name: pg}\nspec: {}\n' > "$work/pg.yaml"
+for _ in {1..50}; do kubectl apply -f "$work/pg.yaml" 2> /dev/null && break; sleep 0.2; done
+also='"instanceNamespace":"vshn-postgresql-pg",'
+patch_conditions operator Ready=False Synced=True PodReady=False
+also=
+expect ''
+
+say "statusgate starts and is registered, with the rules of deploy/base"
+"$statusgate" certs --out "$work/certs" > /dev/null
+"$statusgate" serve --listen 127.0.0.1:0 --probe-listen 127.0.0.1:0 --grace 0s --log-format json \
+    --tls-cert "$work/certs/tls.crt" --tls-key "$work/certs/tls.key" 2> "$work/log" &
+server=$!
+for _ in {1..100}; do
+    address=$(sed -n 's/.*"address":"\([^"]*\)".*/\1/p' "$work/log" | head -1)
+    [[ -z $address ]] || break
+    sleep 0.05
+done
+[[ -n $address ]] || { cat "$work/log" >&2 && exit 1; }
+ca=$(base64 -w0 < "$work/certs/ca.crt")
+awk -v ca="$ca" -v address="$address" '
+    /^ *service:/ { indent = match($0, /[^ ]/) - 1; pad = sprintf("%*s", indent, "")
+        path = (mutating ? "mutate" : "validate")
+        print pad "url: https://" address "/" path; print pad "caBundle: " ca; skip = 1; next }
+    skip && match($0, /[^ ]/) - 1 > indent { next }
+    { skip = 0 }
+    /^kind: MutatingWebhookConfiguration/ { mutating = 1 }
+    /^kind: ValidatingWebhookConfiguration/ { mutating = 0 }
+    { print }' "$root/deploy/base/webhooks.yaml" > "$work/webhooks.yaml"
+show kubectl apply -f "$work/webhooks.yaml"
+
+say "Backfill: the next status write of anybody gets the phase it lacks"
+for _ in {1..50}; do
+    # Until the API server has seen the registration, a write passes it by.
+    patch_status operator '{"status":{"currentVersion":"15"}}' > "$work/said"
+    [[ -z $(kubectl get xvshnpostgresqls pg -o 'jsonpath={.status.phase}') ]] || break
+    sleep 0.2
+done
+cat "$work/said"
+expect Unknown
+
+say "A phase that does not exist is refused"
+refused patch_status operator '{"status":{"phase":"ready"}}'
+expect Unknown
+
+say "A phase that disagrees with the conditions is refused"
+refused patch_status operator '{"status":{"phase":"Ready"}}'
+expect Unknown
+
+say "Crossplane writes phase and conditions in two requests: the first is repaired, the next round is true"
+patch_status crossplane '{"status":{"phase":"Ready"}}'
+expect Unknown
+patch_conditions crossplane Ready=True Synced=True PodReady=True
+patch_status crossplane '{"status":{"phase":"Ready"}}'
+expect Ready
+
+say "Pods fail: nobody has to remember the phase"
+patch_conditions crossplane Ready=True Synced=True PodReady=False
+expect Degraded
+
+say "Deletion, held by a finalizer: Deleting, whatever the writer says"
+kubectl patch xvshnpostgresqls pg --type=merge -p '{"metadata":{"finalizers":["demo.statusgate.dev/wait"]}}' > /dev/null
+show kubectl delete xvshnpostgresqls pg --wait=false
+patch_conditions crossplane Ready=False Synced=True PodReady=False
+expect Deleting
+kubectl patch xvshnpostgresqls pg --type=merge -p '{"metadata":{"finalizers":null}}' > /dev/null
+say "Done"

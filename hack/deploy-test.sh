@@ -1,0 +1,278 @@
+#!/usr/bin/env bash
+# Tests the manifests in deploy/ against a real API server. See --help.
+#
+# Nothing but kubectl reads the YAML here: `annotate --local` turns any document into something a go-template can ask, without a
+# server and whatever the kind, and so neither jq nor a YAML library has to be on the machine. The kubectl at hand does the
+# rendering, too, from 1.20 (Debian 12, kustomize 2.0.3) to today's: what the kustomizations have to put up with for the sake of
+# the old one is said in them.
+# shellcheck disable=SC2016 # the dollars in single quotes are the templates'
+set -euo pipefail
+
+help() {
+    cat <<'HELP'
+usage: hack/deploy-test.sh KUBECONFIG
+
+Renders deploy/base and deploy/cert-manager, checks that their parts fit each other and the policies, and has the API server of
+KUBECONFIG dry-run every object. Kinds that this server cannot know (PodDisruptionBudget of policy/v1 before Kubernetes 1.21,
+cert-manager's) are skipped, and said to be. Objects in a dry run need their namespace: where statusgate-system is missing it is
+made, with the ServiceAccount, and deleted in the end. Nothing else is written.
+KUBECTL names the kubectl to use; otherwise it is the one in PATH, or the control plane's.
+HELP
+}
+
+case ${1-} in
+-h | --help) help && exit ;;
+"" | -*) help >&2 && exit 2 ;;
+esac
+[[ $# -eq 1 ]] || { help >&2 && exit 2; }
+[[ -r $1 ]] || { echo "deploy-test: cannot read $1" >&2 && exit 2; }
+kubeconfig=$(realpath -- "$1")
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+readonly kubeconfig root
+readonly namespace=statusgate-system
+
+if [[ -z ${KUBECTL-} ]]; then
+    KUBECTL=$(type -P kubectl) || KUBECTL=$("$root/hack/control-plane.sh" assets)/kubectl
+fi
+
+work=$(mktemp -d)
+readonly work
+made_namespace=
+failures=0
+
+say() { echo "deploy-test: $*" >&2; }
+
+# Every failure is reported, not the first alone: the manifests change together.
+bad() {
+    say "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+# The caches of discovery go by address and port, and those of test servers come round again.
+kubectl() {
+    "$KUBECTL" --kubeconfig "$kubeconfig" --cache-dir "$work/cache" "$@"
+}
+
+# shellcheck disable=SC2317 # called by the trap
+clean() {
+    local status=$?
+    [[ -z $made_namespace ]] || delete_namespace || status=1
+    rm -rf "$work"
+    exit "$status"
+}
+trap clean EXIT
+
+# === reading documents ===
+
+# ask FILE TEMPLATE: what the go-template makes of the document.
+ask() {
+    kubectl annotate --local --overwrite --filename "$1" --output go-template="$2" hack/deploy-test=read
+}
+
+# same WHAT EXPECTED ACTUAL
+same() {
+    [[ $2 == "$3" ]] || bad "$1: expected $2, got $3"
+}
+
+# render NAME: the overlay's documents as $work/NAME/KIND.NAME.yaml, so that a check can name the one it wants.
+render() {
+    local to=$work/$1 file
+    mkdir "$to" "$to.split"
+    kubectl kustomize "$root/deploy/$1" >"$to.yaml" 2>"$to.log" || { cat "$to.log" >&2 && say "deploy/$1 does not render" && exit 1; }
+    # `---` in the first column separates; what the ConfigMap holds is indented.
+    awk -v dir="$to.split" 'BEGIN { n = 100 } /^---$/ { n++; next } { print > (dir "/" n ".yaml") }' "$to.yaml"
+    for file in "$to.split"/*.yaml; do
+        mv "$file" "$to/$(ask "$file" '{{.kind}}.{{.metadata.name}}').yaml"
+    done
+}
+
+# === do the parts fit? ===
+
+# What the registrations should ask about, going by the policies: GROUP VERSION RESOURCE OPERATIONS SCOPE
+wanted_rules() {
+    local file
+    for file in "${policies[@]}"; do
+        ask "$file" '{{range .spec.resources}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.apiVersions}}{{$version := .}}{{range $rule.resources -}}
+            {{$group}} {{$version}} {{.}}{{if eq (print $rule.statusSubresource) "false"}} CREATE,UPDATE,{{else}}/status UPDATE,{{end}} *{{"\n"}}
+            {{- end}}{{end}}{{end}}{{end}}'
+    done | sort
+}
+
+registered_rules() {
+    ask "$1" '{{range .webhooks}}{{range .rules}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.apiVersions}}{{$version := .}}{{range $rule.resources -}}
+        {{$group}} {{$version}} {{.}} {{range $rule.operations}}{{.}},{{end}} {{$rule.scope}}{{"\n"}}
+        {{- end}}{{end}}{{end}}{{end}}{{end}}' | sort
+}
+
+# fit NAME: checks an overlay.
+fit() {
+    local at=$work/$1 file kind verb address labels text arguments seconds
+    local deployment=$at/Deployment.statusgate.yaml service=$at/Service.statusgate.yaml
+
+    for kind in Mutating Validating; do
+        file=$at/${kind}WebhookConfiguration.statusgate.yaml
+        [[ $kind == Mutating ]] && verb=mutate || verb=validate
+        registered_rules "$file" >"$at.rules"
+        diff -u --label "the policies" --label "deploy/$1, $kind" "$work/wanted" "$at.rules" >&2 ||
+            bad "deploy/$1: the rules of the ${kind}WebhookConfiguration are not those of deploy/policies"
+        same "deploy/$1: the webhooks of the ${kind}WebhookConfiguration" \
+            "$verb.statusgate.dev Ignore Equivalent None [v1] $([[ $kind == Mutating ]] && echo IfNeeded || echo '<no value>'); " \
+            "$(ask "$file" '{{range .webhooks}}{{.name}} {{.failurePolicy}} {{.matchPolicy}} {{.sideEffects}} {{.admissionReviewVersions}} {{.reinvocationPolicy}}; {{end}}')"
+        address=$(ask "$service" '{{.metadata.namespace}} {{.metadata.name}} {{(index .spec.ports 0).port}}')
+        same "deploy/$1: where the ${kind}WebhookConfiguration points" "$address /$verb" \
+            "$(ask "$file" '{{range .webhooks}}{{with .clientConfig.service}}{{.namespace}} {{.name}} {{.port}} {{.path}}{{end}}{{end}}')"
+    done
+
+    # Service → pods → process: a port by its name, then by its number in the arguments.
+    same "deploy/$1: the container port behind the Service" "webhook=8443" \
+        "$(ask "$service" '{{(index .spec.ports 0).targetPort}}')=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).ports}}{{if eq .name "webhook"}}{{.containerPort}}{{end}}{{end}}')"
+    labels=$(ask "$deployment" '{{.spec.template.metadata.labels}}')
+    same "deploy/$1: the Service's selector" "$labels" "$(ask "$service" '{{.spec.selector}}')"
+    same "deploy/$1: the Deployment's selector" "$labels" "$(ask "$deployment" '{{.spec.selector.matchLabels}}')"
+    same "deploy/$1: the PodDisruptionBudget's selector" "$labels" "$(ask "$at/PodDisruptionBudget.statusgate.yaml" '{{.spec.selector.matchLabels}}')"
+    same "deploy/$1: the NetworkPolicy's selector" "$labels" "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{.spec.podSelector.matchLabels}}')"
+    same "deploy/$1: the open ports" "8443,8080," "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{range .spec.ingress}}{{range .ports}}{{.port}},{{end}}{{end}}')"
+
+    # The folders of the arguments are where the volumes get mounted, and the volumes are the objects of this overlay.
+    arguments=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).args}}{{.}} {{end}}')
+    same "deploy/$1: the mounts" "/etc/statusgate/policies /etc/statusgate/tls " \
+        "$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).volumeMounts}}{{.mountPath}} {{end}}')"
+    same "deploy/$1: the volumes" "statusgate-policies statusgate-tls " \
+        "$(ask "$deployment" '{{range .spec.template.spec.volumes}}{{with .configMap}}{{.name}}{{end}}{{with .secret}}{{.secretName}}{{end}} {{end}}')"
+    for text in --policies=/etc/statusgate/policies --tls-cert=/etc/statusgate/tls/tls.crt --tls-key=/etc/statusgate/tls/tls.key \
+        --listen=0.0.0.0:8443 --probe-listen=0.0.0.0:8080; do
+        [[ " $arguments " == *" $text "* ]] || bad "deploy/$1: the server is not started with $text"
+    done
+    seconds=$(grep -oE -e '--(grace|drain-timeout)=[0-9]+s' <<<"$arguments" | grep -oE '[0-9]+' | paste -sd +)
+    [[ $(ask "$deployment" '{{.spec.template.spec.terminationGracePeriodSeconds}}') -gt $((seconds)) ]] ||
+        bad "deploy/$1: terminationGracePeriodSeconds is not more than $seconds"
+
+    # The policies, to the byte, and no others.
+    same "deploy/$1: the policies in the ConfigMap" "$(printf '%s ' "${policies[@]##*/}")" \
+        "$(ask "$at/ConfigMap.statusgate-policies.yaml" '{{range $name, $text := .data}}{{$name}} {{end}}')"
+    for file in "${policies[@]}"; do
+        ask "$at/ConfigMap.statusgate-policies.yaml" "{{index .data \"${file##*/}\"}}" | diff -u - "$file" >&2 ||
+            bad "deploy/$1: ${file##*/} in the ConfigMap is not the file"
+    done
+}
+
+# What cert-manager will be told: its own kinds cannot be dry-run where it is not installed.
+fit_certificates() {
+    local at=$work/cert-manager kind
+    local certificate=$at/Certificate.statusgate-tls.yaml ca=$at/Certificate.statusgate-ca.yaml
+    for kind in Mutating Validating; do
+        same "the CA of the ${kind}WebhookConfiguration" "$(ask "$certificate" '{{.metadata.namespace}}/{{.metadata.name}}')" \
+            "$(ask "$at/${kind}WebhookConfiguration.statusgate.yaml" '{{index .metadata.annotations "cert-manager.io/inject-ca-from"}}')"
+    done
+    same "the Secret of the serving certificate" statusgate-tls "$(ask "$certificate" '{{.spec.secretName}}')"
+    same "the first name in the serving certificate" "$(ask "$at/Service.statusgate.yaml" '{{.metadata.name}}.{{.metadata.namespace}}.svc')" \
+        "$(ask "$certificate" '{{index .spec.dnsNames 0}}')"
+    same "the issuer of the serving certificate" "$(ask "$at/Issuer.statusgate-ca.yaml" '{{.kind}} {{.metadata.name}}')" \
+        "$(ask "$certificate" '{{.spec.issuerRef.kind}} {{.spec.issuerRef.name}}')"
+    same "the Secret of that issuer" "$(ask "$ca" '{{.spec.secretName}}')" "$(ask "$at/Issuer.statusgate-ca.yaml" '{{.spec.ca.secretName}}')"
+    same "the issuer of the CA" "$(ask "$at/Issuer.statusgate-selfsigned.yaml" '{{.kind}} {{.metadata.name}}')" \
+        "$(ask "$ca" '{{.spec.issuerRef.kind}} {{.spec.issuerRef.name}}')"
+}
+
+# === what does the API server say? ===
+
+# served APIVERSION KIND
+served() {
+    local path=/apis/$1
+    [[ $1 == */* ]] || path=/api/$1
+    if ! kubectl get --raw "$path" >"$work/resources" 2>"$work/error"; then
+        grep -q NotFound "$work/error" || { cat "$work/error" >&2 && say "the API server does not answer" && exit 1; }
+        return 1
+    fi
+    grep -qE "\"kind\": ?\"$2\"" "$work/resources"
+}
+
+# Kinds that a server may lack without anybody having made a mistake. Nothing else may be skipped.
+may_be_missing() {
+    case $1 in
+    "policy/v1 PodDisruptionBudget") echo "served since Kubernetes 1.21" ;;
+    cert-manager.io/*) echo "cert-manager is not installed" ;;
+    *) return 1 ;;
+    esac
+}
+
+# dry_run LABEL FILE
+dry_run() {
+    local label=$1 file=$2 type why
+    type=$(ask "$file" '{{.apiVersion}} {{.kind}}')
+    # shellcheck disable=SC2086 # two words
+    if ! served $type; then
+        if why=$(may_be_missing "$type"); then
+            say "skipped: $label: this API server has no ${type#* } in ${type% *}: $why"
+        else
+            bad "$label: this API server has no ${type#* } in ${type% *}"
+        fi
+    elif ! kubectl apply --dry-run=server --filename "$file" >"$work/out" 2>&1; then
+        bad "$label: $(<"$work/out")"
+    elif grep -q 'would violate PodSecurity' "$work/out"; then
+        bad "$label: $(<"$work/out")"
+    else
+        say "$(<"$work/out")"
+    fi
+}
+
+# Pod Security admission enforces on pods and only warns about what makes them; so the pod itself, too.
+dry_run_pod() {
+    local deployment=$work/base/Deployment.statusgate.yaml
+    printf '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "statusgate-0", "namespace": "%s", "labels": %s}, "spec": %s}' "$namespace" \
+        "$(kubectl annotate --local --filename "$deployment" --output jsonpath='{.spec.template.metadata.labels}' a=b)" \
+        "$(kubectl annotate --local --filename "$deployment" --output jsonpath='{.spec.template.spec}' a=b)" >"$work/pod.json"
+    dry_run "a pod of the Deployment" "$work/pod.json"
+}
+
+make_namespace() {
+    if kubectl get namespace "$namespace" >/dev/null 2>&1; then return; fi
+    made_namespace=yes
+    kubectl apply --filename "$work/base/Namespace.$namespace.yaml" --filename "$work/base/ServiceAccount.statusgate.yaml" >"$work/out" 2>&1 ||
+        { cat "$work/out" >&2 && say "cannot make namespace $namespace" && exit 1; }
+}
+
+delete_namespace() {
+    kubectl --namespace "$namespace" delete serviceaccount statusgate --ignore-not-found >/dev/null
+    # On a cluster, the controller that empties namespaces lets this one go. A control plane made of etcd and an API server has
+    # none, and the namespace would stay, terminating, in the way of all that comes after: so its finalizer is taken off here.
+    if kubectl --namespace kube-system get lease kube-controller-manager >/dev/null 2>&1; then
+        kubectl delete namespace "$namespace" --timeout 60s >/dev/null
+    else
+        kubectl delete namespace "$namespace" --wait=false >/dev/null
+        printf '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "%s"}, "spec": {"finalizers": []}}' "$namespace" >"$work/finalize.json"
+        kubectl replace --raw "/api/v1/namespaces/$namespace/finalize" --filename "$work/finalize.json" >/dev/null
+    fi
+}
+
+# === all of it ===
+
+# The kustomization lies among the policies because kustomize reads no file above its own folder.
+mapfile -t policies < <(find "$root/deploy/policies" -name '*.yaml' -not -name kustomization.yaml | sort)
+wanted_rules >"$work/wanted"
+[[ -s $work/wanted ]] || bad "deploy/policies names no resources"
+for overlay in base cert-manager; do
+    render "$overlay"
+    fit "$overlay"
+done
+fit_certificates
+
+version=$(kubectl get --raw /version | grep -oE '"gitVersion": ?"[^"]*"' | cut -d '"' -f 4)
+say "dry run on Kubernetes $version"
+make_namespace
+for overlay in base cert-manager; do
+    for file in "$work/$overlay"/*.yaml; do
+        # What the overlay leaves as it is was tried already.
+        [[ $overlay == base ]] || ! cmp -s "$file" "$work/base/${file##*/}" || continue
+        dry_run "deploy/$overlay: $(basename "$file" .yaml)" "$file"
+    done
+done
+dry_run_pod
+kubectl apply --dry-run=server --filename "$root/deploy/crds/appcat-example.yaml" >"$work/out" 2>&1 || bad "deploy/crds: $(<"$work/out")"
+say "$(<"$work/out")"
+
+if [[ $failures -gt 0 ]]; then
+    say "$failures failed"
+    exit 1
+fi
+say ok
