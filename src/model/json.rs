@@ -33,9 +33,9 @@ pub enum Json<'a> {
     /// A string, owned only when it has escapes.
     String(Cow<'a, str>),
     /// A list.
-    Array(Vec<Json<'a>>),
+    Array(Vec<Self>),
     /// An object, in the order of the text.
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    Object(Vec<(Cow<'a, str>, Self)>),
     /// Something too deep to be of interest, skipped. Never equal to what a rule asks for.
     Deep,
 }

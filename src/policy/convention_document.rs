@@ -169,7 +169,7 @@ impl Reader<'_> {
         let values = map.required("values");
         // Evidence may name phases further down the list: names first, then the rest.
         let names: Vec<String> =
-            values.map(|node| self.problems.list(node, |item| name_of(item))).unwrap_or_default();
+            values.map(|node| self.problems.list(node, name_of)).unwrap_or_default();
         let phases: Vec<Phase> = values
             .map(|node| self.problems.list(node, |item| self.phase_value(item, &names)))
             .unwrap_or_default();

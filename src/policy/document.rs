@@ -153,6 +153,11 @@ pub(crate) fn read(
     {
         problems.report(&node.span, "a policy without resources would judge nothing");
     }
+    if let Some(node) = map.get("rules") {
+        let help = Some("say it with a StatusConvention's rules, or leave it out".to_owned());
+        let message = "rules in CEL are not supported by this version";
+        problems.report_with_help(&node.span, message, help);
+    }
     let own = map.get("backfill");
     let own: Vec<Backfill> = own
         .map(|node| problems.list(node, |item| read_backfill(item, problems, &phases)))

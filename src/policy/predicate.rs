@@ -25,11 +25,11 @@ use super::yaml::{Node, Problems, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
     /// All hold.
-    All(Vec<Predicate>),
+    All(Vec<Self>),
     /// At least one holds.
-    Any(Vec<Predicate>),
+    Any(Vec<Self>),
     /// It does not hold.
-    Not(Box<Predicate>),
+    Not(Box<Self>),
     /// A condition of the object, or of the stored one.
     Condition {
         /// Read from the stored object.
