@@ -266,11 +266,12 @@ struct User<'a> {
 }
 
 /// The place of an object: empty, filled, or misused.
+#[expect(clippy::large_enum_variant, reason = "two live for a moment; boxes would be allocations")]
 #[derive(Default)]
 enum Slot<'a> {
     #[default]
     Empty,
-    Filled(Box<Object<'a>>),
+    Filled(Object<'a>),
     NotAnObject,
 }
 
@@ -327,7 +328,7 @@ impl<'a> Slot<'a> {
     fn open(self, name: &'static str) -> Result<Option<Object<'a>>, ReviewError> {
         match self {
             Self::Empty => Ok(None),
-            Self::Filled(object) => Ok(Some(*object)),
+            Self::Filled(object) => Ok(Some(object)),
             Self::NotAnObject => Err(ReviewError::ObjectIsNone(name)),
         }
     }
@@ -346,7 +347,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Slot<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Slot<'de>, A::Error> {
                 let object = Object::deserialize(MapAccessDeserializer::new(members))?;
-                Ok(Slot::Filled(Box::new(object)))
+                Ok(Slot::Filled(object))
             }
             fn visit_bool<E>(self, _: bool) -> Result<Slot<'de>, E> {
                 Ok(Slot::NotAnObject)
