@@ -33,7 +33,8 @@ test-deploy: ## deploy/ against a real API server
 
 .PHONY: test-image
 test-image: ## the final stage of the Dockerfile
-	hack/image-test.sh
+	$(CARGO) build --bin statusgate
+	hack/image-test.sh target/debug/statusgate
 
 .PHONY: lint
 lint: ## formatting and clippy, warnings as errors

@@ -48,9 +48,10 @@ bad() {
     failures=$((failures + 1))
 }
 
-# The caches of discovery go by address and port, and those of test servers come round again.
+# The caches of discovery go by address and port, and those of test servers come round again. `command`, or KUBECTL=kubectl
+# would call this function for ever.
 kubectl() {
-    "$KUBECTL" --kubeconfig "$kubeconfig" --cache-dir "$work/cache" "$@"
+    command "$KUBECTL" --kubeconfig "$kubeconfig" --cache-dir "$work/cache" "$@"
 }
 
 # shellcheck disable=SC2317 # called by the trap

@@ -13,10 +13,11 @@ set -euo pipefail
 
 help() {
     cat <<'HELP'
-usage: hack/image-test.sh BINARY
+usage: hack/image-test.sh [BINARY]
 
 Builds the Dockerfile's final stage around BINARY, offline, and checks the image: its configuration, its files, and that the binary
 runs in it as user 65532: `--version`, and `serve`, whose probes must answer and which must end with 0 on SIGTERM.
+Without BINARY it is the newest of target/release/statusgate and target/debug/statusgate.
 BINARY may be linked dynamically, as `cargo build` does it: its libraries then go into the image, as a stand-in for the static
 linking of the Dockerfile's build stage.
 HELP
@@ -31,12 +32,19 @@ die() {
 
 case ${1-} in
 -h | --help) help && exit ;;
-"" | -*) help >&2 && exit 2 ;;
+-*) help >&2 && exit 2 ;;
 esac
-[[ $# -eq 1 ]] || { help >&2 && exit 2; }
-binary=$(realpath -- "$1") || exit 2
-[[ -f $binary && -x $binary ]] || die "$1 is not an executable file"
+[[ $# -le 1 ]] || { help >&2 && exit 2; }
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+if [[ $# -eq 1 ]]; then
+    binary=$1
+else
+    binary=$target/release/statusgate
+    [[ ! $target/debug/statusgate -nt $binary ]] || binary=$target/debug/statusgate
+fi
+[[ -f $binary && -x $binary ]] || { say "no executable file $binary; build it first" && exit 2; }
+binary=$(realpath -- "$binary")
 readonly binary root
 
 type -P buildah >/dev/null || "$root/hack/packages.sh" buildah
@@ -145,8 +153,16 @@ probe() (
     [[ $status == 200 ]]
 )
 
-run --volume "$root/deploy/policies:/etc/statusgate/policies:ro" "$container" -- /statusgate serve \
-    --policies /etc/statusgate/policies/appcat.yaml --self-signed --listen "$address:18443" --probe-listen "$address:18080" \
+# The policies as kubelet mounts a ConfigMap: a file is a symlink into ..data, and that one is a symlink again, to be swapped.
+policies=$work/policies
+mkdir -p "$policies/..2026_01_01"
+cp "$root/deploy/policies/appcat.yaml" "$policies/..2026_01_01/"
+ln -s ..2026_01_01 "$policies/..data"
+ln -s ..data/appcat.yaml "$policies/appcat.yaml"
+chmod -R a+rX "$policies"
+
+run --volume "$policies:/etc/statusgate/policies:ro" "$container" -- /statusgate serve \
+    --policies /etc/statusgate/policies --self-signed --listen "$address:18443" --probe-listen "$address:18080" \
     --grace 0s --drain-timeout 5s </dev/null >"$work/serve.log" 2>&1 &
 server=$!
 

@@ -196,7 +196,11 @@ impl Folder {
         self.refuse_foreign()?;
         let authority = match (&self.ca_certificate, &self.ca_key) {
             (Some(certificate), Some(key)) if ends_after(certificate, now) => {
-                Authority::from_pem(certificate, key).ok()
+                let authority = Authority::from_pem(certificate, key);
+                let folder = self.path.display();
+                Some(authority.with_context(|| {
+                    format!("failed to use the CA in {folder}; --force makes a new one")
+                })?)
             }
             _ => None,
         };
@@ -364,6 +368,16 @@ mod tests {
         assert_eq!(file(folder, "tls.crt"), "mine");
         certs(folder, &["--force"], NOW).unwrap();
         assert_ne!(file(folder, "tls.crt"), "mine");
+    }
+
+    #[test]
+    fn a_ca_key_of_another_ca_is_an_error() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        certs(one.path(), &[], NOW).unwrap();
+        certs(other.path(), &[], NOW).unwrap();
+        fs::copy(other.path().join("ca.key"), one.path().join("ca.key")).unwrap();
+        let error = format!("{:#}", certs(one.path(), &["--dns", "more"], NOW).unwrap_err());
+        assert!(error.ends_with("does not belong to its certificate"), "{error}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::telemetry::logs::{self, Format, Logs};
 /// What `serve` can be told.
 #[derive(Debug, clap::Args)]
 #[command(
+    group(clap::ArgGroup::new("certificate").required(true).args(["tls_cert", "self_signed"])),
     after_help = "Durations are written as 15s, 2m or 500ms. SIGTERM and SIGINT begin an orderly \
                   end: /readyz turns to 503, answers say `Connection: close` during --grace, then \
                   requests in flight finish within --drain-timeout. A second signal skips the grace."
@@ -34,13 +35,7 @@ pub struct Args {
     probe_listen: SocketAddr,
 
     /// Serving certificate, PEM: the leaf, then intermediates if there are any.
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "tls_key",
-        required_unless_present = "self_signed",
-        conflicts_with = "self_signed"
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
     /// Key of the serving certificate, PEM. Both are read again when their content changes.

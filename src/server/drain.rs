@@ -10,7 +10,7 @@
 //! API servers move to another replica one connection at a time. *Closing*: nothing new is
 //! accepted, idle connections end, what is in flight finishes.
 //!
-//! The state machine is [`Stage::step`]; the rest tells it what happened and others what is.
+//! The state machine is `Stage::step`; the rest tells it what happened and others what is.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Start order: the probe port first, so that whoever asks is told what is still missing; then
 //! policies, certificate and port, anything wrong with which ends the start; then readiness. The
-//! end is in [`drain`].
+//! end is in `drain`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), statusgate::server::StartError> {
@@ -21,7 +21,7 @@ mod body;
 mod budget;
 mod clock;
 mod connection;
-pub mod drain;
+mod drain;
 mod handshake;
 mod inputs;
 mod listener;
@@ -31,9 +31,9 @@ mod probes;
 mod pulse;
 mod readiness;
 mod refusal;
-pub mod reload;
+mod reload;
 mod routes;
-pub mod settings;
+mod settings;
 mod snapshot;
 
 use std::net::SocketAddr;

@@ -103,9 +103,10 @@ impl IntoResponse for Refusal {
             }
             // The rest of the body may still be on its way; the next request's head would be
             // looked for in it.
-            Self::Incomplete | Self::Slow | Self::TooLarge | Self::NotFound | Self::Panicked => {
+            Self::Incomplete | Self::Slow | Self::TooLarge => {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
+            Self::NotFound | Self::Panicked => {}
         }
         (self.status(), headers, self.sentence()).into_response()
     }

@@ -148,4 +148,4 @@ impl Drop for Tally<'_> {
 /// Judged in place up to here: about a quarter of a millisecond. Handing over to another thread
 /// costs some ten microseconds, which is more than a review of common size needs altogether; a
 /// body of 8 MiB would hold a worker, and all connections on it, for ten milliseconds and more.
-const INLINE_BYTES: usize = 256 << 10;
+const INLINE_BYTES: usize = body::LARGE_BYTES;

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::tls::Authority;
 
-    const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+    const DAY: Duration = Duration::from_secs(86_400);
 
     fn issue(now: Timestamp) -> crate::tls::Issued {
         let authority = Authority::make("test", 10 * DAY, now).unwrap();

@@ -9,6 +9,7 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
 use thiserror::Error;
+use x509_parser::pem::parse_x509_pem;
 
 /// A certificate authority that can sign.
 ///
@@ -56,6 +57,15 @@ impl Authority {
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, IssueError> {
         let failed = |source| IssueError::FailedReadAuthority { source };
         let key = KeyPair::from_pem(key).map_err(failed)?;
+        // Otherwise it would sign certificates that nobody can verify.
+        let (_, pem) = parse_x509_pem(certificate.as_bytes())
+            .map_err(|_| failed(rcgen::Error::CouldNotParseCertificate))?;
+        let parsed = pem.parse_x509();
+        let public =
+            parsed.as_ref().map(|parsed| parsed.public_key().subject_public_key.data.as_ref());
+        if public != Ok(key.public_key_raw()) {
+            return Err(IssueError::ForeignKey);
+        }
         let issuer = Issuer::from_ca_cert_pem(certificate, key).map_err(failed)?;
         Ok(Self { issuer, certificate: certificate.to_owned() })
     }
@@ -138,6 +148,9 @@ pub enum IssueError {
         /// What the X.509 library says.
         source: rcgen::Error,
     },
+    /// The CA certificate and the CA key are not a pair.
+    #[error("the key of the certificate authority does not belong to its certificate")]
+    ForeignKey,
     /// No certificate for these names.
     #[error("failed to issue a certificate for {names}")]
     FailedIssue {

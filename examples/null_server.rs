@@ -1,0 +1,65 @@
+//! The control of the benchmark: the same listener, TLS, limits and connections as `statusgate
+//! serve`, and a handler that reads the whole body and answers a constant. What statusgate needs
+//! beyond this is what judging costs.
+//!
+//! ```sh
+//! cargo run --release --example null_server -- --tls-cert certs/tls.crt --tls-key certs/tls.key
+//! ```
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::response::Response;
+use axum::routing::post;
+use clap::Parser;
+use http_body_util::BodyExt;
+use statusgate::server::{CertificateSource, Server, Settings};
+
+/// Answers every review with a constant.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Address and port for webhook calls (HTTPS).
+    #[arg(long, default_value = "127.0.0.1:9443")]
+    listen: SocketAddr,
+    /// Address and port for probes (plain HTTP).
+    #[arg(long, default_value = "127.0.0.1:0")]
+    probe_listen: SocketAddr,
+    /// Serving certificate, PEM.
+    #[arg(long)]
+    tls_cert: PathBuf,
+    /// Its key, PEM.
+    #[arg(long)]
+    tls_key: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let certificate = CertificateSource::Files { certificate: args.tls_cert, key: args.tls_key };
+    let settings = Settings {
+        listen: args.listen,
+        probe_listen: args.probe_listen,
+        ..Settings::new(certificate)
+    };
+    let router = Router::new().route("/mutate", post(answer)).route("/validate", post(answer));
+    Server::start_with_router(settings, router).await?.ended().await;
+    Ok(())
+}
+
+async fn answer(mut body: Body) -> Response {
+    while let Some(Ok(frame)) = body.frame().await {
+        drop(frame);
+    }
+    let mut response = Response::new(Body::from(ANSWER));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// API servers would refuse the empty uid; a load generator does not look.
+const ANSWER: &str = concat!(
+    r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","#,
+    r#""response":{"uid":"","allowed":true}}"#
+);
