@@ -110,6 +110,12 @@ fit() {
     local at=$work/$1 file kind verb address labels text arguments seconds
     local deployment=$at/Deployment.statusgate.yaml service=$at/Service.statusgate.yaml
 
+    for file in Deployment.statusgate Service.statusgate PodDisruptionBudget.statusgate NetworkPolicy.statusgate \
+        ServiceAccount.statusgate "Namespace.$namespace" ConfigMap.statusgate-policies \
+        MutatingWebhookConfiguration.statusgate ValidatingWebhookConfiguration.statusgate; do
+        [[ -e $at/$file.yaml ]] || { say "FAILED: deploy/$1 has no $file" && exit 1; }
+    done
+
     for kind in Mutating Validating; do
         file=$at/${kind}WebhookConfiguration.statusgate.yaml
         [[ $kind == Mutating ]] && verb=mutate || verb=validate
@@ -133,6 +139,10 @@ fit() {
     same "deploy/$1: the PodDisruptionBudget's selector" "$labels" "$(ask "$at/PodDisruptionBudget.statusgate.yaml" '{{.spec.selector.matchLabels}}')"
     same "deploy/$1: the NetworkPolicy's selector" "$labels" "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{.spec.podSelector.matchLabels}}')"
     same "deploy/$1: the open ports" "8443,8080," "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{range .spec.ingress}}{{range .ports}}{{.port}},{{end}}{{end}}')"
+
+    # The restricted Pod Security Standard, which servers before 1.23 do not know about.
+    same "deploy/$1: the security context" "true RuntimeDefault, false true [ALL] <no value>" \
+        "$(ask "$deployment" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
 
     # The folders of the arguments are where the volumes get mounted, and the volumes are the objects of this overlay.
     arguments=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).args}}{{.}} {{end}}')
@@ -269,8 +279,11 @@ for overlay in base cert-manager; do
     done
 done
 dry_run_pod
-kubectl apply --dry-run=server --filename "$root/deploy/crds/appcat-example.yaml" >"$work/out" 2>&1 || bad "deploy/crds: $(<"$work/out")"
-say "$(<"$work/out")"
+if kubectl apply --dry-run=server --filename "$root/deploy/crds/appcat-example.yaml" >"$work/out" 2>&1; then
+    say "$(<"$work/out")"
+else
+    bad "deploy/crds: $(<"$work/out")"
+fi
 
 if [[ $failures -gt 0 ]]; then
     say "$failures failed"

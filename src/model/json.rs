@@ -6,10 +6,11 @@
 //! trees: `spec` and `managedFields` are skipped while the text is read.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Pointer;
 
@@ -17,6 +18,11 @@ use super::Pointer;
 /// without recursion, so that nesting costs neither stack nor memory. Half of serde_json's own
 /// recursion limit of 128, which the envelope and the object above the status count towards too.
 const MAX_DEPTH: u8 = 64;
+
+/// Values in one tree. A value takes 32 bytes here and as few as two in the text, so that a body at
+/// the size limit could become a thirty times larger tree. An object that etcd stores has at most
+/// 1.5 MiB; one made of half a million values is no status but an attack or an accident.
+const MAX_VALUES: u32 = 500_000;
 
 /// A JSON value, borrowed from the text it was read from.
 ///
@@ -171,19 +177,32 @@ pub(crate) fn in_status<'j, 'a>(
 
 impl<'de> Deserialize<'de> for Json<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Level(0).deserialize(deserializer)
+        Level { depth: 0, left: &Cell::new(MAX_VALUES) }.deserialize(deserializer)
     }
 }
 
-/// How deep the value to be read lies.
+/// How deep the value to be read lies, and how many more may follow.
 #[derive(Clone, Copy)]
-struct Level(u8);
+struct Level<'l> {
+    depth: u8,
+    left: &'l Cell<u32>,
+}
 
-impl<'de> DeserializeSeed<'de> for Level {
+impl Level<'_> {
+    const fn below(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Level<'_> {
     type Value = Json<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
-        if self.0 >= MAX_DEPTH {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return Err(D::Error::custom("too many values"));
+        };
+        self.left.set(left);
+        if self.depth >= MAX_DEPTH {
             // serde_json skips an ignored value in a loop, whatever its depth.
             return IgnoredAny::deserialize(deserializer).map(|_| Json::Deep);
         }
@@ -191,7 +210,7 @@ impl<'de> DeserializeSeed<'de> for Level {
     }
 }
 
-impl<'de> Visitor<'de> for Level {
+impl<'de> Visitor<'de> for Level<'_> {
     type Value = Json<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -228,7 +247,7 @@ impl<'de> Visitor<'de> for Level {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Self(self.0 + 1))? {
+        while let Some(item) = items.next_element_seed(self.below())? {
             list.push(item);
         }
         Ok(Json::Array(list))
@@ -238,7 +257,7 @@ impl<'de> Visitor<'de> for Level {
         // A metav1 condition has six members: one allocation holds it.
         let mut object = Vec::with_capacity(6);
         while let Some(Text(key)) = members.next_key()? {
-            object.push((key, members.next_value_seed(Self(self.0 + 1))?));
+            object.push((key, members.next_value_seed(self.below())?));
         }
         Ok(Json::Object(object))
     }
@@ -289,6 +308,13 @@ mod tests {
         let text = format!("{}1{}", "[".repeat(60_000), "]".repeat(60_000));
         let json = Json::parse(&text).unwrap();
         assert!(!json.is_whole());
+    }
+
+    #[test]
+    fn a_tree_does_not_outgrow_its_text_without_limit() {
+        let list = |length: usize| format!("[0{}]", ",0".repeat(length - 1));
+        assert!(Json::parse(&list(MAX_VALUES as usize - 1)).is_ok());
+        assert!(Json::parse(&list(MAX_VALUES as usize)).is_err());
     }
 
     #[test]

@@ -142,6 +142,7 @@ impl Start {
                     held: Budget::new(settings.limits.held_bytes),
                     timeout: settings.limits.body_timeout,
                 },
+                large: Arc::default(),
             })),
         };
         policies_gate.open();

@@ -11,6 +11,7 @@ use axum::http::header::{CONTENT_TYPE, EXPECT, HeaderValue};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use tokio::sync::Mutex;
 
 use super::admit::{self, Reply};
 use super::body::{self, BodyLimits};
@@ -28,6 +29,9 @@ pub(super) struct Edge {
     pub(super) metrics: Arc<Metrics>,
     pub(super) in_flight: Arc<Budget>,
     pub(super) bodies: BodyLimits,
+    /// Held while a large body is judged: its tree may be many times its size, and a second one
+    /// can wait the milliseconds that the first takes.
+    pub(super) large: Arc<Mutex<()>>,
 }
 
 /// `/mutate` and `/validate`. No layers: each would box every request's future once more, and what
@@ -95,10 +99,15 @@ async fn answer(edge: &Arc<Edge>, webhook: Webhook, request: Request) -> Result<
     }
     // A task of its own, so that the other connections of this worker go on. Not `block_in_place`:
     // it needs a multi-threaded runtime, and panics where an embedder or a test has another.
-    // The body goes there with its share of the memory: if the client leaves, both stay until the
-    // judgement is over.
+    // The body goes there with its share of the memory and its turn: if the client leaves, all stay
+    // until the judgement is over.
     let own = Arc::clone(edge);
-    match tokio::task::spawn_blocking(move || judge(&own, webhook, &whole.bytes)).await {
+    let turn = Arc::clone(&edge.large).lock_owned().await;
+    let judged = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        judge(&own, webhook, &whole.bytes)
+    });
+    match judged.await {
         Ok(reply) => Ok(reply),
         // As if it had been here: the connection's guard turns it into a 500.
         Err(failed) => match failed.try_into_panic() {

@@ -80,9 +80,10 @@ pub enum ReviewError {
     /// Another kind of JSON value at the top.
     #[error("the body is not a JSON object")]
     NotAnObject,
-    /// A member of the envelope that cannot be what it is.
+    /// A member that cannot be what it is, or a status of more values than can be judged.
     #[error(
-        "the body is not an AdmissionReview: a member has the wrong type at line {0}, column {1}"
+        "the body is not an AdmissionReview that can be judged: a member has the wrong type or too \
+         many values at line {0}, column {1}"
     )]
     WrongType(usize, usize),
     /// Another kind of document.
