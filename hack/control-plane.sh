@@ -376,27 +376,30 @@ in_time() {
 probe() { "$kubectl" --cache-dir "$dir/kubectl" --request-timeout 2s "$@" </dev/null >/dev/null 2>>"$dir/kubectl.log"; }
 
 stop() {
-    local name pids=() deadline=$((SECONDS + STOP_LIMIT))
+    local name pids=()
     for name in "$@"; do
         [[ -n ${children[$name]:-} ]] || continue
         pids+=("${children[$name]}")
         unset "children[$name]"
     done
-    [[ ${#pids[@]} -gt 0 ]] || return 0
-    kill -TERM "${pids[@]}" 2>/dev/null || true
+    [[ ${#pids[@]} -eq 0 ]] || end "${pids[@]}"
+}
+
+# A negative one is a process group.
+end() {
+    local deadline=$((SECONDS + STOP_LIMIT))
+    kill -TERM -- "$@" 2>/dev/null || true
     # Here one of them is enough. Not pause: stdin may be at its end, and there is nothing left to interrupt.
-    while kill -0 "${pids[@]}" 2>/dev/null && ((SECONDS < deadline)); do sleep 0.1; done
-    kill -KILL "${pids[@]}" 2>/dev/null || true
-    wait "${pids[@]}" 2>/dev/null || true
+    while kill -0 -- "$@" 2>/dev/null && ((SECONDS < deadline)); do sleep 0.1; done
+    kill -KILL -- "$@" 2>/dev/null || true
+    wait "${@#-}" 2>/dev/null || true
 }
 
 stop_all() {
     trap '' TERM INT HUP USR1
     rm -f "$dir/ready"
-    if [[ -n $builder ]]; then
-        kill -TERM -- "-$builder" 2>/dev/null || true
-        wait "$builder" 2>/dev/null || true
-    fi
+    # To remove its tree can take the builder longer than we have; then the next build does that.
+    [[ -z $builder ]] || end "-$builder"
     stop etcd kube-apiserver
 }
 

@@ -78,7 +78,7 @@ clean() {
     for pid in $(inside); do kill -KILL "$pid" 2>/dev/null || true; done
     wait
     buildah rm --all >/dev/null 2>&1 || true
-    rm -rf "$work"
+    rm -rf --one-file-system "$work"
     exit "$status"
 }
 
