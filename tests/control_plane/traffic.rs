@@ -1,0 +1,73 @@
+//! Writers that go on writing while something is done to the server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::cluster::Cluster;
+use crate::objects::{COMPOSITE, Objects};
+use crate::patience::until;
+use crate::registration::Registration;
+
+/// Some writers, each with an object of its own, each writing as fast as it is answered.
+pub(crate) struct Traffic {
+    stop: Arc<AtomicBool>,
+    written: Arc<AtomicU64>,
+    writers: JoinSet<Vec<String>>,
+}
+
+impl Traffic {
+    pub(crate) async fn start(cluster: &Cluster, registration: &Registration) -> Self {
+        let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let mut writers = JoinSet::new();
+        for _ in 0..WRITERS {
+            let name = registration.object(cluster, COMPOSITE).await;
+            let objects = cluster.operator(COMPOSITE);
+            let (stop, written) = (Arc::clone(&stop), Arc::clone(&written));
+            writers.spawn(async move { write(&objects, &name, &stop, &written).await });
+        }
+        Self { stop, written, writers }
+    }
+
+    /// Waits for as many writes again as show that things go on.
+    pub(crate) async fn go_on(&self) {
+        let goal = self.written.load(Relaxed) + 40;
+        until("the writers got on", async || (self.written.load(Relaxed) >= goal).then_some(()))
+            .await;
+    }
+
+    /// Stops, and tells what went wrong on the way.
+    pub(crate) async fn failures(self) -> Vec<String> {
+        self.stop.store(true, Relaxed);
+        let failures = self.writers.join_all().await.concat();
+        println!("{} writes, {} failed", self.written.load(Relaxed), failures.len());
+        failures
+    }
+}
+
+async fn write(
+    objects: &Objects,
+    name: &str,
+    stop: &AtomicBool,
+    written: &AtomicU64,
+) -> Vec<String> {
+    let mut failures = Vec::new();
+    for number in 0_u64.. {
+        if stop.load(Relaxed) {
+            break;
+        }
+        // The phase goes each time, so that each answer shows whether both webhooks were asked.
+        let status = json!({"phase": null, "currentVersion": number.to_string()});
+        match objects.merge_status(name, status).await {
+            Ok(object) if object["status"]["phase"] == "Unknown" => {}
+            Ok(object) => failures.push(format!("write {number} was not judged: {object}")),
+            Err(error) => failures.push(format!("write {number} failed: {error}")),
+        }
+        written.fetch_add(1, Relaxed);
+    }
+    failures
+}
+
+const WRITERS: usize = 4;
