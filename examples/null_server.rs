@@ -1,6 +1,6 @@
 //! The control of the benchmark: the same listener, TLS, limits and connections as `statusgate
-//! serve`, and a handler that reads the whole body and answers a constant. What statusgate needs
-//! beyond this is what judging costs.
+//! serve`, and a handler that reads the whole body and answers a constant with the uid of the
+//! request. What statusgate needs beyond this is what judging costs.
 //!
 //! ```sh
 //! cargo run --release --example null_server -- --tls-cert certs/tls.crt --tls-key certs/tls.key
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::Response;
 use axum::routing::post;
@@ -50,16 +50,34 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn answer(mut body: Body) -> Response {
+    let mut answer = None;
     while let Some(Ok(frame)) = body.frame().await {
-        drop(frame);
+        if answer.is_none()
+            && let Some(data) = frame.data_ref()
+        {
+            answer = Some(allowed(uid(data)));
+        }
     }
-    let mut response = Response::new(Body::from(ANSWER));
+    let mut response = Response::new(Body::from(answer.unwrap_or_else(|| allowed(b""))));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// API servers would refuse the empty uid; a load generator does not look.
-const ANSWER: &str = concat!(
-    r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","#,
-    r#""response":{"uid":"","allowed":true}}"#
-);
+fn allowed(uid: &[u8]) -> Bytes {
+    [BEFORE_UID, uid, AFTER_UID].concat().into()
+}
+
+/// The uid of the request. The API server takes no answer with another one, and writes it as the
+/// first member of `request`, 90 bytes from the start: nothing is parsed for it, and a body
+/// that is written in another way is answered with the empty uid.
+fn uid(start: &[u8]) -> &[u8] {
+    const KEY: &[u8] = br#""uid":""#;
+    let start = &start[..start.len().min(256)];
+    let Some(at) = start.windows(KEY.len()).position(|window| window == KEY) else { return b"" };
+    let value = &start[at + KEY.len()..];
+    value.iter().position(|&byte| byte == b'"').map_or(b"", |end| &value[..end])
+}
+
+const BEFORE_UID: &[u8] =
+    br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":""#;
+const AFTER_UID: &[u8] = br#"","allowed":true}}"#;

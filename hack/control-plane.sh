@@ -14,7 +14,7 @@
 set -euo pipefail
 
 readonly VERSION=1.20.2
-# A cold start takes 3 to 6 s on two idle cores; the limit is for the same two cores busy with cargo.
+# A start takes 5 to 8 s on two idle cores; the limit is for the same two cores busy with cargo.
 readonly READY_LIMIT=60
 # How long a child may take to obey SIGTERM. kube-apiserver waits for its watchers, and nothing it could lose is kept.
 readonly STOP_LIMIT=3
@@ -29,8 +29,8 @@ usage: hack/control-plane.sh assets      print the folder that holds etcd, kube-
        hack/control-plane.sh --help
 
 assets takes KUBEBUILDER_ASSETS when that has etcd and kube-apiserver (kubectl from there or from PATH). Otherwise it builds
-Kubernetes 1.20.2 from Debian 12's source package, once, into ${XDG_CACHE_HOME:-~/.cache}/statusgate: about 3 minutes on two
-cores, 150 MB to keep, 3 GB while it lasts. Progress goes to stderr, the log of the build stays in that folder.
+Kubernetes 1.20.2 from Debian 12's source package, once, into ${XDG_CACHE_HOME:-~/.cache}/statusgate: about 4 minutes on two
+idle cores, 170 MB to keep, 2 GB while it lasts. Progress goes to stderr, the log of the build stays in that folder.
 
 run wants a DIR that is empty or not there yet. When the API is up it makes
   DIR/kubeconfig                admin, of system:masters
@@ -112,7 +112,7 @@ build_missing() {
 }
 
 end_build() {
-    # The build tree is thousands of megabytes, and Go makes parts of it read-only.
+    # Go and dpkg-deb leave read-only folders behind.
     chmod -R u+w "$work" 2>/dev/null || true
     rm -rf "$work"
     if [[ $1 -ne 0 ]]; then

@@ -29,6 +29,6 @@ apt_get() {
 }
 
 # A third-party source that is down fails the update but not the install: whether the lists are good enough is for the
-# install to say. The recommended packages stay out, for they treble what buildah brings; who needs one names it.
+# install to say. Recommended packages stay out; who needs one, as buildah's `RUN` needs a crun or runc, names it.
 apt_get update --quiet || echo "packages.sh: apt-get update failed; going on with the lists at hand" >&2
 apt_get install --quiet --yes --no-install-recommends "${missing[@]}"

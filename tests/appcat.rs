@@ -1,6 +1,8 @@
 //! AppCat's convention, rule by rule: the golden examples of its page, then one clean fixture and
 //! one change a rule.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+
 use serde_json::{Value, json};
 use statusgate::engine::{Action, decide};
 use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};

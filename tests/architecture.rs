@@ -5,11 +5,13 @@
 //! tests and string literals do not count; unit tests do, for a test that needs a higher layer
 //! belongs to that layer.
 
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Who may use whom: the table of `docs` and of the design, to the letter. A layer may use itself.
+/// Who may use whom: the table of the design, to the letter. A layer may use itself.
 /// An entry of several names allows only what lies below them.
 const LAYERS: [(&str, &[&str]); 11] = [
     ("model", &[]),
@@ -126,7 +128,7 @@ fn breaches(file: &Path, text: &str) -> Vec<Breach> {
         }
         let path = path.join("::");
         let fits = |entry: &&str| path == **entry || path.starts_with(&format!("{entry}::"));
-        if !allowed.iter().any(|entry| fits(&entry)) {
+        if !allowed.iter().any(fits) {
             found.push(breach(line, format!("{layer} may not use {path}")));
         }
     }
@@ -270,7 +272,7 @@ fn own_paths(tokens: &[Token], module: &[String]) -> Vec<(Vec<String>, usize)> {
             "{" => braces += 1,
             "}" => {
                 braces -= 1;
-                while inline.last().is_some_and(|(_, depth)| *depth >= braces + 1) {
+                while inline.last().is_some_and(|(_, depth)| *depth > braces) {
                     inline.pop();
                 }
             }

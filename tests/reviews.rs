@@ -7,6 +7,8 @@
 //!
 //! What is too large or is not text is made here, in code.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

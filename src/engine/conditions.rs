@@ -47,7 +47,8 @@ pub(crate) fn judge<'p>(
         }
     };
     let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
-    let stored = ByType::new(stored.and_then(Json::as_array).unwrap_or_default());
+    let stored_items = stored.and_then(Json::as_array).unwrap_or_default();
+    let stored = ByType::new(stored_items);
     let mut keys = Keys::new(items);
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
@@ -57,16 +58,22 @@ pub(crate) fn judge<'p>(
         }
         let kind = item.get("type").and_then(Json::as_str);
         let element = Element { list, item, index, kind };
-        if kind.is_some_and(|kind| keys.seen_before(index, kind)) {
+        let twin = kind.is_some_and(|kind| keys.seen_before(index, kind));
+        if twin {
             let message = format!("Duplicate value: {}", quoted(kind.unwrap_or_default()));
             violations.push(Violation {
                 cause: Cause::Duplicate,
                 ..element.violation(&list.duplicate_rule, "", message)
             });
         }
-        let before = kind.and_then(|kind| stored.find(kind));
-        // What was not touched was judged when it came: nothing in it can be introduced.
-        if before == Some(item) {
+        // Of several elements of one type the stored list tells only the first apart.
+        let before = kind.filter(|_| !twin).and_then(|kind| stored.find(kind));
+        // What was not touched was judged when it came: nothing in it can be introduced. Elements
+        // without a type of their own are known by their place, or in a short list by themselves.
+        let untouched = before == Some(item)
+            || stored_items.get(index) == Some(item)
+            || (stored_items.len() <= SCAN_LIMIT && stored_items.contains(item));
+        if untouched {
             continue;
         }
         element.judge_members(violations);
@@ -122,7 +129,8 @@ impl<'p> Element<'p, '_, '_> {
         let mut say = |sanction: &'p Sanction, message: &str| {
             let action = sanction.action;
             let found = self.violation(&sanction.rule, &times.member, message.to_owned());
-            violations.push(Violation { action, ratcheted: false, ..found });
+            let cause = Cause::Invalid;
+            violations.push(Violation { cause, action, ratcheted: false, ..found });
         };
         if old != Some(new) && new > now + times.skew {
             say(&times.future, "lies in the future");
@@ -150,8 +158,8 @@ impl<'p> Element<'p, '_, '_> {
         let old = before.and_then(|before| before.get(MEMBER)).and_then(Json::as_i64);
         if let Some((sanction, message)) = generations.judge(new, old) {
             let found = self.violation(&sanction.rule, MEMBER, message.to_owned());
-            let action = generations.action(sanction);
-            violations.push(Violation { action, ratcheted: false, ..found });
+            let (cause, action) = (Cause::Invalid, generations.action(sanction));
+            violations.push(Violation { cause, action, ratcheted: false, ..found });
         }
     }
 

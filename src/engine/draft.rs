@@ -1,6 +1,6 @@
 //! A status being filled in: what it holds by now, and the operations that got it there.
 
-use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
+use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
 use crate::model::{Json, Object, Pointer};
@@ -16,6 +16,12 @@ pub(crate) struct Draft<'s, 'a> {
 struct Change {
     tokens: Vec<String>,
     value: Option<Value>,
+}
+
+/// What came of a draft in which something changed.
+pub(crate) struct Finished {
+    pub(crate) operations: Vec<PatchOperation>,
+    pub(crate) status: Value,
 }
 
 /// A value of the draft: as it came, or as it was changed.
@@ -50,8 +56,14 @@ impl<'s, 'a> Draft<'s, 'a> {
     pub(crate) fn set(&mut self, pointer: &Pointer, value: Value) {
         let tokens = pointer.tokens();
         let parents = 1..tokens.len();
-        // `add /status/phase` fails where `/status` is missing or null.
-        if parents.clone().any(|depth| !self.at(&tokens[1..depth]).can_have_members()) {
+        // `add /status/phase` fails where `/status` is missing or null. Of a missing parent with a
+        // numbered child nobody knows whether it is a list: it is not made.
+        let numbered = |token: &String| token.bytes().all(|byte| byte.is_ascii_digit());
+        let unfit = |depth: usize| {
+            let parent = self.at(&tokens[1..depth]);
+            !parent.can_have_members() || (parent.is_null() && numbered(&tokens[depth]))
+        };
+        if parents.clone().any(unfit) {
             return;
         }
         for depth in parents {
@@ -64,7 +76,10 @@ impl<'s, 'a> Draft<'s, 'a> {
 
     /// Removes what is at a pointer.
     pub(crate) fn remove(&mut self, pointer: &Pointer) {
-        if matches!(self.get(pointer), Seen::Absent) {
+        let below = pointer.below_status();
+        let parent = self.at(&below[..below.len().saturating_sub(1)]);
+        // Out of a list nothing is removed: the next element would take its place.
+        if matches!(self.get(pointer), Seen::Absent) || !parent.can_have_members() {
             return;
         }
         let path = pointer.to_patch_path();
@@ -72,9 +87,9 @@ impl<'s, 'a> Draft<'s, 'a> {
         self.changes.push(Change { tokens: pointer.below_status().to_vec(), value: None });
     }
 
-    /// The operations, replayed against the object before they leave: the API server answers a
-    /// patch that does not apply with a 500 to the user, whatever the failurePolicy.
-    pub(crate) fn into_patch(self) -> Result<Option<Patch>, PatchDoesNotApply> {
+    /// The operations and the status they make, replayed before they leave: the API server answers
+    /// a patch that does not apply with a 500 to the user, whatever the failurePolicy.
+    pub(crate) fn finish(self) -> Result<Option<Finished>, PatchDoesNotApply> {
         if self.operations.is_empty() {
             return Ok(None);
         }
@@ -83,7 +98,7 @@ impl<'s, 'a> Draft<'s, 'a> {
             members.insert("status".to_owned(), status.to_value());
         }
         json_patch::patch(&mut replay, &self.operations).map_err(|_| PatchDoesNotApply)?;
-        Ok(Some(Patch(self.operations)))
+        Ok(Some(Finished { operations: self.operations, status: replay["status"].take() }))
     }
 
     fn write(&mut self, tokens: &[String], value: Value) {
@@ -151,7 +166,8 @@ mod tests {
         let object = Object::parse(status).unwrap();
         let mut draft = Draft::new(&object);
         change(&mut draft);
-        serde_json::to_string(&draft.into_patch().unwrap()).unwrap()
+        let finished = draft.finish().unwrap();
+        serde_json::to_string(&finished.map(|finished| finished.operations)).unwrap()
     }
 
     fn pointer(text: &str) -> Pointer {

@@ -18,6 +18,9 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
     }
     match value {
         Json::String(text) => text_violation(check, text),
+        odd if !check.values.is_empty() => {
+            Some((Cause::NotSupported, unsupported(odd.kind(), check.values.iter())))
+        }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
     }

@@ -1,11 +1,11 @@
 //! The validating half: everything that is wrong with a write, and what happens about it.
 
 use crate::model::{Json, Object, Pointer, Subject, in_status};
-use crate::policy::convention::{PhaseRules, Rule, Trigger, Watched};
+use crate::policy::convention::{Fill, PhaseRules, Rule, Trigger, Watched};
 use crate::policy::{Action, Disposition, Policy};
 
 use super::conditions::{self, Generations, same};
-use super::evidence::{Facts, Truth, quoted};
+use super::evidence::{Facts, Truth, phase_of, quoted};
 use super::ratchet::{Violation, keep_introduced};
 use super::{Cause, Finding, agreement, fields};
 
@@ -33,13 +33,24 @@ pub(crate) fn judge<'p>(
     // resource, the refused write may be the one that removes the finalizer.
     let leaving = object.is_deleting() && subject.subresource.is_empty();
     let ceiling = if leaving { Action::Warn } else { Action::Deny }.min(policy.enforcement);
-    findings.extend(violations.into_iter().map(|violation| Finding {
-        policy: &policy.name,
-        rule: violation.rule,
-        field: violation.field,
-        cause: violation.cause,
-        message: violation.message,
-        action: violation.action.min(ceiling),
+    // The default phase is a way out of every state: no local rule takes it away.
+    let way_out = policy
+        .convention
+        .phase
+        .as_ref()
+        .filter(|rules| phase_of(&policy.convention, object) == rules.default.as_deref())
+        .map(|rules| rules.path.field());
+    findings.extend(violations.into_iter().map(|violation| {
+        let out = way_out == Some(violation.field.as_str());
+        let ceiling = if out { ceiling.min(Action::Warn) } else { ceiling };
+        Finding {
+            policy: &policy.name,
+            rule: violation.rule,
+            field: violation.field,
+            cause: violation.cause,
+            message: violation.message,
+            action: violation.action.min(ceiling),
+        }
     }));
 }
 
@@ -68,7 +79,9 @@ impl<'p> Judging<'p, '_, '_> {
         for list in &convention.conditions {
             conditions::judge(list, object, old, generations.as_ref(), self.now, &mut violations);
         }
-        for field in convention.fields.iter().chain(&self.policy.fields) {
+        // Without a status there is no field to ask for: a new object has none.
+        let fields = convention.fields.iter().chain(&self.policy.fields);
+        for field in fields.filter(|_| object.status_object().is_some()) {
             let value = in_status(object.status.as_ref(), &field.path);
             if let Some((cause, message)) = fields::violation(&field.check, value) {
                 let path = field.path.field().to_owned();
@@ -205,6 +218,19 @@ impl<'p> Judging<'p, '_, '_> {
         Some(Generations { rules, newest, had_status })
     }
 
+    /// Whether a field holds what a default of this policy puts there.
+    fn is_default(&self, path: &Pointer, object: &Object<'_>) -> bool {
+        let status = object.status.as_ref();
+        let value = |path| in_status(status, path).map(Json::to_value);
+        self.policy.backfill.iter().filter(|default| default.path == *path).any(|default| {
+            match &default.fill {
+                Fill::Absent | Fill::Null => false,
+                Fill::Value(filling) => value(path).as_ref() == Some(filling),
+                Fill::CopyOf(sources) => sources.iter().any(|source| value(source) == value(path)),
+            }
+        })
+    }
+
     fn judge_owners(
         &self,
         object: &Object<'_>,
@@ -215,6 +241,11 @@ impl<'p> Judging<'p, '_, '_> {
             let value = in_status(object.status.as_ref(), &owner.path);
             let before = in_status(old.status.as_ref(), &owner.path);
             if same(value, before) || owner.writers.include(&self.subject.writer) {
+                continue;
+            }
+            // What the mutating webhook filled in was nobody's trespass.
+            let filled = before.is_none_or(Json::is_null) && self.is_default(&owner.path, object);
+            if filled {
                 continue;
             }
             let dropped = value.is_none_or(Json::is_null);

@@ -32,6 +32,7 @@ mod fields;
 mod judge;
 mod mutate;
 mod ratchet;
+mod rounds;
 mod verdict;
 
 use jiff::Timestamp;
@@ -42,8 +43,6 @@ use crate::policy::PolicySet;
 pub use crate::policy::Action;
 pub use evidence::{Facts, Truth};
 pub use verdict::{Cause, Finding, Verdict};
-
-use draft::Draft;
 
 /// Judges a subject by all policies that select it.
 ///
@@ -61,15 +60,8 @@ pub fn decide<'p>(
     let now = now.as_second();
     match webhook {
         Webhook::Mutate => {
-            let mut draft = Draft::new(&subject.object);
-            for (index, policy) in policies.select(subject) {
-                verdict.policies.push(index);
-                mutate::mutate(policy, subject, now, &mut draft, &mut verdict.findings);
-            }
-            match draft.into_patch() {
-                Ok(patch) => verdict.patch = patch,
-                Err(draft::PatchDoesNotApply) => verdict.patch_failed = true,
-            }
+            verdict.policies.extend(policies.select(subject).map(|(index, _)| index));
+            rounds::run(policies, subject, now, &mut verdict);
         }
         Webhook::Validate => {
             for (index, policy) in policies.select(subject) {

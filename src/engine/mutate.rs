@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::model::{Json, Pointer, Subject, in_status, same_instant};
+use crate::model::{Json, Object, Pointer, Subject, in_status, same_instant};
 use crate::policy::convention::{Backfill, Fill, PhaseRules, Since};
 use crate::policy::{Action, Policy};
 
@@ -12,10 +12,20 @@ use super::draft::{Draft, Seen};
 use super::evidence::{Facts, Truth, quoted};
 use super::{Cause, Finding, agreement};
 
-/// Applies one policy to the draft.
+/// Puts back what this writer may not drop.
+pub(crate) fn restore(policy: &Policy, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
+    if draft.is_workable() {
+        for path in &policy.preserve {
+            restore_one(policy, path, subject, draft);
+        }
+    }
+}
+
+/// Applies one policy to the draft of `object`, which is the subject's own with what was restored.
 pub(crate) fn mutate<'p>(
     policy: &'p Policy,
     subject: &Subject<'_>,
+    object: &Object<'_>,
     now: i64,
     draft: &mut Draft<'_, '_>,
     findings: &mut Vec<Finding<'p>>,
@@ -23,12 +33,8 @@ pub(crate) fn mutate<'p>(
     if !draft.is_workable() {
         return;
     }
-    let old = subject.old.as_ref();
-    for path in &policy.preserve {
-        restore(policy, path, subject, draft);
-    }
     let resource = &*subject.resource.resource;
-    let facts = Facts::new(&policy.convention, &subject.object, old, resource);
+    let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), resource);
     if let Some(rules) = &policy.convention.phase {
         let current = draft.get(&rules.path);
         let (phase, source) = match (current.is_null(), current.as_str()) {
@@ -155,13 +161,18 @@ impl<'p> PhaseStep<'p, '_, '_> {
             .and_then(Json::as_str)
             .filter(|time| !time.is_empty());
         let time = if facts.old_phase == Some(phase) {
+            // A time that came with another phase, which did not stay, is not this one's.
+            let misplaced =
+                |written, stored: &str| source != Source::Writer && !same_instant(written, stored);
             match (written, stored) {
                 (None, Some(stored)) => stored.to_owned(),
+                (Some(written), Some(stored)) if misplaced(written, stored) => stored.to_owned(),
                 _ => return,
             }
         } else {
-            // A default on an object that never had a phase is no transition.
-            if source == Source::Default && facts.old_phase.is_none() {
+            // An object that never had a phase and now has the default one has made no transition,
+            // whether the writer or an earlier call of this webhook put it there.
+            if facts.old_phase.is_none() && self.rules.default.as_deref() == Some(phase) {
                 return;
             }
             let given = written
@@ -195,7 +206,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
 
 /// Puts back what a writer who is not its owner left out. Not where the writer gave another value:
 /// that is for the validating webhook.
-fn restore(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
+fn restore_one(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
     let stored = subject.old.as_ref().and_then(|old| in_status(old.status.as_ref(), path));
     let Some(stored) = stored.filter(|stored| !stored.is_null() && stored.is_whole()) else {
         return;

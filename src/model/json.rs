@@ -19,10 +19,10 @@ use super::Pointer;
 /// recursion limit of 128, which the envelope and the object above the status count towards too.
 const MAX_DEPTH: u8 = 64;
 
-/// Values in one tree. A value takes 32 bytes here and as few as two in the text, so that a body at
-/// the size limit could become a thirty times larger tree. An object that etcd stores has at most
-/// 1.5 MiB; one made of half a million values is no status but an attack or an accident.
-const MAX_VALUES: u32 = 500_000;
+/// Values in one tree. A small object takes some 340 bytes here and as few as three in the text, so
+/// that a body at the size limit could become a hundred times larger tree. Ten thousand conditions
+/// are 70,000 values; what has more than this is no status but an attack or an accident.
+const MAX_VALUES: u32 = 200_000;
 
 /// A JSON value, borrowed from the text it was read from.
 ///

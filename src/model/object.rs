@@ -35,7 +35,7 @@ pub struct Object<'a> {
 
 /// The part of `metadata` that rules and messages use. A member of a wrong type reads as absent:
 /// the API server checks metadata itself, before any webhook.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Metadata<'a> {
     /// `metadata.name`; empty when the server is still to generate it.
     pub name: Cow<'a, str>,

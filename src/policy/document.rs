@@ -217,6 +217,9 @@ fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
     };
     let (groups, versions) = (globs("apiGroups"), globs("apiVersions"));
     let plurals = map.required("resources").map(|node| {
+        if matches!(&node.value, Value::List(items) if items.is_empty()) {
+            problems.report(&node.span, "\"resources\" is empty: nothing would match");
+        }
         problems.list(node, |item| {
             let text = problems.string(item)?;
             if text.contains('/') {

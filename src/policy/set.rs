@@ -1,7 +1,7 @@
 //! All policies, compiled and indexed: what the engine judges by.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::model::Subject;
 
@@ -22,7 +22,7 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub struct PolicySet {
     policies: Vec<Policy>,
-    conventions: BTreeMap<String, Arc<Convention>>,
+    conventions: Conventions,
     /// The policies that may speak of a plural, in order; those with a star are in every list.
     by_plural: HashMap<String, Vec<u16>>,
     /// The policies whose plurals have a star: for plurals that nobody names.
@@ -32,6 +32,18 @@ pub struct PolicySet {
 /// The conventions that are built in: documents like a user's own.
 const BUILT_IN: [(&str, &str); 1] =
     [("built-in/appcat.yaml", include_str!("../conventions/appcat.yaml"))];
+
+/// Compiled once a process: a reload, and a test that compiles a thousand policies, share them.
+static BUILT_IN_CONVENTIONS: LazyLock<Result<Conventions, Diagnostics>> = LazyLock::new(|| {
+    let sources = sources(&BUILT_IN);
+    let (documents, mut mistakes) = read_documents(&sources);
+    let mut conventions = BTreeMap::new();
+    mistakes.extend(compile_conventions(&documents, &mut conventions));
+    if mistakes.is_empty() { Ok(conventions) } else { Err(Diagnostics::new(&sources, mistakes)) }
+});
+
+/// Conventions by name.
+type Conventions = BTreeMap<String, Arc<Convention>>;
 
 /// The policies that are used when nobody names any.
 const EXAMPLES: [(&str, &str); 1] =
@@ -49,12 +61,7 @@ impl PolicySet {
     /// # Errors
     /// All mistakes in all documents.
     pub fn compile(sources: &[Source]) -> Result<Self, Diagnostics> {
-        let built_in = self::sources(&BUILT_IN);
-        let mut conventions = BTreeMap::new();
-        let mistakes = compile_conventions(&read_documents(&built_in).0, &mut conventions);
-        if !mistakes.is_empty() {
-            return Err(Diagnostics::new(&built_in, mistakes));
-        }
+        let mut conventions = BUILT_IN_CONVENTIONS.clone()?;
         let (documents, mut mistakes) = read_documents(sources);
         mistakes.extend(compile_conventions(&documents, &mut conventions));
         let (policies, more) = compile_policies(&documents, &conventions);
@@ -79,7 +86,7 @@ impl PolicySet {
 
     /// All conventions, built in and given, by name.
     #[must_use]
-    pub const fn conventions(&self) -> &BTreeMap<String, Arc<Convention>> {
+    pub const fn conventions(&self) -> &Conventions {
         &self.conventions
     }
 
@@ -185,10 +192,7 @@ impl Document {
     }
 }
 
-fn compile_conventions(
-    documents: &[Document],
-    conventions: &mut BTreeMap<String, Arc<Convention>>,
-) -> Vec<Diagnostic> {
+fn compile_conventions(documents: &[Document], conventions: &mut Conventions) -> Vec<Diagnostic> {
     let mut mistakes = Vec::new();
     for document in documents {
         let quiet = Problems::new(document.source);
@@ -210,7 +214,7 @@ fn compile_conventions(
 
 fn compile_policies(
     documents: &[Document],
-    conventions: &BTreeMap<String, Arc<Convention>>,
+    conventions: &Conventions,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
     for document in documents {

@@ -62,7 +62,10 @@ fn documents(folder: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
-        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        let name = entry.file_name();
+        let hidden = name.as_encoded_bytes().starts_with(b".")
+            // Lies beside the policies where kustomize makes a ConfigMap of them.
+            || name.as_encoded_bytes().starts_with(b"kustomization.");
         let extension = path.extension().and_then(|extension| extension.to_str());
         if !hidden && matches!(extension, Some("yaml" | "yml" | "json")) && !path.is_dir() {
             documents.push(path);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -209,7 +210,28 @@ struct Envelope<'a> {
     #[serde(borrow, default)]
     kind: Text<'a>,
     #[serde(borrow, default)]
-    request: Option<Request<'a>>,
+    request: Option<Members<Request<'a>>>,
+}
+
+/// A struct that is read from an object only. serde's derive would take a list as well, member by
+/// member in the order of our own fields.
+#[derive(Default)]
+struct Members<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersVisitor<T> {
+            type Value = Members<T>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Members<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members)).map(Members)
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor(PhantomData))
+    }
 }
 
 /// The members of a request that are used; all others are skipped.
@@ -219,9 +241,9 @@ struct Request<'a> {
     #[serde(borrow, default)]
     uid: Text<'a>,
     #[serde(borrow, default)]
-    kind: Kind<'a>,
+    kind: Members<Kind<'a>>,
     #[serde(borrow, default)]
-    resource: Plural<'a>,
+    resource: Members<Plural<'a>>,
     #[serde(borrow, default)]
     sub_resource: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -231,7 +253,7 @@ struct Request<'a> {
     #[serde(borrow, default)]
     operation: Text<'a>,
     #[serde(borrow, default)]
-    user_info: User<'a>,
+    user_info: Members<User<'a>>,
     #[serde(borrow, default)]
     object: Slot<'a>,
     #[serde(borrow, default)]
@@ -284,11 +306,13 @@ impl<'a> Envelope<'a> {
         if self.api_version.0 != "admission.k8s.io/v1" {
             return Err(ReviewError::WrongVersion);
         }
-        let request = self.request.ok_or(ReviewError::Missing("request"))?;
+        let Members(request) = self.request.ok_or(ReviewError::Missing("request"))?;
+        let (Members(kind), Members(plural)) = (request.kind, request.resource);
+        let Members(user) = request.user_info;
         if request.uid.0.is_empty() {
             return Err(ReviewError::Missing("request.uid"));
         }
-        if request.resource.resource.0.is_empty() {
+        if plural.resource.0.is_empty() {
             return Err(ReviewError::Missing("request.resource"));
         }
         let operation =
@@ -297,25 +321,25 @@ impl<'a> Envelope<'a> {
         let old = request.old_object.open("request.oldObject")?;
         let has_object = object.is_some();
         let text = |text: Option<Text<'a>>| text.unwrap_or_default().0;
-        let groups = request.user_info.groups.unwrap_or_default();
+        let groups = user.groups.unwrap_or_default();
         Ok(Review {
             uid: request.uid.0,
-            kind_group: request.kind.group.0,
-            kind: request.kind.kind.0,
+            kind_group: kind.group.0,
+            kind: kind.kind.0,
             name: text(request.name),
             namespace: text(request.namespace),
             dry_run: request.dry_run.unwrap_or(false),
             has_object,
             subject: Subject {
                 resource: Resource {
-                    group: request.resource.group.0,
-                    version: request.resource.version.0,
-                    resource: request.resource.resource.0,
+                    group: plural.group.0,
+                    version: plural.version.0,
+                    resource: plural.resource.0,
                 },
                 subresource: text(request.sub_resource),
                 operation,
                 writer: Writer {
-                    user: request.user_info.username.0,
+                    user: user.username.0,
                     groups: groups.into_iter().map(|group| group.0).collect(),
                 },
                 object: object.unwrap_or_default(),

@@ -1,0 +1,141 @@
+//! Documents as people write them: what compiles, and what is said about what does not.
+//!
+//! Each file under `tests/fixtures/policies/broken` is one mistake, or some that are made together; the
+//! snapshot is what a person reads, with file, line, caret and hint.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use statusgate::policy::{Diagnostics, PolicySet, Source};
+
+/// A file by its name alone: where the repository lies is nobody's business.
+fn source(path: &Path) -> Source {
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    Source { name, text: fs::read_to_string(path).unwrap() }
+}
+
+#[test]
+fn what_is_right_compiles() {
+    insta::glob!("fixtures/policies/ok", "*.yaml", |path| {
+        let policies = PolicySet::compile(&[source(path)])
+            .unwrap_or_else(|error| panic!("{}:\n{error}", path.display()));
+        let mut picture = String::new();
+        for policy in policies.policies() {
+            let (name, convention) = (&policy.name, &policy.convention.name);
+            let (enforcement, disagreement) =
+                (policy.enforcement.label(), policy.disagreement.label());
+            writeln!(
+                picture,
+                "{name} follows {convention}, enforcement {enforcement}, disagreement {disagreement}, {} writers, {} defaults, {} fields, {} owners, {} preserved",
+                policy.writers.len(),
+                policy.backfill.len(),
+                policy.fields.len(),
+                policy.owners.len(),
+                policy.preserve.len()
+            )
+            .unwrap();
+        }
+        let names: Vec<&str> = policies.conventions().keys().map(String::as_str).collect();
+        writeln!(picture, "conventions: {}", names.join(", ")).unwrap();
+        insta::with_settings!({omit_expression => true}, {
+            insta::assert_snapshot!(picture);
+        });
+    });
+}
+
+#[test]
+fn what_is_wrong_is_shown_in_its_place() {
+    insta::glob!("fixtures/policies/broken", "*.yaml", |path| {
+        let source = source(path);
+        let text = source.text.clone();
+        let Err(mistakes) = PolicySet::compile(&[source]) else {
+            panic!("{} compiles", path.display());
+        };
+        points_into(&mistakes, &text);
+        insta::with_settings!({omit_expression => true}, {
+            insta::assert_snapshot!(mistakes);
+        });
+    });
+}
+
+/// Every mistake has a place that exists and one line of its own.
+fn points_into(mistakes: &Diagnostics, text: &str) {
+    assert!(!mistakes.list().is_empty());
+    for mistake in mistakes.list() {
+        let (_, line, column) = mistakes.place(mistake);
+        let lines: Vec<&str> = text.split('\n').collect();
+        assert!((1..=lines.len()).contains(&line), "{mistake:?}");
+        assert!(column <= lines[line - 1].chars().count() + 1, "{mistake:?}");
+        assert!(!mistake.message.is_empty() && !mistake.message.ends_with('.'), "{mistake:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_several_files_are_told_at_once_and_by_file() {
+    let broken = |name: &str, spec: &str| Source {
+        name: name.into(),
+        text: format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: same}}\nspec: {spec}\n"
+        ),
+    };
+    let good =
+        "{convention: appcat, resources: [{apiGroups: [a], apiVersions: [v1], resources: [b]}]}";
+    let sources = [
+        broken("a.yaml", "{convention: appcatt}"),
+        broken("b.yaml", good),
+        broken("c.yaml", good),
+        Source { name: "d.yaml".into(), text: "{".into() },
+    ];
+    let mistakes = PolicySet::compile(&sources).unwrap_err();
+    let places: Vec<String> = mistakes
+        .list()
+        .iter()
+        .map(|mistake| {
+            let (file, line, _) = mistakes.place(mistake);
+            format!("{file}:{line}: {}", mistake.message)
+        })
+        .collect();
+    let starts = [
+        "a.yaml:4: unknown convention",
+        "a.yaml:4: \"resources\" is missing",
+        "c.yaml:3: there is a policy \"same\" already",
+        "d.yaml:1: not YAML",
+    ];
+    assert_eq!(places.len(), starts.len(), "{places:#?}");
+    for start in starts {
+        assert!(places.iter().any(|place| place.starts_with(start)), "{start}: {places:#?}");
+    }
+}
+
+#[test]
+fn the_example_policies_compile_and_judge_what_they_should() {
+    let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+    assert_eq!(policies.names().collect::<Vec<_>>(), ["appcat"]);
+}
+
+/// Whatever a document holds, the compiler answers: every prefix of a good one, and every one with a
+/// line left out.
+#[test]
+fn no_part_of_a_document_is_too_little_to_be_read() {
+    let text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures/policies/ok/everything-a-policy-can-say.yaml"),
+    )
+    .unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let compile = |text: String| {
+        if let Err(mistakes) = PolicySet::compile(&[Source { name: "part.yaml".into(), text }]) {
+            assert!(!mistakes.to_string().is_empty());
+        }
+    };
+    for at in 0..lines.len() {
+        compile(lines[..at].concat());
+        compile([&lines[..at], &lines[at + 1..]].concat().concat());
+        // In the middle of a line.
+        let half = lines[at].char_indices().nth(lines[at].chars().count() / 2);
+        compile(lines[..at].concat() + &lines[at][..half.map_or(0, |(at, _)| at)]);
+    }
+}
