@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# What statusgate costs the writers of a real API server: /status patches per second with no webhook (a), with the null server
+# registered as both webhooks (b), and with statusgate as both (c).
+#
+#     bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]          also as `make bench-e2e`
+#
+# The rounds go a b c, a c b, a b c, …: etcd grows with every patch, and whoever always came last would always look slower. The
+# ratio is the median of the ratios of the rounds. A target that is missed is printed and no failure; a patch that the API server
+# does not accept is one: both registrations say failurePolicy Fail, so that no webhook call can fail unseen.
+set -euo pipefail
+
+usage() {
+    cat <<'USAGE'
+usage: bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]
+  --seconds N      how long each of a, b and c is in a round (6)
+  --rounds N       how many rounds (6)
+  --objects N      how many objects are patched in turn (100)
+  --connections N  how many patches are under way at once (8)
+USAGE
+}
+
+# shellcheck source=bench/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+seconds=6 rounds=6 objects=100 connections=8
+while [[ $# -gt 0 ]]; do
+    case $1 in
+        --seconds) seconds=$(number "$1" "${2-}") ;;
+        --rounds) rounds=$(number "$1" "${2-}") ;;
+        --objects) objects=$(number "$1" "${2-}") ;;
+        --connections) connections=$(number "$1" "${2-}") ;;
+        -h | --help) usage && exit ;;
+        *) usage >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+((connections < objects)) || die "more connections than objects: patches would wait for one another"
+readonly BYTES_OF_OBJECT=3000 # which makes reviews of some 11 KB
+readonly RESOURCE=apis/vshn.appcat.vshn.io/v1/xvshnpostgresqls
+# The operator and not the administrator: what most writers are to the API server, by RBAC.
+readonly TOKEN=operator-token
+
+# hack/control-plane.sh lives as long as its stdin: a pipe of ours, so that it ends with us however we end.
+start_control_plane() {
+    local until=$((SECONDS + 120)) assets
+    assets=$("$root/hack/control-plane.sh" assets)
+    type -P kubectl >/dev/null || PATH=$assets:$PATH
+    mkfifo "$work/alive"
+    "$root/hack/control-plane.sh" run "$work/plane" <"$work/alive" >/dev/null 2>"$work/control-plane.log" &
+    children[control-plane]=$!
+    # shellcheck disable=SC2034  # held open, never written to
+    exec {plane}>"$work/alive"
+    until [[ -e $work/plane/ready ]]; do
+        alive control-plane
+        ((SECONDS < until)) || die "no control plane after 120 s: $(<"$work/control-plane.log")"
+        pause 0.1
+    done
+    # shellcheck source=/dev/null
+    . "$work/plane/env"
+    export KUBECONFIG
+}
+
+kubectl_() { kubectl --request-timeout 20s "$@" >/dev/null; }
+
+create_objects() {
+    local i until=$((SECONDS + 20))
+    kubectl_ apply -f "$root/deploy/crds/appcat-example.yaml"
+    kubectl_ wait --for=condition=Established --timeout 20s crd/xvshnpostgresqls.vshn.appcat.vshn.io
+    # Established is said before the resource is served.
+    until kubectl_ get --raw "/$RESOURCE" 2>/dev/null; do
+        ((SECONDS < until)) || die "the API server does not serve the CRD"
+        pause 0.2
+    done
+    for ((i = 1; i <= objects; i++)); do
+        awk -v what=object -v name="pg-$i" -v bytes="$BYTES_OF_OBJECT" -f "$bench/review.awk"
+    done >"$work/objects.json"
+    kubectl_ create -f "$work/objects.json"
+}
+
+registration() { # SERVER
+    local kind path authority
+    authority=$(base64 -w0 <"$work/certs/ca.crt")
+    for kind in Mutating Validating; do
+        path=mutate && [[ $kind == Mutating ]] || path=validate
+        cat <<YAML
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ${kind}WebhookConfiguration
+metadata: {name: bench}
+webhooks:
+  - name: $path.bench.statusgate.dev
+    admissionReviewVersions: [v1]
+    clientConfig: {url: "https://127.0.0.1:${port[$1]}/$path", caBundle: $authority}
+    failurePolicy: Fail
+    matchPolicy: Equivalent
+    sideEffects: None
+    timeoutSeconds: 10
+    rules:
+      - {apiGroups: [vshn.appcat.vshn.io], apiVersions: [v1], operations: [UPDATE], resources: [xvshnpostgresqls/status], scope: "*"}
+YAML
+    done
+}
+
+# One patch by hand: whether it was accepted, and what was said, in $work/answer.
+patch_one() {
+    local code
+    code=$(curl -sS --max-time 20 --cacert "$APISERVER_CA" -H "Authorization: Bearer $TOKEN" -X PATCH -o "$work/answer" -w '%{http_code}' \
+        -H 'Content-Type: application/merge-patch+json' \
+        --data "{\"status\":{\"currentVersion\":\"15.$SRANDOM\"}}" "$APISERVER_URL/$RESOURCE/pg-1/status") || return
+    [[ $code == 200 ]]
+}
+
+# The API server learns of a registration by its own watch, a moment later: patches are made until it has called.
+register() { # SERVER
+    local until=$((SECONDS + 20))
+    start_server "$1"
+    registration "$1" | kubectl_ apply -f -
+    until (($(counter "${probe[$1]}" statusgate_connections_accepted_total) >= 1)); do
+        patch_one || die "the API server refuses a patch: $(<"$work/answer")"
+        ((SECONDS < until)) || die "the API server does not call $1"
+        pause 0.1
+    done
+}
+
+unregister() { # SERVER
+    local until=$((SECONDS + 20))
+    kubectl_ delete mutatingwebhookconfiguration,validatingwebhookconfiguration bench
+    stop "$1"
+    # Fail, and nobody there: as long as the API server knows one of the two, patches are refused.
+    until patch_one; do
+        ((SECONDS < until)) || die "patches are refused without a webhook: $(<"$work/answer")"
+        pause 0.1
+    done
+}
+
+# drive ROUND SECONDS: patches per second and their p50 and p99 in ms, in $line. Not on stdout: in a command substitution nobody
+# would hear a signal.
+drive() {
+    local requests taken p50 p99 failed
+    run wrk wrk --threads 1 --connections "$connections" --duration "${2}s" --timeout 30s -s "$bench/wrk.lua" \
+        "$APISERVER_URL/$RESOURCE" -- status "$TOKEN" "$objects" "$1" >"$work/wrk" 2>&1 || die "wrk failed: $(<"$work/wrk")"
+    read -r _ requests taken p50 p99 failed < <(grep '^result ' "$work/wrk") || die "wrk said nothing: $(<"$work/wrk")"
+    ((requests > 0)) || die "the API server answered nothing"
+    ((failed == 0)) || die "$failed of $requests patches failed: $(<"$work/wrk")"
+    line=$(awk -v r="$requests" -v s="$taken" -v p50="$p50" -v p99="$p99" 'BEGIN { printf "%.2f %.1f %.1f\n", r / s, p50 / 1000, p99 / 1000 }')
+}
+
+measure() { # ROUND none|null|statusgate
+    [[ $2 == none ]] || register "$2"
+    # Everybody's first second goes to connections, and in the first round to the first statuses.
+    drive "warm-$1-$2" 1
+    drive "round-$1-$2" "$seconds"
+    echo "$2 $1 $line" >>"$work/rounds"
+    # For whoever waits: minutes without a word look like a hang.
+    printf 'round %d of %d  %-11s %8.1f patches/s\n' "$1" "$rounds" "$2" "${line%% *}" >&2
+    [[ $2 == none ]] && return
+    alive "$2"
+    [[ $2 == null ]] || check_counters
+    unregister "$2"
+}
+
+# That both webhooks were asked about the patches and allowed all; the null server can say nothing else.
+check_counters() {
+    local webhook all good
+    for webhook in mutate validate; do
+        all=$(counter "${probe[statusgate]}" "statusgate_requests_total{.*webhook=\"$webhook\"")
+        good=$(counter "${probe[statusgate]}" "statusgate_decisions_total{.*webhook=\"$webhook\",decision=\"allowed\"")
+        ((all > seconds)) || die "/$webhook was called $all times only"
+        # In a first round, statuses begin and get their defaults: patched is as good.
+        ((good * 2 > all)) || die "of $all calls of /$webhook, $good were allowed as they were"
+    done
+}
+
+build >&2
+start_control_plane
+create_objects
+printf 'API server %s, %d objects, %d connections, %d rounds of %d s each; %s CPUs, load %s\n' \
+    "$(kubectl --request-timeout 20s get --raw /version | sed -n 's/.*"gitVersion": *"\([^"]*\)".*/\1/p')" \
+    "$objects" "$connections" "$rounds" "$seconds" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
+patch_one || die "the API server refuses a patch: $(<"$work/answer")"
+for ((round = 1; round <= rounds; round++)); do
+    measure "$round" none
+    if ((round % 2)); then order=(null statusgate); else order=(statusgate null); fi
+    for server in "${order[@]}"; do measure "$round" "$server"; done
+done
+
+awk "$MEDIAN"'
+    { rate[$1, $2] = $3; value[$1, 3, $2] = $3; value[$1, 4, $2] = $4; value[$1, 5, $2] = $5; if ($2 > n) n = $2 }
+    function of(what, column,    i, list) {
+        for (i = 1; i <= n; i++) list[i] = value[what, column, i]
+        return median(list, n)
+    }
+    function row(title, what) { printf "%-32s %10.1f %9.1f %9.1f\n", title, of(what, 3), of(what, 4), of(what, 5) }
+    function ratio(one, other,    i, list) {
+        for (i = 1; i <= n; i++) list[i] = rate[one, i] / rate[other, i]
+        return median(list, n)
+    }
+    END {
+        printf "\n%-32s %10s %9s %9s\n", "", "patches/s", "p50 ms", "p99 ms"
+        row("(a) no webhook", "none")
+        row("(b) null server as both", "null")
+        row("(c) statusgate as both", "statusgate")
+        c = ratio("statusgate", "null")
+        printf "\n(b) / (a)  %.3f\n(c) / (a)  %.3f\n", ratio("null", "none"), ratio("statusgate", "none")
+        printf "(c) / (b)  %.3f   of at least 0.95   %s\n", c, (c >= 0.95 ? "met" : "MISSED")
+    }' "$work/rounds"

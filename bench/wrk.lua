@@ -1,0 +1,57 @@
+-- What wrk does for both benchmarks: `wrk … -s bench/wrk.lua URL -- review FILE` posts a file again and again;
+-- `… -- status TOKEN OBJECTS SEED` patches the statuses of objects pg-1 … pg-N in turn. The last line it prints is for the scripts:
+-- `result REQUESTS SECONDS P50_US P99_US FAILED`.
+
+local counter = 0
+
+-- One object after another, and each thread begins elsewhere: the API server never has to try again because of a conflict.
+function setup(thread)
+    thread:set("offset", counter)
+    counter = counter + 37
+end
+
+function init(args)
+    if args[1] == "review" then
+        local file = assert(io.open(args[2], "rb"))
+        wrk.method = "POST"
+        wrk.body = file:read("*a")
+        file:close()
+        wrk.headers["Content-Type"] = "application/json"
+        -- wrk then formats the request once, and Lua has no part in the measurement.
+        return
+    end
+    local token, objects, seed = args[2], tonumber(args[3]), args[4]
+    local path = wrk.path
+    local headers = {
+        ["Authorization"] = "Bearer " .. token,
+        ["Content-Type"] = "application/merge-patch+json",
+    }
+    -- A merge patch replaces lists, so the whole list is in it. The message is another one each time: a patch that changes nothing
+    -- is not stored.
+    local time = '"lastTransitionTime":"2026-03-02T08:21:30Z"'
+    local condition = '{"type":"%s","status":"True","reason":"%s",' .. time .. ',"message":"%s"}'
+    local start = '{"status":{"phase":"Ready","instanceNamespace":"vshn-postgresql",' .. time .. ',"conditions":['
+        .. condition:format("Synced", "ReconcileSuccess", "in step") .. "," .. condition:format("PodReady", "Running", "3 of 3") .. ","
+    local number = offset
+    request = function()
+        number = number + 1
+        local message = seed .. "-" .. offset .. "-" .. number
+        local body = start .. condition:format("Ready", "Available", message) .. "]}}"
+        return wrk.format("PATCH", path .. "/pg-" .. (number % objects + 1) .. "/status", headers, body)
+    end
+    -- The first refusal is shown, for the sake of whoever has to find out why.
+    response = function(status, _, answer)
+        if status ~= 200 then
+            io.stderr:write("status " .. status .. ": " .. answer:sub(1, 400) .. "\n")
+            response = nil
+            wrk.thread:stop()
+        end
+    end
+end
+
+function done(summary, latency, requests)
+    local errors = summary.errors
+    local failed = errors.connect + errors.read + errors.write + errors.timeout + errors.status
+    io.write(string.format("result %d %.6f %d %d %d\n", summary.requests, summary.duration / 1e6,
+        latency:percentile(50), latency:percentile(99), failed))
+end
