@@ -35,7 +35,6 @@ ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="statusgate" \
       org.opencontainers.image.description="An admission webhook server that keeps .status true to a status convention" \
-      org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /rootfs/ /

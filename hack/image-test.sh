@@ -116,7 +116,6 @@ configured entrypoint '{{.OCIv1.Config.Entrypoint}}' '[/statusgate]'
 configured command '{{.OCIv1.Config.Cmd}}' '[--help]'
 configured ports '{{.OCIv1.Config.ExposedPorts}}' 'map[8080/tcp:{} 8443/tcp:{}]'
 configured title '{{index .OCIv1.Config.Labels "org.opencontainers.image.title"}}' statusgate
-configured licence '{{index .OCIv1.Config.Labels "org.opencontainers.image.licenses"}}' Apache-2.0
 configured version '{{index .OCIv1.Config.Labels "org.opencontainers.image.version"}}' 1.2.3
 configured revision '{{index .OCIv1.Config.Labels "org.opencontainers.image.revision"}}' abcdef
 
