@@ -3,6 +3,7 @@
 //! Own types and not kube's: those copy and buffer the whole objects, and write the patch as a list
 //! of numbers where the API server wants base64.
 
+mod envelope;
 mod response;
 mod review;
 

@@ -1,14 +1,13 @@
 //! An AdmissionReview as it arrives, borrowed from its bytes.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use crate::model::{Object, Operation, Resource, Subject, Text, Writer};
+use crate::model::{Operation, Resource, Subject, Text, Writer};
+
+use super::envelope::{Envelope, Members};
 
 /// Go's `encoding/json`, and so the API server, refuses deeper nesting than this: what is deeper
 /// does not come from an API server.
@@ -202,102 +201,6 @@ fn depth_of(bytes: &[u8]) -> usize {
     deepest
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope<'a> {
-    #[serde(borrow, default)]
-    api_version: Text<'a>,
-    #[serde(borrow, default)]
-    kind: Text<'a>,
-    #[serde(borrow, default)]
-    request: Option<Members<Request<'a>>>,
-}
-
-/// A struct that is read from an object only. serde's derive would take a list as well, member by
-/// member in the order of our own fields.
-#[derive(Default)]
-struct Members<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersVisitor<T> {
-            type Value = Members<T>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Members<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(members)).map(Members)
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor(PhantomData))
-    }
-}
-
-/// The members of a request that are used; all others are skipped.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request<'a> {
-    #[serde(borrow, default)]
-    uid: Text<'a>,
-    #[serde(borrow, default)]
-    kind: Members<Kind<'a>>,
-    #[serde(borrow, default)]
-    resource: Members<Plural<'a>>,
-    #[serde(borrow, default)]
-    sub_resource: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    namespace: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    operation: Text<'a>,
-    #[serde(borrow, default)]
-    user_info: Members<User<'a>>,
-    #[serde(borrow, default)]
-    object: Slot<'a>,
-    #[serde(borrow, default)]
-    old_object: Slot<'a>,
-    #[serde(default)]
-    dry_run: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-struct Kind<'a> {
-    #[serde(borrow, default)]
-    group: Text<'a>,
-    #[serde(borrow, default)]
-    kind: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-struct Plural<'a> {
-    #[serde(borrow, default)]
-    group: Text<'a>,
-    #[serde(borrow, default)]
-    version: Text<'a>,
-    #[serde(borrow, default)]
-    resource: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-struct User<'a> {
-    #[serde(borrow, default)]
-    username: Text<'a>,
-    #[serde(borrow, default)]
-    groups: Option<Vec<Text<'a>>>,
-}
-
-/// The place of an object: empty, filled, or misused.
-#[expect(clippy::large_enum_variant, reason = "two live for a moment; boxes would be allocations")]
-#[derive(Default)]
-enum Slot<'a> {
-    #[default]
-    Empty,
-    Filled(Object<'a>),
-    NotAnObject,
-}
-
 impl<'a> Envelope<'a> {
     fn into_review(self) -> Result<Review<'a>, ReviewError> {
         if self.kind.0 != "AdmissionReview" {
@@ -346,58 +249,6 @@ impl<'a> Envelope<'a> {
                 old,
             },
         })
-    }
-}
-
-impl<'a> Slot<'a> {
-    fn open(self, name: &'static str) -> Result<Option<Object<'a>>, ReviewError> {
-        match self {
-            Self::Empty => Ok(None),
-            Self::Filled(object) => Ok(Some(object)),
-            Self::NotAnObject => Err(ReviewError::ObjectIsNone(name)),
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Slot<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SlotVisitor;
-        impl<'de> Visitor<'de> for SlotVisitor {
-            type Value = Slot<'de>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object or null")
-            }
-            fn visit_unit<E>(self) -> Result<Slot<'de>, E> {
-                Ok(Slot::Empty)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Slot<'de>, A::Error> {
-                let object = Object::deserialize(MapAccessDeserializer::new(members))?;
-                Ok(Slot::Filled(object))
-            }
-            fn visit_bool<E>(self, _: bool) -> Result<Slot<'de>, E> {
-                Ok(Slot::NotAnObject)
-            }
-            fn visit_i64<E>(self, _: i64) -> Result<Slot<'de>, E> {
-                Ok(Slot::NotAnObject)
-            }
-            fn visit_u64<E>(self, _: u64) -> Result<Slot<'de>, E> {
-                Ok(Slot::NotAnObject)
-            }
-            fn visit_f64<E>(self, _: f64) -> Result<Slot<'de>, E> {
-                Ok(Slot::NotAnObject)
-            }
-            fn visit_str<E>(self, _: &str) -> Result<Slot<'de>, E> {
-                Ok(Slot::NotAnObject)
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(
-                self,
-                mut items: A,
-            ) -> Result<Slot<'de>, A::Error> {
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Slot::NotAnObject)
-            }
-        }
-        deserializer.deserialize_any(SlotVisitor)
     }
 }
 
