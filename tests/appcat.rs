@@ -288,6 +288,17 @@ fn a_phase_of_another_kind_is_refused_and_not_patched() {
 }
 
 #[test]
+fn a_convention_without_a_default_phase_has_no_way_out_for_a_phase_that_is_no_text() {
+    let mut case = write(json!({}), json!({"phase": 5}));
+    case.policy =
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: plain}\n\
+        spec: {phase: {path: /status/phase, values: [{phase: Up}]}}\n---\n"
+            .to_owned()
+            + &policy("").replace("convention: appcat", "convention: plain");
+    case.finds(Action::Deny, "plain/phase-value");
+}
+
+#[test]
 fn every_phase_stands_with_no_evidence_at_all_but_deleting() {
     for phase in
         ["Failed", "Provisioning", "Maintenance", "Scaling", "Degraded", "Ready", "Unknown"]

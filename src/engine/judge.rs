@@ -38,7 +38,10 @@ pub(crate) fn judge<'p>(
         .convention
         .phase
         .as_ref()
-        .filter(|rules| phase_of(&policy.convention, object) == rules.default.as_deref())
+        .filter(|rules| {
+            rules.default.is_some()
+                && phase_of(&policy.convention, object) == rules.default.as_deref()
+        })
         .map(|rules| rules.path.field());
     findings.extend(violations.into_iter().map(|violation| {
         let out = way_out == Some(violation.field.as_str());
