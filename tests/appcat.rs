@@ -34,7 +34,8 @@ fn conditions(short: &str) -> Value {
                 "P" => "PodReady",
                 other => other,
             };
-            json!({"type": name, "status": status, "reason": reason, "lastTransitionTime": T0})
+            json!({"type": name, "status": status, "reason": reason, "message": "Because",
+                "lastTransitionTime": T0})
         })
         .collect()
 }

@@ -1,5 +1,6 @@
 //! Agreement: phase and conditions tell the same story.
 
+use crate::model::{Object, Resource};
 use crate::policy::Policy;
 use crate::policy::convention::{Phase, PhaseRules, RepairTo};
 
@@ -51,9 +52,9 @@ pub(crate) fn repaired<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Opti
 
 /// The facts of the stored object by itself.
 pub(crate) fn stored_facts<'s, 'a>(
-    policy: &Policy,
-    old: Option<&'s crate::model::Object<'a>>,
-    resource: &'s str,
+    policy: &'s Policy,
+    old: Option<&'s Object<'a>>,
+    resource: &'s Resource<'a>,
 ) -> Option<Facts<'s, 'a>> {
     old.map(|old| Facts::new(&policy.convention, old, None, resource))
 }

@@ -1,45 +1,44 @@
-//! Condition lists: the shape of their elements, their keys, and how their times move.
+//! Condition lists: the shape of their elements, their keys and types, and how their times move.
 
-use std::collections::{HashMap, HashSet};
+mod elements;
+mod generations;
+mod history;
+mod keys;
 
-use crate::model::{Json, Object, in_status, parse_rfc3339, same_instant};
-use crate::policy::convention::{ConditionList, GenerationRules, Sanction, TransitionTimes};
+use crate::model::{Json, Object, in_status, same_instant};
+use crate::policy::convention::{ConditionList, ConditionType};
+use crate::policy::{Action, Disposition};
 
-use super::Cause;
-use super::evidence::quoted;
-use super::fields;
+use super::evidence::{self, Facts, Truth};
 use super::ratchet::Violation;
+use super::{Cause, fields};
+use elements::Element;
+pub(crate) use generations::Generations;
+use keys::{ByKey, Keys};
 
-/// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
-/// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
-const SCAN_LIMIT: usize = 16;
-
-/// A status that changed within these many seconds after its last change may keep its time: a
-/// `metav1.Time` has whole seconds, and two flips can fall into one.
-const FLIP_SECONDS: i64 = 2;
-
-/// The generation that may be observed, and how.
-pub(crate) struct Generations<'p> {
-    pub(crate) rules: &'p GenerationRules,
-    /// The newest that exists.
-    pub(crate) newest: i64,
-    /// Whether the stored object has a status: a restored backup brings old generations with it.
-    pub(crate) had_status: bool,
+/// What a list is judged by, beside itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
+    pub(crate) facts: &'f Facts<'s, 'a>,
+    pub(crate) generations: Option<&'f Generations<'p>>,
+    pub(crate) now: i64,
 }
 
 /// Judges one list.
-pub(crate) fn judge<'p>(
+pub(crate) fn judge<'p: 's, 's, 'a>(
     list: &'p ConditionList,
-    object: &Object<'_>,
-    old: Option<&Object<'_>>,
-    generations: Option<&Generations<'p>>,
-    now: i64,
+    object: &'s Object<'a>,
+    old: Option<&'s Object<'a>>,
+    circumstances: Circumstances<'p, '_, 's, 'a>,
     violations: &mut Vec<Violation<'p>>,
 ) {
     let path = list.path.field();
     let items = match in_status(object.status.as_ref(), &list.path) {
-        None | Some(Json::Null) => return,
-        Some(Json::Array(items)) => items,
+        None | Some(Json::Null) => {
+            judge_presence(list, object, old, &[], &[], &circumstances, violations);
+            return;
+        }
+        Some(Json::Array(items)) => items.as_slice(),
         Some(other) => {
             let message = format!("must be a list, it is {}", other.kind());
             violations.push(violation(&list.shape_rule, path.to_owned(), message));
@@ -47,9 +46,26 @@ pub(crate) fn judge<'p>(
         }
     };
     let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
-    let stored_items = stored.and_then(Json::as_array).unwrap_or_default();
-    let stored = ByType::new(stored_items);
+    let stored = stored.and_then(Json::as_array).unwrap_or_default();
+    if let Some(most) = list.max_items
+        && items.len() > most
+    {
+        let message = format!("must have at most {most} items");
+        violations.push(Violation {
+            cause: Cause::TooLong,
+            action: list.too_long.action,
+            ..violation(&list.too_long.rule, path.to_owned(), message)
+        });
+    }
+    let facts = circumstances.facts.reading(list);
+    let circumstances = Circumstances { facts: &facts, ..circumstances };
+    if let Some(history) = &list.history {
+        history::judge(history, list, items, stored, violations);
+    }
+    let by_key = ByKey::new(stored);
     let mut keys = Keys::new(items);
+    // With a history or without a key elements are known by their place only.
+    let keyed = !list.key.is_empty();
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
@@ -57,162 +73,126 @@ pub(crate) fn judge<'p>(
             continue;
         }
         let kind = item.get("type").and_then(Json::as_str);
-        let element = Element { list, item, index, kind };
-        let twin = kind.is_some_and(|kind| keys.seen_before(index, kind));
+        let known = kind.and_then(|kind| list.types.find(kind));
+        let key = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
+        let twin = keyed && keys.seen_before(index, item, key);
+        let mut element = Element { list, item, index, kind, known, before: None };
         if twin {
-            let message = format!("Duplicate value: {}", quoted(kind.unwrap_or_default()));
+            let message = format!("Duplicate value: {}", keys::describe(item, key));
             violations.push(Violation {
                 cause: Cause::Duplicate,
-                ..element.violation(&list.duplicate_rule, "", message)
+                action: list.duplicate.action,
+                ..element.violation(&list.duplicate.rule, "", message)
             });
         }
         // Of several elements of one type the stored list tells only the first apart.
-        let before = kind.filter(|_| !twin).and_then(|kind| stored.find(kind));
+        if keyed && !twin {
+            element.before = by_key.find(item, key);
+        }
         // What was not touched was judged when it came: nothing in it can be introduced. Elements
         // without a type of their own are known by their place, or in a short list by themselves.
-        let untouched = before == Some(item)
-            || stored_items.get(index) == Some(item)
-            || (stored_items.len() <= SCAN_LIMIT && stored_items.contains(item));
-        if untouched {
-            continue;
+        let untouched = element.before == Some(item)
+            || stored.get(index) == Some(item)
+            || (stored.len() <= keys::SCAN_LIMIT && stored.contains(item));
+        if !untouched {
+            element.judge(&circumstances, violations);
         }
-        element.judge_members(violations);
-        if let Some(times) = &list.times {
-            element.judge_time(times, before, now, violations);
-        }
-        if let Some(generations) = generations {
-            element.judge_generation(generations, before, violations);
-        }
+        // Rules about elements may speak of the rest of the object, which did change.
+        element.judge_rules(&facts, violations);
     }
+    judge_presence(list, object, old, items, stored, &circumstances, violations);
+    judge_order(list, items, violations);
 }
 
-/// One element of a list.
-struct Element<'p, 'j, 'a> {
+/// Which types are there, and which are not.
+fn judge_presence<'p: 's, 's, 'a>(
     list: &'p ConditionList,
-    item: &'j Json<'a>,
-    index: usize,
-    kind: Option<&'j str>,
-}
-
-impl<'p> Element<'p, '_, '_> {
-    fn judge_members(&self, violations: &mut Vec<Violation<'p>>) {
-        for (member, checks) in &self.list.members {
-            let value = self.item.get(member);
-            // The first fault of a member is enough: an empty reason has no bad form beside.
-            let fault =
-                checks.iter().find_map(|check| Some((check, fields::violation(check, value)?)));
-            if let Some((check, (cause, message))) = fault {
-                let found = self.violation(&check.rule, member, message);
-                violations.push(Violation { cause, action: check.action, ..found });
-            }
+    object: &'s Object<'a>,
+    old: Option<&'s Object<'a>>,
+    items: &[Json<'_>],
+    stored: &[Json<'_>],
+    circumstances: &Circumstances<'p, '_, 's, 'a>,
+    violations: &mut Vec<Violation<'p>>,
+) {
+    // Nothing is missing from a status that nobody has written.
+    let written = object.status_object().is_some_and(|status| !status.is_empty());
+    let has = |items: &[Json<'_>], known: &ConditionType| {
+        items.iter().any(|item| is_of_type(item, known))
+    };
+    let path = list.path.field();
+    let mut say = |rule: &'p str, action, kind: &str, message: &str, ratcheted| {
+        violations.push(Violation {
+            place: Some(format!("{path}[type={kind}]")),
+            cause: Cause::Invalid,
+            action,
+            ratcheted,
+            ..violation(rule, path.to_owned(), format!("condition {kind} {message}"))
+        });
+    };
+    for known in &list.types.known {
+        let present = has(items, known);
+        if let Some(missing) = &known.missing
+            && written
+            && !present
+            && holds(circumstances.facts, missing.when.as_ref())
+        {
+            say(&missing.sanction.rule, missing.sanction.action, &known.name, "is missing", true);
         }
-    }
-
-    /// `must` is a part of `may`: a change in a `must` member moves the time, one in a `may` member
-    /// can, and nothing else does.
-    fn judge_time(
-        &self,
-        times: &'p TransitionTimes,
-        before: Option<&Json<'_>>,
-        now: i64,
-        violations: &mut Vec<Violation<'p>>,
-    ) {
-        let time = |element: &Json<'_>| {
-            element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)
-        };
-        // What is no time has been said already.
-        let Some(new) = time(self.item) else { return };
-        let changed = |member: &String| {
-            before.is_some_and(|before| !same(self.item.get(member), before.get(member)))
-        };
-        let old = before.and_then(time);
-        let mut say = |sanction: &'p Sanction, message: &str| {
-            let action = sanction.action;
-            let found = self.violation(&sanction.rule, &times.member, message.to_owned());
-            let cause = Cause::Invalid;
-            violations.push(Violation { cause, action, ratcheted: false, ..found });
-        };
-        if old != Some(new) && new > now + times.skew {
-            say(&times.future, "lies in the future");
+        if let Some(forbidden) = &known.present
+            && present
+            && holds(circumstances.facts, forbidden.when.as_ref())
+        {
+            let sanction = &forbidden.sanction;
+            say(&sanction.rule, sanction.action, &known.name, "should not be there", true);
         }
-        let Some(old) = old else { return };
-        if old == new {
-            if times.must_move_on.iter().any(changed) && old < now - FLIP_SECONDS {
-                say(&times.kept, "did not move although the condition changed");
-            }
-        } else if new < old {
-            say(&times.backwards, "moved back");
-        } else if !times.may_move_on.iter().any(changed) {
-            say(&times.moved, "moved although nothing of the condition changed");
-        }
-    }
-
-    fn judge_generation(
-        &self,
-        generations: &Generations<'p>,
-        before: Option<&Json<'_>>,
-        violations: &mut Vec<Violation<'p>>,
-    ) {
-        const MEMBER: &str = "observedGeneration";
-        let Some(new) = self.item.get(MEMBER).and_then(Json::as_i64) else { return };
-        let old = before.and_then(|before| before.get(MEMBER)).and_then(Json::as_i64);
-        if let Some((sanction, message)) = generations.judge(new, old) {
-            let found = self.violation(&sanction.rule, MEMBER, message.to_owned());
-            let (cause, action) = (Cause::Invalid, generations.action(sanction));
-            violations.push(Violation { cause, action, ratcheted: false, ..found });
-        }
-    }
-
-    /// A violation at a member of this element, or at the element where `member` is empty.
-    fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
-        let dot = if member.is_empty() { "" } else { "." };
-        let path = self.list.path.field();
-        let place = self.kind.map(|kind| format!("{path}[type={kind}]{dot}{member}"));
-        Violation {
-            place,
-            ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)
+        if let Some(removed) = &known.removed
+            && !present
+            && old.is_some()
+            && has(stored, known)
+        {
+            say(&removed.rule, removed.action, &known.name, "was removed", false);
         }
     }
 }
 
-impl<'p> Generations<'p> {
-    /// What a moved generation violates.
-    pub(crate) const fn judge(
-        &self,
-        new: i64,
-        old: Option<i64>,
-    ) -> Option<(&'p Sanction, &'static str)> {
-        match old {
-            Some(old) if old == new => None,
-            _ if new > self.newest => {
-                Some((&self.rules.ahead, "is a generation that does not exist yet"))
-            }
-            // 0 is the same as none: SetStatusCondition resets to it.
-            Some(old) if new < old && new != 0 => {
-                Some((&self.rules.decreased, "went back to an older generation"))
-            }
-            _ => None,
-        }
-    }
+fn holds(facts: &Facts<'_, '_>, when: Option<&crate::policy::Predicate>) -> bool {
+    when.is_none_or(|when| facts.ask(when) == Truth::True)
+}
 
-    /// The action, milder for a status that comes as a whole: it may be restored from a backup onto
-    /// an object whose generation starts anew.
-    pub(crate) fn action(&self, sanction: &Sanction) -> crate::policy::Action {
-        let ceiling =
-            if self.had_status { crate::policy::Action::Deny } else { crate::policy::Action::Warn };
-        sanction.action.min(ceiling)
+/// Known types in the order of the document.
+fn judge_order<'p>(
+    list: &'p ConditionList,
+    items: &[Json<'_>],
+    violations: &mut Vec<Violation<'p>>,
+) {
+    let Some(sanction) = &list.types.order else { return };
+    let position =
+        |item: &Json<'_>| list.types.known.iter().position(|known| is_of_type(item, known));
+    let positions = items.iter().filter_map(position);
+    if !positions.is_sorted() {
+        let names: Vec<&str> = list.types.known.iter().map(|known| known.name.as_str()).collect();
+        let message = format!("must be in the order {}", names.join(", "));
+        violations.push(Violation {
+            cause: Cause::Invalid,
+            action: sanction.action,
+            ..violation(&sanction.rule, list.path.field().to_owned(), message)
+        });
     }
+}
+
+fn is_of_type(item: &Json<'_>, known: &ConditionType) -> bool {
+    item.get("type").and_then(Json::as_str).is_some_and(|kind| known.is_called(kind))
 }
 
 /// A violation of a list's shape, which is refused when it is introduced.
-fn violation(rule: &str, field: String, message: String) -> Violation<'_> {
+pub(super) fn violation(rule: &str, field: String, message: String) -> Violation<'_> {
     Violation {
         rule,
         field,
         place: None,
         cause: Cause::TypeInvalid,
         message,
-        action: crate::policy::Action::Deny,
+        action: Disposition::Fixed(Action::Deny),
         ratcheted: true,
     }
 }
@@ -223,52 +203,5 @@ pub(crate) fn same(one: Option<&Json<'_>>, other: Option<&Json<'_>>) -> bool {
     match (one.filter(present), other.filter(present)) {
         (Some(Json::String(one)), Some(Json::String(other))) => same_instant(one, other),
         (one, other) => one == other,
-    }
-}
-
-/// Elements by type, the first of several.
-enum ByType<'j, 'a> {
-    Scan(&'j [Json<'a>]),
-    Table(HashMap<&'j str, &'j Json<'a>>),
-}
-
-impl<'j, 'a> ByType<'j, 'a> {
-    fn new(items: &'j [Json<'a>]) -> Self {
-        if items.len() <= SCAN_LIMIT {
-            return Self::Scan(items);
-        }
-        let keyed = |item: &'j Json<'a>| Some((item.get("type")?.as_str()?, item));
-        // From the back, so that the first stays.
-        Self::Table(items.iter().rev().filter_map(keyed).collect())
-    }
-
-    fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
-        match self {
-            Self::Scan(items) => {
-                items.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
-            }
-            Self::Table(table) => table.get(kind).copied(),
-        }
-    }
-}
-
-/// The types met so far in a list.
-enum Keys<'j, 'a> {
-    Scan(&'j [Json<'a>]),
-    Table(HashSet<&'j str>),
-}
-
-impl<'j, 'a> Keys<'j, 'a> {
-    fn new(items: &'j [Json<'a>]) -> Self {
-        if items.len() <= SCAN_LIMIT { Self::Scan(items) } else { Self::Table(HashSet::new()) }
-    }
-
-    fn seen_before(&mut self, index: usize, kind: &'j str) -> bool {
-        match self {
-            Self::Scan(items) => items[..index]
-                .iter()
-                .any(|item| item.get("type").and_then(Json::as_str) == Some(kind)),
-            Self::Table(table) => !table.insert(kind),
-        }
     }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Draft<'s, 'a> {
     status: Option<&'s Json<'a>>,
     changes: Vec<Change>,
     operations: Vec<PatchOperation>,
+    /// Lists that an element was put into: their indices are no longer those of `status`.
+    grown: Vec<Pointer>,
 }
 
 /// A place below `/status` and what it holds now; `None` where it was removed.
@@ -37,7 +39,12 @@ pub(crate) struct PatchDoesNotApply;
 
 impl<'s, 'a> Draft<'s, 'a> {
     pub(crate) fn new(object: &'s Object<'a>) -> Self {
-        Self { status: object.status.as_ref(), changes: Vec::new(), operations: Vec::new() }
+        Self {
+            status: object.status.as_ref(),
+            changes: Vec::new(),
+            operations: Vec::new(),
+            grown: Vec::new(),
+        }
     }
 
     /// Whether there is a status to work on: an object, or nothing yet. A list or a text in its
@@ -72,6 +79,47 @@ impl<'s, 'a> Draft<'s, 'a> {
             }
         }
         self.write(tokens, value);
+    }
+
+    /// What is at a place in a list now: an index, and the names from there on.
+    pub(crate) fn in_list<'d>(&'d self, list: &Pointer, place: &[&str]) -> Seen<'d, 'a> {
+        if self.has_grown(list) {
+            return Seen::Absent;
+        }
+        self.at(&below(list, place))
+    }
+
+    /// Puts a value at a place in a list. The caller has seen the element it goes into.
+    pub(crate) fn set_in_list(&mut self, list: &Pointer, place: &[&str], value: Value) {
+        if !self.has_grown(list) {
+            let mut tokens = vec!["status".to_owned()];
+            tokens.extend(below(list, place));
+            self.write(&tokens, value);
+        }
+    }
+
+    /// Whether an element was put into a list. What else is to be done there waits for the next
+    /// round, which sees the list as it is then.
+    pub(crate) fn has_grown(&self, list: &Pointer) -> bool {
+        self.grown.contains(list)
+    }
+
+    /// Puts an element into a list, at an index of the list as it came; makes the list first where
+    /// there is none.
+    pub(crate) fn insert(&mut self, list: &Pointer, index: usize, element: Value) {
+        if self.get(list).is_null() {
+            self.set(list, json!([]));
+        }
+        let is_list = matches!(
+            self.get(list),
+            Seen::Original(Json::Array(_)) | Seen::Changed(Value::Array(_))
+        );
+        if is_list {
+            let mut path = list.to_patch_path();
+            path.push_back(index);
+            self.operations.push(PatchOperation::Add(AddOperation { path, value: element }));
+            self.grown.push(list.clone());
+        }
     }
 
     /// Removes what is at a pointer.
@@ -126,6 +174,12 @@ impl<'s, 'a> Draft<'s, 'a> {
         }
         self.status.and_then(|status| status.at(tokens)).map_or(Seen::Absent, Seen::Original)
     }
+}
+
+/// The names below `/status` of a place in a list.
+fn below(list: &Pointer, place: &[&str]) -> Vec<String> {
+    let place = place.iter().map(|token| (*token).to_owned());
+    list.below_status().iter().cloned().chain(place).collect()
 }
 
 impl<'d> Seen<'d, '_> {

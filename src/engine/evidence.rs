@@ -4,11 +4,13 @@
 //! answer, and neither has its negation: missing evidence never denies. Kleene's logic carries
 //! that through `all`, `any` and `not`.
 
-use std::fmt::Write as _;
+use crate::model::{Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339};
+use crate::policy::convention::{
+    ConditionList, ConditionType, Convention, Phase, PhaseRules, Polarity,
+};
+use crate::policy::{ConditionTest, Observed, Place, Predicate, ValueTest};
 
-use crate::model::{Conditions, Json, Object, in_status};
-use crate::policy::convention::{Convention, Phase};
-use crate::policy::{ConditionTest, Predicate};
+use super::conditions::same;
 
 /// An answer to a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,36 +26,59 @@ pub enum Truth {
 /// What predicates are asked of: an object, the stored one, and the phase to suppose.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'s, 'a> {
-    object: &'s Object<'a>,
-    conditions: Conditions<'s, 'a>,
-    old_conditions: Option<Conditions<'s, 'a>>,
+    pub(super) object: &'s Object<'a>,
+    old: Option<&'s Object<'a>>,
+    convention: &'s Convention,
+    list: Option<&'s ConditionList>,
+    pub(super) conditions: Conditions<'s, 'a>,
+    pub(super) old_conditions: Option<Conditions<'s, 'a>>,
     /// The phase to judge; a repair supposes others than the written one.
     pub phase: Option<&'s str>,
     /// The stored phase.
     pub old_phase: Option<&'s str>,
-    resource: &'s str,
+    pub(super) resource: &'s Resource<'a>,
+    element: Option<Element<'s, 'a>>,
+    now: Option<i64>,
+}
+
+/// The difference between clocks that is no fault; as the transition times' own.
+const SKEW_SECONDS: i64 = 300;
+
+/// The element of a list that a rule is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Element<'s, 'a> {
+    pub(crate) item: &'s Json<'a>,
+    /// The stored one of the same key.
+    pub(crate) before: Option<&'s Json<'a>>,
+    /// What is known of its type.
+    pub(crate) kind: Option<&'s ConditionType>,
 }
 
 impl<'s, 'a> Facts<'s, 'a> {
     /// The facts of an object under a convention.
     #[must_use]
     pub fn new(
-        convention: &Convention,
+        convention: &'s Convention,
         object: &'s Object<'a>,
         old: Option<&'s Object<'a>>,
-        resource: &'s str,
+        resource: &'s Resource<'a>,
     ) -> Self {
-        let list = convention.primary_conditions();
-        let conditions = |object: &'s Object<'a>| {
-            Conditions::of(list.and_then(|list| in_status(object.status.as_ref(), &list.path)))
-        };
-        Self {
+        let facts = Self {
             object,
-            conditions: conditions(object),
-            old_conditions: old.map(conditions),
+            old,
+            convention,
+            list: None,
+            conditions: Conditions::of(None),
+            old_conditions: None,
             phase: phase_of(convention, object),
             old_phase: old.and_then(|old| phase_of(convention, old)),
             resource,
+            element: None,
+            now: None,
+        };
+        match convention.primary_conditions(&resource.version) {
+            Some(list) => facts.reading(list),
+            None => Self { old_conditions: old.map(|_| Conditions::of(None)), ..facts },
         }
     }
 
@@ -61,6 +86,33 @@ impl<'s, 'a> Facts<'s, 'a> {
     #[must_use]
     pub const fn supposing(mut self, phase: Option<&'s str>) -> Self {
         self.phase = phase;
+        self
+    }
+
+    /// The same facts with the conditions of another list.
+    pub(crate) fn reading(mut self, list: &'s ConditionList) -> Self {
+        self.conditions = conditions_at(self.object, &list.path);
+        self.old_conditions = self.old.map(|old| conditions_at(old, &list.path));
+        self.list = Some(list);
+        self
+    }
+
+    /// The same facts, at a time (Unix seconds). Without one no time is known to lie in the future.
+    pub(crate) const fn at_time(mut self, now: i64) -> Self {
+        self.now = Some(now);
+        self
+    }
+
+    /// The rules of the list at a path.
+    pub(crate) fn list_at(&self, path: &Pointer) -> Option<&'s ConditionList> {
+        let version = &self.resource.version;
+        let mut lists = self.convention.conditions.iter();
+        lists.find(|list| list.path == *path && list.applies_to(version))
+    }
+
+    /// The same facts, of one element of the list.
+    pub(crate) const fn of_element(mut self, element: Element<'s, 'a>) -> Self {
+        self.element = Some(element);
         self
     }
 
@@ -81,19 +133,7 @@ impl<'s, 'a> Facts<'s, 'a> {
                 Truth::False => Truth::True,
                 Truth::NoEvidence => Truth::NoEvidence,
             },
-            Predicate::Condition { old, kind, test } => {
-                let list = if *old { self.old_conditions } else { Some(self.conditions) };
-                let answer = list.and_then(|list| match test {
-                    ConditionTest::Is(statuses) => {
-                        list.status(kind).map(|status| statuses.contains(&status))
-                    }
-                    ConditionTest::Reason(reasons) => {
-                        list.reason(kind).map(|reason| reasons.iter().any(|known| known == reason))
-                    }
-                    ConditionTest::Present => Some(list.find(kind).is_some()),
-                });
-                Truth::of(answer)
-            }
+            Predicate::Condition { old, kind, test } => Truth::of(self.condition(*old, kind, test)),
             Predicate::Phase(names) => {
                 Truth::of(self.phase.map(|phase| names.iter().any(|name| name == phase)))
             }
@@ -101,11 +141,25 @@ impl<'s, 'a> Facts<'s, 'a> {
                 Truth::of(self.old_phase.map(|phase| names.iter().any(|name| name == phase)))
             }
             Predicate::Deleting => Truth::of(Some(self.deleting())),
-            Predicate::Set(path) => {
-                let value = in_status(self.object.status.as_ref(), path);
-                Truth::of(Some(value.is_some_and(|value| !value.is_empty())))
+            Predicate::Observed(wanted) => {
+                Truth::of(self.observed().map(|observed| wanted.contains(&observed)))
             }
-            Predicate::Resource(glob) => Truth::of(Some(glob.matches(self.resource))),
+            Predicate::Value(place, test) => Truth::of(self.value_test(place, test)),
+            Predicate::Length { path, at_least, at_most } => {
+                let items = at(self.object, path).and_then(Json::as_array);
+                let length = items.map_or(0, <[Json<'_>]>::len);
+                Truth::of(Some((*at_least..=*at_most).contains(&length)))
+            }
+            Predicate::Gates(path) => self.gates(path),
+            Predicate::Polarity(wanted) => {
+                let polarity = self.polarity();
+                let known = polarity != Polarity::Unknown;
+                Truth::of(known.then(|| wanted.contains(&polarity)))
+            }
+            Predicate::Resource(globs) => {
+                let plural = &self.resource.resource;
+                Truth::of(Some(globs.iter().any(|glob| glob.matches(plural))))
+            }
         }
     }
 
@@ -117,12 +171,125 @@ impl<'s, 'a> Facts<'s, 'a> {
         phase.necessary.as_ref().is_none_or(|necessary| facts.ask(necessary) != Truth::False)
     }
 
-    /// What the object says that makes `predicate` definitely true or false, as a list in words.
-    #[must_use]
-    pub fn because(&self, predicate: &Predicate) -> String {
-        let mut words = String::new();
-        self.explain(predicate, &mut words);
-        words
+    /// The condition of a type, whichever way it is spelled.
+    pub(super) fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
+        list.find(kind).or_else(|| {
+            let types = &self.list?.types;
+            types.spellings(kind).skip(1).find_map(|alias| list.find(alias))
+        })
+    }
+
+    fn condition(&self, old: bool, kind: &str, test: &ConditionTest) -> Option<bool> {
+        let list = if old { self.old_conditions? } else { self.conditions };
+        let found = self.find(list, kind);
+        match test {
+            ConditionTest::Is(statuses) => {
+                Conditions::status_of(found?).map(|status| statuses.contains(&status))
+            }
+            ConditionTest::Reason(reasons) => {
+                let reason = found?.get("reason").and_then(Json::as_str)?;
+                Some(reasons.iter().any(|known| known == reason))
+            }
+            ConditionTest::Present => Some(found.is_some()),
+            ConditionTest::Changed => Some(found != self.find(self.old_conditions?, kind)),
+        }
+    }
+
+    fn observed(&self) -> Option<Observed> {
+        let rules = self.convention.generation.as_ref()?;
+        let path = rules.paths.first()?;
+        let observed = in_status(self.object.status.as_ref(), path).and_then(Json::as_i64)?;
+        let old = self.old.and_then(|old| old.metadata.generation);
+        let newest = self.object.metadata.generation.max(old)?;
+        Some(match observed.cmp(&newest) {
+            std::cmp::Ordering::Less => Observed::Behind,
+            std::cmp::Ordering::Equal => Observed::Current,
+            std::cmp::Ordering::Greater => Observed::Ahead,
+        })
+    }
+
+    /// The value at a place; null is none.
+    pub(super) fn value(&self, place: &Place) -> Option<&'s Json<'a>> {
+        let found = match place {
+            Place::Field { old: false, path } => at(self.object, path),
+            Place::Field { old: true, path } => at(self.old?, path),
+            Place::Member { old: false, name } => self.element?.item.get(name),
+            Place::Member { old: true, name } => self.element?.before?.get(name),
+        };
+        found.filter(|value| !value.is_null())
+    }
+
+    /// What the stored object has in the place. `None` where there is no stored object at all.
+    fn value_before(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
+        let old = self.old?;
+        let found = match place {
+            Place::Field { path, .. } => at(old, path),
+            // A new element has not changed in a member: it was not there.
+            Place::Member { name, .. } => self.element?.before?.get(name),
+        };
+        Some(found.filter(|value| !value.is_null()))
+    }
+
+    fn value_test(&self, place: &Place, test: &ValueTest) -> Option<bool> {
+        let value = self.value(place);
+        match test {
+            ValueTest::Is(wanted) => {
+                let value = value?;
+                Some(wanted.iter().any(|wanted| equals(value, wanted)))
+            }
+            ValueTest::Set => {
+                // Of a stored object that is not there nothing is known, not even absence.
+                if matches!(place, Place::Field { old: true, .. }) {
+                    self.old?;
+                }
+                Some(value.is_some_and(|value| !value.is_empty()))
+            }
+            ValueTest::Changed => Some(!same(value, self.value_before(place)?)),
+            ValueTest::Decreased => less(value?, self.value_before(place)??),
+            ValueTest::Matches(pattern) => Some(pattern.is_match(value?.as_str()?.as_bytes())),
+            ValueTest::Equals(other) => {
+                let (value, other) = (value?, self.value(other)?);
+                Some(same(Some(value), Some(other)))
+            }
+            ValueTest::Before(other) => less(value?, self.value(other)?),
+            ValueTest::Future => Some(parse_rfc3339(value?.as_str()?)? > self.now? + SKEW_SECONDS),
+        }
+    }
+
+    /// Whether every condition that a list in the spec asks for is good.
+    fn gates(&self, path: &Pointer) -> Truth {
+        let gates = at(self.object, path).and_then(Json::as_array).unwrap_or_default();
+        let mut answer = Truth::True;
+        for gate in gates {
+            let kind = gate.get("conditionType").and_then(Json::as_str);
+            let found = kind.and_then(|kind| self.find(self.conditions, kind));
+            let polarity = Polarity::of_gate(gate.get("polarity").and_then(Json::as_str));
+            match found.map(|item| Conditions::status_of(item)) {
+                Some(status) if status == Some(polarity.good()) => {}
+                Some(_) => return Truth::False,
+                None => answer = Truth::NoEvidence,
+            }
+        }
+        answer
+    }
+
+    /// The polarity of the element's type: what the convention says, else what the spec does.
+    fn polarity(&self) -> Polarity {
+        let Some(element) = self.element else { return Polarity::Unknown };
+        if let Some(known) = element.kind
+            && known.polarity != Polarity::Unknown
+        {
+            return known.polarity;
+        }
+        let kind = element.item.get("type").and_then(Json::as_str);
+        let gates = self.list.into_iter().flat_map(|list| &list.types.polarity_from);
+        let mut gates = gates.filter_map(|path| at(self.object, path)?.as_array()).flatten();
+        let gate = gates.find(|gate| {
+            kind.is_some() && gate.get("conditionType").and_then(Json::as_str) == kind
+        });
+        gate.map_or(Polarity::Unknown, |gate| {
+            Polarity::of_gate(gate.get("polarity").and_then(Json::as_str))
+        })
     }
 
     /// `absorbing` decides by itself; without one, one missing answer leaves all open.
@@ -137,67 +304,6 @@ impl<'s, 'a> Facts<'s, 'a> {
         }
         answer
     }
-
-    fn explain(&self, predicate: &Predicate, words: &mut String) {
-        let mut say = |text: std::fmt::Arguments<'_>| {
-            if !words.is_empty() {
-                words.push_str(" and ");
-            }
-            // Writing to a String cannot fail.
-            let _ = words.write_fmt(text);
-        };
-        match predicate {
-            Predicate::All(parts) | Predicate::Any(parts) => {
-                // The parts that decided: those that answer as the whole does.
-                let whole = self.ask(predicate);
-                for part in parts.iter().filter(|part| self.ask(part) == whole) {
-                    self.explain(part, words);
-                }
-            }
-            Predicate::Not(part) => self.explain(part, words),
-            Predicate::Condition { old, kind, test } => {
-                let (list, stored) = if *old {
-                    (self.old_conditions, "stored condition")
-                } else {
-                    (Some(self.conditions), "condition")
-                };
-                let status = list.and_then(|list| list.status(kind));
-                match (test, status) {
-                    (ConditionTest::Present, None) => {
-                        say(format_args!("{stored} {kind} is absent"))
-                    }
-                    (ConditionTest::Reason(_), _) => {
-                        let reason = list.and_then(|list| list.reason(kind)).unwrap_or_default();
-                        say(format_args!("{stored} {kind} has reason {}", quoted(reason)));
-                    }
-                    (_, status) => {
-                        let status = status.map_or("not a status", |status| status.name());
-                        say(format_args!("{stored} {kind} is {status}"));
-                    }
-                }
-            }
-            Predicate::Phase(_) => {
-                say(format_args!("the phase is {}", quoted(self.phase.unwrap_or_default())));
-            }
-            Predicate::OldPhase(_) => {
-                say(format_args!(
-                    "the stored phase is {}",
-                    quoted(self.old_phase.unwrap_or_default())
-                ));
-            }
-            Predicate::Deleting => {
-                let is = if self.deleting() { "is" } else { "is not" };
-                say(format_args!("metadata.deletionTimestamp {is} set"));
-            }
-            Predicate::Set(path) => {
-                let is = if self.ask(predicate) == Truth::True { "is set" } else { "is empty" };
-                say(format_args!("{} {is}", path.field()));
-            }
-            Predicate::Resource(_) => {
-                say(format_args!("the resource is {}", quoted(self.resource)));
-            }
-        }
-    }
 }
 
 impl Truth {
@@ -211,26 +317,61 @@ impl Truth {
     }
 }
 
+fn conditions_at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Conditions<'s, 'a> {
+    Conditions::of(in_status(object.status.as_ref(), path))
+}
+
+/// The value at a pointer below `/status` or `/spec`.
+fn at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
+    if path.is_below_status() {
+        in_status(object.status.as_ref(), path)
+    } else {
+        object.spec.tree()?.at(path.below_spec())
+    }
+}
+
+/// Whether a value is the one that a document names.
+fn equals(value: &Json<'_>, wanted: &serde_json::Value) -> bool {
+    match (value, wanted) {
+        (Json::String(text), serde_json::Value::String(wanted)) => text == wanted,
+        (Json::Bool(value), serde_json::Value::Bool(wanted)) => value == wanted,
+        (Json::Number(number), serde_json::Value::Number(wanted)) => {
+            number == wanted || number.as_f64() == wanted.as_f64()
+        }
+        _ => false,
+    }
+}
+
+/// Whether a number or a time is less than another; nothing where they cannot be compared.
+fn less(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
+    match (one, other) {
+        (Json::Number(one), Json::Number(other)) => match (one.as_i64(), other.as_i64()) {
+            (Some(one), Some(other)) => Some(one < other),
+            _ => Some(one.as_f64()? < other.as_f64()?),
+        },
+        (Json::String(one), Json::String(other)) => {
+            Some(parse_rfc3339(one)? < parse_rfc3339(other)?)
+        }
+        _ => None,
+    }
+}
+
 /// The phase as an object has it: a text that is not empty.
 pub(crate) fn phase_of<'s>(convention: &Convention, object: &'s Object<'_>) -> Option<&'s str> {
     let rules = convention.phase.as_ref()?;
-    in_status(object.status.as_ref(), &rules.path)
+    in_status(object.status.as_ref(), phase_path(rules, object))
         .and_then(Json::as_str)
         .filter(|phase| !phase.is_empty())
 }
 
-/// A user's text in a message: in quotes, on one line, not longer than it helps.
-pub(crate) fn quoted(text: &str) -> String {
-    const LIMIT: usize = 64;
-    let mut quoted = String::with_capacity(text.len().min(LIMIT) + 2);
-    quoted.push('"');
-    for (index, letter) in text.chars().enumerate() {
-        if index == LIMIT {
-            quoted.push('…');
-            break;
-        }
-        quoted.extend(letter.escape_debug());
+/// Where an object has its phase: the first of the convention's places that holds a text, else the
+/// first.
+pub(crate) fn phase_path<'p>(rules: &'p PhaseRules, object: &Object<'_>) -> &'p Pointer {
+    if rules.other_paths.is_empty() {
+        return &rules.path;
     }
-    quoted.push('"');
-    quoted
+    let status = object.status.as_ref();
+    let holds_text = |path: &&Pointer| matches!(in_status(status, path), Some(Json::String(_)));
+    let mut paths = std::iter::once(&rules.path).chain(&rules.other_paths);
+    paths.find(holds_text).unwrap_or(&rules.path)
 }

@@ -4,13 +4,23 @@ use crate::model::{GO_ZERO_TIME, Json, parse_rfc3339};
 use crate::policy::{Check, FieldType, Format};
 
 use super::Cause;
-use super::evidence::quoted;
+use super::because::quoted;
 
 /// The first thing that is wrong with a value, if anything.
 pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Cause, String)> {
-    let Some(value) = value.filter(|value| !value.is_null()) else {
-        return check.required.then(|| (Cause::Required, "is required".to_owned()));
+    let null = value.is_some_and(Json::is_null);
+    let Some(value) = value.filter(|_| !null) else {
+        return if check.required {
+            Some((Cause::Required, "is required".to_owned()))
+        } else if null && !check.nullable {
+            Some((Cause::TypeInvalid, "must not be null".to_owned()))
+        } else {
+            None
+        };
     };
+    if check.forbidden {
+        return (!value.is_empty()).then(|| (Cause::Forbidden, "must not be there".to_owned()));
+    }
     if let Some(kind) = check.kind
         && !is_of(value, kind)
     {
@@ -57,6 +67,11 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
     {
         return Some((Cause::TooLong, format!("must have at most {most} characters")));
     }
+    if let Some(most) = check.max_bytes
+        && text.len() > most
+    {
+        return Some((Cause::TooLong, format!("must have at most {most} bytes")));
+    }
     if let Some(pattern) = &check.pattern
         && !pattern.is_match(text.as_bytes())
     {
@@ -76,6 +91,14 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
         },
         Some(Format::Quantity) if !is_quantity(text) => {
             Some((Cause::Invalid, format!("{} is not a quantity", quoted(text))))
+        }
+        Some(Format::QualifiedName) if !is_qualified_name(text) => {
+            let message = format!(
+                "{} is not a name of at most 63 letters, digits, '-', '_' or '.', \
+                 with an optional DNS subdomain and a slash before it",
+                quoted(text)
+            );
+            Some((Cause::Invalid, message))
         }
         _ => None,
     }
@@ -124,9 +147,40 @@ fn is_quantity(text: &str) -> bool {
         }
 }
 
+/// apimachinery's `IsQualifiedName`.
+fn is_qualified_name(text: &str) -> bool {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    let ends = |text: &str, fits: fn(&u8) -> bool| {
+        text.as_bytes().first().is_some_and(fits) && text.as_bytes().last().is_some_and(fits)
+    };
+    let lower = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label =
+        |label: &str| ends(label, lower) && label.bytes().all(|byte| lower(&byte) || byte == b'-');
+    let is_prefix = |prefix: &str| prefix.len() <= 253 && prefix.split('.').all(is_label);
+    prefix.is_none_or(is_prefix)
+        && name.len() <= 63
+        && ends(name, u8::is_ascii_alphanumeric)
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn qualified_names_are_what_go_takes() {
+        let long = format!("{}/{}", "a.".repeat(126) + "a", "B".repeat(63));
+        for good in ["Ready", "a", "ACK.Terminal", "Pod_Ready", "x.io/Ready", &long] {
+            assert!(is_qualified_name(good), "{good}");
+        }
+        let name = "A".repeat(64);
+        for bad in ["", "/Ready", "a/b/c", "-a", "a-", "X.io/Ready", "a../b", "a/", "a b", &name] {
+            assert!(!is_qualified_name(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn quantities_are_what_go_reads() {

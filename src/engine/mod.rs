@@ -25,12 +25,15 @@
 //! ```
 
 mod agreement;
+mod because;
 mod conditions;
 mod draft;
 mod evidence;
 mod fields;
+mod fill;
 mod judge;
 mod mutate;
+mod phase;
 mod ratchet;
 mod rounds;
 mod verdict;

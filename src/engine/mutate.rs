@@ -2,14 +2,15 @@
 //! nothing to do.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::model::{Json, Object, Pointer, Subject, in_status, same_instant};
-use crate::policy::convention::{Backfill, Fill, PhaseRules, Since};
+use crate::policy::convention::{PhaseRules, Since};
 use crate::policy::{Action, Policy};
 
-use super::draft::{Draft, Seen};
-use super::evidence::{Facts, Truth, quoted};
+use super::because::quoted;
+use super::draft::Draft;
+use super::evidence::{Facts, Truth, phase_path};
+use super::fill::Filler;
 use super::{Cause, Finding, agreement};
 
 /// Puts back what this writer may not drop.
@@ -33,10 +34,10 @@ pub(crate) fn mutate<'p>(
     if !draft.is_workable() {
         return;
     }
-    let resource = &*subject.resource.resource;
-    let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), resource);
+    let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), &subject.resource);
     if let Some(rules) = &policy.convention.phase {
-        let current = draft.get(&rules.path);
+        let path = phase_path(rules, object);
+        let current = draft.get(path);
         let (phase, source) = match (current.is_null(), current.as_str()) {
             (true, _) | (false, Some("")) => (None, Source::Default),
             (false, Some(text)) => (Some(text.to_owned()), Source::Writer),
@@ -44,12 +45,15 @@ pub(crate) fn mutate<'p>(
             (false, None) => (None, Source::Nobody),
         };
         if source != Source::Nobody {
-            let step = PhaseStep { policy, rules, subject, now };
+            let step = PhaseStep { policy, rules, path, subject, now };
             step.run(&facts, phase.as_deref(), draft, findings);
         }
     }
-    for default in &policy.backfill {
-        fill(default, &facts, draft);
+    if !policy.backfill.is_empty() {
+        let filler = Filler { facts: &facts, subject, object };
+        for default in &policy.backfill {
+            filler.fill(default, draft);
+        }
     }
 }
 
@@ -67,6 +71,8 @@ enum Source {
 struct PhaseStep<'p, 's, 'a> {
     policy: &'p Policy,
     rules: &'p PhaseRules,
+    /// Where this object has its phase.
+    path: &'p Pointer,
     subject: &'s Subject<'a>,
     now: i64,
 }
@@ -101,7 +107,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
         };
         let (phase, source) = chosen;
         if written != Some(phase) {
-            draft.set(&rules.path, phase.into());
+            draft.set(self.path, phase.into());
         }
         self.keep_time(facts, phase, source, draft);
     }
@@ -119,7 +125,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
         if self.policy.disagreement_of(&self.subject.writer) != Action::Repair {
             return None;
         }
-        let resource = &*self.subject.resource.resource;
+        let resource = &self.subject.resource;
         let stored = agreement::stored_facts(self.policy, self.subject.old.as_ref(), resource);
         if stored.is_some_and(|stored| agreement::stood_before(phase, self.rules, &stored)) {
             return None;
@@ -129,7 +135,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
         findings.push(Finding {
             policy: &self.policy.name,
             rule: &phase.rule,
-            field: self.rules.path.field().to_owned(),
+            field: self.path.field().to_owned(),
             cause: Cause::Invalid,
             message: format!("set to {}: {reason}", quoted(repaired)),
             action: Action::Repair,
@@ -149,7 +155,11 @@ impl<'p> PhaseStep<'p, '_, '_> {
         source: Source,
         draft: &mut Draft<'_, '_>,
     ) {
-        let Some((path, _)) = &self.rules.transition_time else { return };
+        let Some(time) = &self.rules.transition_time else { return };
+        if !time.in_step {
+            return;
+        }
+        let path = &time.path;
         let seen = draft.get(path);
         let written = seen.as_str().filter(|time| !time.is_empty());
         if written.is_none() && !seen.is_null() && seen.as_str().is_none() {
@@ -214,33 +224,5 @@ fn restore_one(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &m
     let mut owners = policy.owners.iter().filter(|owner| owner.path.contains(path));
     if draft.get(path).is_null() && !owners.any(|owner| owner.writers.include(&subject.writer)) {
         draft.set(path, stored.to_value());
-    }
-}
-
-/// Fills in one default.
-fn fill(default: &Backfill, facts: &Facts<'_, '_>, draft: &mut Draft<'_, '_>) {
-    if default.when.as_ref().is_some_and(|when| facts.ask(when) != Truth::True) {
-        return;
-    }
-    let seen = draft.get(&default.path);
-    if !seen.is_null() {
-        return;
-    }
-    let absent = matches!(seen, Seen::Absent);
-    match &default.fill {
-        Fill::Absent if absent => {}
-        Fill::Absent => draft.remove(&default.path),
-        Fill::Null if absent => draft.set(&default.path, Value::Null),
-        Fill::Null => {}
-        Fill::Value(value) => draft.set(&default.path, value.clone()),
-        Fill::CopyOf(sources) => {
-            let copy = sources.iter().find_map(|source| {
-                let seen = draft.get(source);
-                if seen.is_null() { None } else { seen.to_value() }
-            });
-            if let Some(value) = copy {
-                draft.set(&default.path, value);
-            }
-        }
     }
 }

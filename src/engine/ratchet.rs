@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Cause;
-use crate::policy::Action;
+use crate::policy::Disposition;
 
 /// A violation before it is known whether it counts.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Violation<'p> {
     pub(crate) place: Option<String>,
     pub(crate) cause: Cause,
     pub(crate) message: String,
-    pub(crate) action: Action,
+    pub(crate) action: Disposition,
     /// Whether it counts only when the stored object does not have it in the same place.
     pub(crate) ratcheted: bool,
 }

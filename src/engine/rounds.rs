@@ -7,7 +7,7 @@
 use json_patch::{Patch, PatchOperation};
 
 use crate::model::{Json, Object, Subject};
-use crate::policy::convention::{Backfill, Fill};
+use crate::policy::convention::Backfill;
 use crate::policy::{Policy, PolicySet};
 
 use super::draft::{Draft, PatchDoesNotApply};
@@ -81,7 +81,7 @@ impl Rounds<'_, '_, '_> {
         let changed = Object {
             metadata: object.metadata.clone(),
             status: Some(status),
-            spec: object.spec,
+            spec: object.spec.clone(),
             ..Object::default()
         };
         self.run(&changed, next)
@@ -90,7 +90,5 @@ impl Rounds<'_, '_, '_> {
 
 /// Whether a default of this policy may have to wait for another change.
 fn depends_on_others(policy: &Policy) -> bool {
-    let waits =
-        |default: &Backfill| default.when.is_some() || matches!(default.fill, Fill::CopyOf(_));
-    policy.backfill.iter().any(waits)
+    policy.backfill.iter().any(Backfill::depends_on_others)
 }

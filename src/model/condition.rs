@@ -60,7 +60,13 @@ impl<'j, 'a> Conditions<'j, 'a> {
     /// is not one of the three: neither is evidence of anything.
     #[must_use]
     pub fn status(&self, kind: &str) -> Option<ConditionStatus> {
-        self.find(kind)?.get("status").and_then(Json::as_str).and_then(ConditionStatus::parse)
+        Self::status_of(self.find(kind)?)
+    }
+
+    /// The status of one condition, where it is one of the three.
+    #[must_use]
+    pub fn status_of(condition: &Json<'_>) -> Option<ConditionStatus> {
+        condition.get("status").and_then(Json::as_str).and_then(ConditionStatus::parse)
     }
 
     /// The reason of the condition of this type.

@@ -69,10 +69,12 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The value a path of member names and list indices leads to.
+    /// The value a path of member names and list indices leads to. The index `-1` is the last item:
+    /// not a part of RFC 6901, but of lists that grow at the end no other is of interest.
     #[must_use]
     pub fn at(&self, tokens: &[String]) -> Option<&Self> {
         tokens.iter().try_fold(self, |value, token| match value {
+            Self::Array(items) if token == "-1" => items.last(),
             Self::Array(items) => token.parse().ok().and_then(|index: usize| items.get(index)),
             value => value.get(token),
         })
@@ -151,6 +153,23 @@ impl<'a> Json<'a> {
             Self::Object(members) => serde_json::Value::Object(
                 members.iter().map(|(key, value)| (key.to_string(), value.to_value())).collect(),
             ),
+        }
+    }
+
+    /// The same tree, no longer borrowed from its text.
+    #[must_use]
+    pub fn into_owned(self) -> Json<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(value) => Json::Bool(value),
+            Self::Number(number) => Json::Number(number),
+            Self::String(text) => Json::String(owned(text)),
+            Self::Array(items) => Json::Array(items.into_iter().map(Self::into_owned).collect()),
+            Self::Object(members) => Json::Object(
+                members.into_iter().map(|(key, value)| (owned(key), value.into_owned())).collect(),
+            ),
+            Self::Deep => Json::Deep,
         }
     }
 
@@ -329,5 +348,7 @@ mod tests {
         let json = Json::parse(r#"{"a/b":[{"c~d":7}]}"#).unwrap();
         let pointer: Pointer = "/status/a~1b/0/c~0d".parse().unwrap();
         assert_eq!(in_status(Some(&json), &pointer).and_then(Json::as_i64), Some(7));
+        let last: Pointer = "/status/a~1b/-1/c~0d".parse().unwrap();
+        assert_eq!(in_status(Some(&json), &last).and_then(Json::as_i64), Some(7));
     }
 }

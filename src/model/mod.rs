@@ -11,7 +11,7 @@ mod webhook;
 pub use condition::{ConditionStatus, Conditions};
 pub use json::Json;
 pub(crate) use json::{Text, in_status};
-pub use object::{Metadata, Object, ObjectError};
+pub use object::{Metadata, Object, ObjectError, Spec};
 pub use pointer::{Pointer, PointerError};
 pub use subject::{Operation, Resource, Subject, Writer};
 pub use time::{GO_ZERO_TIME, parse_rfc3339, same_instant};

@@ -1,6 +1,7 @@
 //! A Kubernetes object as far as a judgement needs it: identity, a little metadata, the status.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 
 use serde::Deserialize;
@@ -29,8 +30,32 @@ pub struct Object<'a> {
     pub metadata: Metadata<'a>,
     /// `None` where there is no such member; `Some(Null)` where it is null.
     pub status: Option<Json<'a>>,
-    /// The text of `spec`, for the rare rule that reads it.
-    pub spec: Option<&'a RawValue>,
+    /// What the user asked for.
+    pub spec: Spec<'a>,
+}
+
+/// `spec`: kept as text, and read when a rule asks for it for the first time. Few rules do, and on
+/// the hot path the rest shall not pay for them.
+#[derive(Clone, Debug, Default)]
+pub struct Spec<'a> {
+    text: Option<&'a RawValue>,
+    /// Owned: a cell with something borrowed in it would tie an object to exactly one lifetime.
+    tree: OnceCell<Option<Json<'static>>>,
+}
+
+impl<'a> Spec<'a> {
+    /// The text; `None` where there is no such member.
+    #[must_use]
+    pub const fn text(&self) -> Option<&'a RawValue> {
+        self.text
+    }
+
+    /// The tree; `None` where there is no spec, or one beyond the limits of [`Json`].
+    #[must_use]
+    pub fn tree(&self) -> Option<&Json<'a>> {
+        let read = || Some(Json::parse(self.text?.get()).ok()?.into_owned());
+        self.tree.get_or_init(read).as_ref()
+    }
 }
 
 /// The part of `metadata` that rules and messages use. A member of a wrong type reads as absent:
@@ -86,7 +111,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
                         "apiVersion" => object.api_version = string(members.next_value()?),
                         "kind" => object.kind = string(members.next_value()?),
                         "metadata" => object.metadata = members.next_value()?,
-                        "spec" => object.spec = Some(members.next_value()?),
+                        "spec" => object.spec.text = Some(members.next_value()?),
                         "status" => object.status = Some(members.next_value()?),
                         _ => {
                             members.next_value::<IgnoredAny>()?;
@@ -166,7 +191,8 @@ mod tests {
         .unwrap();
         assert_eq!((object.metadata.name.as_ref(), object.metadata.generation), ("n", Some(3)));
         assert!(object.is_deleting());
-        assert_eq!(object.spec.map(RawValue::get), Some(r#"{"deep":[[[]]]}"#));
+        assert_eq!(object.spec.text().map(RawValue::get), Some(r#"{"deep":[[[]]]}"#));
+        assert!(object.spec.tree().and_then(|spec| spec.get("deep")).is_some());
         assert!(object.status_object().is_some());
     }
 

@@ -46,6 +46,15 @@ impl Pointer {
         }
     }
 
+    /// The names below `/spec`; empty for a pointer that does not lead there.
+    #[must_use]
+    pub fn below_spec(&self) -> &[String] {
+        match self.tokens.split_first() {
+            Some((first, rest)) if first == "spec" => rest,
+            _ => &[],
+        }
+    }
+
     /// Whether this leads to something inside `.status`.
     #[must_use]
     pub fn is_below_status(&self) -> bool {
@@ -113,7 +122,8 @@ fn unescape(token: &str) -> Result<String, PointerError> {
 fn field_name(tokens: &[String]) -> String {
     let mut field = String::new();
     for token in tokens {
-        if token.bytes().all(|byte| byte.is_ascii_digit()) || token.contains(['.', '/']) {
+        let index = token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit());
+        if index || token.contains(['.', '/']) {
             field.push('[');
             field.push_str(token);
             field.push(']');

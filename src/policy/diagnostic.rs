@@ -6,14 +6,13 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::Source;
+use super::yaml::Span;
 
 /// One mistake in one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Which source, by its place in the list given to the compiler.
-    pub source: usize,
-    /// The bytes of the source that are wrong.
-    pub span: Range<usize>,
+    /// What is wrong: the source, and the bytes of it.
+    pub(crate) span: Span,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
     /// What to do about it, where that can be known.
@@ -32,7 +31,7 @@ impl Diagnostics {
     /// Bundles mistakes with their sources, in the order in which a reader meets them.
     #[must_use]
     pub(crate) fn new(sources: &[Source], mut list: Vec<Diagnostic>) -> Self {
-        list.sort_by_key(|diagnostic| (diagnostic.source, diagnostic.span.start));
+        list.sort_by_key(|diagnostic| (diagnostic.span.source, diagnostic.span.bytes.start));
         list.dedup();
         Self { sources: sources.to_vec(), list }
     }
@@ -46,8 +45,8 @@ impl Diagnostics {
     /// The name of the file a mistake is in, and the line and column (from 1) where it starts.
     #[must_use]
     pub fn place(&self, diagnostic: &Diagnostic) -> (&str, usize, usize) {
-        let Some(source) = self.sources.get(diagnostic.source) else { return ("", 1, 1) };
-        let before = source.text.get(..diagnostic.span.start).unwrap_or(&source.text);
+        let Some(source) = self.sources.get(diagnostic.span.source) else { return ("", 1, 1) };
+        let before = source.text.get(..diagnostic.span.bytes.start).unwrap_or(&source.text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         (&source.name, line, column)
@@ -63,13 +62,13 @@ impl fmt::Display for Diagnostics {
             if index > 0 {
                 formatter.write_str("\n\n")?;
             }
-            let Some(source) = self.sources.get(diagnostic.source) else {
+            let Some(source) = self.sources.get(diagnostic.span.source) else {
                 write!(formatter, "error: {}", diagnostic.message)?;
                 continue;
             };
-            let snippet = Snippet::source(&source.text)
-                .path(source.name.as_str())
-                .annotation(AnnotationKind::Primary.span(visible(&source.text, &diagnostic.span)));
+            let snippet = Snippet::source(&source.text).path(source.name.as_str()).annotation(
+                AnnotationKind::Primary.span(visible(&source.text, &diagnostic.span.bytes)),
+            );
             let mut report =
                 vec![Level::ERROR.primary_title(diagnostic.message.as_str()).element(snippet)];
             if let Some(help) = &diagnostic.help {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
-use super::convention::{Backfill, Convention};
-use super::convention_document::read_backfill;
+use super::convention::{Backfill, Convention, read_backfill};
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
 use super::yaml::{Node, Problems, Value};
@@ -141,6 +140,25 @@ pub(crate) fn read(
         }
         found.cloned()
     });
+    let enabled = map.get("enable").map(|node| {
+        problems.list(node, |item| {
+            let name = problems.string(item)?;
+            if let Some(convention) = &convention
+                && !convention.optional_parts().any(|part| part == name)
+            {
+                let known = convention.optional_parts();
+                problems.unknown(&item.span, "optional part", name, known);
+            }
+            Some(name.to_owned())
+        })
+    });
+    let convention = convention.map(|convention| {
+        if convention.optional_parts().next().is_some() {
+            Arc::new(convention.with_parts(&enabled.unwrap_or_default()))
+        } else {
+            convention
+        }
+    });
     let phases: Vec<String> = convention
         .iter()
         .filter_map(|convention| convention.phase.as_ref())
@@ -163,7 +181,7 @@ pub(crate) fn read(
         .map(|node| problems.list(node, |item| read_backfill(item, problems, &phases)))
         .unwrap_or_default();
     let inherited = convention.iter().flat_map(|convention| &convention.backfill);
-    let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.path != theirs.path));
+    let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
     let policy = Policy {
         name: name.to_owned(),
         backfill: inherited.chain(&own).cloned().collect(),

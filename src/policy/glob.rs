@@ -41,15 +41,21 @@ impl Glob {
     }
 }
 
+impl From<&str> for Glob {
+    fn from(text: &str) -> Self {
+        Self(match text {
+            "*" => Kind::Any,
+            _ if text.contains('*') => Kind::Pattern(WildMatchPattern::new(text)),
+            _ => Kind::Exact(text.to_owned()),
+        })
+    }
+}
+
 impl FromStr for Glob {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(match text {
-            "*" => Kind::Any,
-            _ if text.contains('*') => Kind::Pattern(WildMatchPattern::new(text)),
-            _ => Kind::Exact(text.to_owned()),
-        }))
+        Ok(text.into())
     }
 }
 

@@ -3,9 +3,9 @@
 
 mod action;
 pub mod convention;
-mod convention_document;
 mod diagnostic;
 mod document;
+mod extends;
 mod glob;
 mod predicate;
 mod schema;
@@ -16,6 +16,6 @@ pub use action::{Action, Disposition};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use glob::Glob;
-pub use predicate::{ConditionTest, Predicate};
+pub use predicate::{ConditionTest, Observed, Place, Predicate, ValueTest};
 pub use schema::{Check, FieldRule, FieldType, Format};
 pub use set::{PolicySet, Source};

@@ -7,19 +7,35 @@
 //! {condition: Ready, is: "True"}              # is, isNot: one status or several
 //! {condition: Synced, reason: ReconcilePaused}
 //! {condition: PodReady, present: false}
+//! {condition: Ready, changed: true}           # this write changed it
 //! {oldCondition: Ready, present: true}        # the same, of the stored object
 //! {phase: [Ready, Degraded]}                  # the phase of this write
 //! {oldPhase: Ready}                           # the stored phase
 //! {deleting: true}                            # deletionTimestamp is set
+//! {observed: behind}                          # observedGeneration: behind, current or ahead
 //! {set: /status/instanceNamespace}            # present and not null, "", [] or {}
+//! {field: /status/replicas, is: 0}            # is, isNot, set, changed, decreased, future, matches,
+//! {oldField: /spec/paused, is: true}          # equals and before (another field); old: stored
+//! {length: /status/conditions, atLeast: 21}   # atLeast, atMost
+//! {gates: /spec/readinessGates}               # the conditions that the spec asks for are good
 //! {resource: "x*"}                            # the plural that is addressed
 //! {not: …}  {all: […]}  {any: […]}
 //! ```
+//!
+//! In the rules about each element of a list there are more: `{member: severity, set: true}` and
+//! `{oldMember: severity, set: true}`, of the stored element, with all that `field` can be asked, and
+//! `{polarity: positive}`, the polarity of its type.
+
+mod value;
 
 use crate::model::{ConditionStatus, Pointer};
 
 use super::Glob;
-use super::yaml::{Node, Problems, Value};
+use super::convention::Polarity;
+use super::yaml::{Map, Node, Problems, Value};
+
+pub use value::{Place, ValueTest};
+pub(crate) use value::{scalar_text, unquoted_status};
 
 /// A question about an object. Its answer has three values; see `engine::evidence`.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,14 +61,29 @@ pub enum Predicate {
     OldPhase(Vec<String>),
     /// `metadata.deletionTimestamp` is set.
     Deleting,
-    /// The field holds something.
-    Set(Pointer),
+    /// The object's own `observedGeneration` is one of these.
+    Observed(Vec<Observed>),
+    /// A value of the object.
+    Value(Place, ValueTest),
+    /// The number of items in a list.
+    Length {
+        /// The list.
+        path: Pointer,
+        /// The least number.
+        at_least: usize,
+        /// The largest number.
+        at_most: usize,
+    },
+    /// Every condition that this list in the spec asks for is good.
+    Gates(Pointer),
+    /// The polarity of the element's type is one of these.
+    Polarity(Vec<Polarity>),
     /// The plural that is addressed matches.
-    Resource(Glob),
+    Resource(Vec<Glob>),
 }
 
 /// What is asked of a condition.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConditionTest {
     /// Its status is one of these.
     Is(Vec<ConditionStatus>),
@@ -60,90 +91,202 @@ pub enum ConditionTest {
     Reason(Vec<String>),
     /// It is in the list at all. The only test for which absence is an answer.
     Present,
+    /// This write changed it.
+    Changed,
+}
+
+/// How the generation that a controller has seen relates to the newest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Observed {
+    /// It is older.
+    Behind,
+    /// It is the newest.
+    Current,
+    /// It does not exist yet.
+    Ahead,
 }
 
 /// Reads a predicate. `phases` are the names that `phase` and `oldPhase` may use.
 pub(crate) fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Predicate> {
-    let map = problems.map(node)?;
-    let mut parts = Vec::new();
-    let nested = |item| read(item, problems, phases);
-    if let Some(node) = map.get("all") {
-        parts.push(Predicate::All(problems.list(node, nested)));
+    Reader { problems, phases, of_element: false }.predicate(node)
+}
+
+/// Reads a predicate about one element of a list.
+pub(crate) fn read_of_element(
+    node: &Node,
+    problems: &Problems,
+    phases: &[String],
+) -> Option<Predicate> {
+    Reader { problems, phases, of_element: true }.predicate(node)
+}
+
+struct Reader<'r> {
+    problems: &'r Problems,
+    phases: &'r [String],
+    of_element: bool,
+}
+
+/// The keys that bring their own questions: a mapping has room for one of them.
+const SUBJECTS: [&str; 6] =
+    ["condition", "oldCondition", "field", "oldField", "member", "oldMember"];
+
+impl Reader<'_> {
+    fn predicate(&self, node: &Node) -> Option<Predicate> {
+        let problems = self.problems;
+        let map = problems.map(node)?;
+        let mut parts = Vec::new();
+        let nested = |item| self.predicate(item);
+        if let Some(node) = map.get("all") {
+            parts.push(Predicate::All(problems.list(node, nested)));
+        }
+        if let Some(node) = map.get("any") {
+            parts.push(Predicate::Any(problems.list(node, nested)));
+        }
+        if let Some(node) = map.get("not") {
+            parts.extend(nested(node).map(Box::new).map(Predicate::Not));
+        }
+        let entries = map.entries().iter();
+        let subjects: Vec<_> =
+            entries.filter(|(key, _)| SUBJECTS.contains(&key.name.as_str())).collect();
+        if let [(one, _), (other, _), ..] = subjects[..] {
+            let message = format!("\"{}\" and \"{}\" need a predicate each", one.name, other.name);
+            problems.report(&other.span, message);
+        }
+        self.condition(&map, &mut parts);
+        self.value(&map, &mut parts);
+        self.circumstances(&map, &mut parts);
+        if parts.is_empty() && map.entries().is_empty() {
+            problems.report(&map.node.span, "an empty predicate says nothing");
+        }
+        map.close();
+        if parts.len() == 1 { parts.pop() } else { Some(Predicate::All(parts)) }
     }
-    if let Some(node) = map.get("any") {
-        parts.push(Predicate::Any(problems.list(node, nested)));
-    }
-    if let Some(node) = map.get("not") {
-        parts.extend(nested(node).map(Box::new).map(Predicate::Not));
-    }
-    let (current, old) = (map.get("condition"), map.get("oldCondition"));
-    if let (Some(node), Some(_)) = (current, old) {
-        problems.report(&node.span, "\"condition\" and \"oldCondition\" need a predicate each");
-    }
-    if let Some(name) = current.or(old).and_then(|node| problems.string(node)) {
+
+    fn condition(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
+        let problems = self.problems;
+        let (current, old) = (map.get("condition"), map.get("oldCondition"));
+        let Some(name) = current.or(old).and_then(|node| problems.string(node)) else { return };
         let before = parts.len();
         let mut test = |test, negated: bool| {
-            let part = Predicate::Condition { old: old.is_some(), kind: name.to_owned(), test };
-            parts.push(if negated { Predicate::Not(Box::new(part)) } else { part });
+            let old = current.is_none();
+            push(parts, Predicate::Condition { old, kind: name.to_owned(), test }, negated);
         };
+        let statuses = |node| problems.one_or_many(node, |item| status(item, problems));
         if let Some(node) = map.get("is") {
-            test(
-                ConditionTest::Is(problems.one_or_many(node, |item| status(item, problems))),
-                false,
-            );
+            test(ConditionTest::Is(statuses(node)), false);
         }
         if let Some(node) = map.get("isNot") {
-            test(
-                ConditionTest::Is(problems.one_or_many(node, |item| status(item, problems))),
-                true,
-            );
+            test(ConditionTest::Is(statuses(node)), true);
         }
         if let Some(node) = map.get("reason") {
-            let reasons =
-                problems.one_or_many(node, |item| problems.string(item).map(str::to_owned));
-            test(ConditionTest::Reason(reasons), false);
+            let reason = |item| problems.string(item).map(str::to_owned);
+            test(ConditionTest::Reason(problems.one_or_many(node, reason)), false);
         }
         if let Some(present) = map.get("present").and_then(|node| problems.boolean(node)) {
             test(ConditionTest::Present, !present);
+        }
+        if let Some(changed) = map.get("changed").and_then(|node| problems.boolean(node)) {
+            test(ConditionTest::Changed, !changed);
         }
         if parts.len() == before {
             problems.report_with_help(
                 &map.node.span,
                 format!("nothing is asked of condition {name}"),
-                Some("add is, isNot, reason or present".to_owned()),
+                Some("add is, isNot, reason, present or changed".to_owned()),
             );
         }
     }
-    let names = |node| {
-        problems.one_or_many(node, |item| {
-            let name = problems.string(item)?;
-            if !phases.iter().any(|phase| phase == name) {
-                problems.unknown(&item.span, "phase", name, phases.iter().map(String::as_str));
+
+    fn value(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
+        let problems = self.problems;
+        if let Some(path) = map.get("set").filter(|node| matches!(node.value, Value::String(_))) {
+            let place = any_pointer(path, problems).map(|path| Place::Field { old: false, path });
+            parts.extend(place.map(|place| Predicate::Value(place, ValueTest::Set)));
+        }
+        let (current, old) = (map.get("field"), map.get("oldField"));
+        let place = match current.or(old) {
+            Some(node) => any_pointer(node, problems)
+                .map(|path| Place::Field { old: current.is_none(), path }),
+            None if self.of_element => {
+                let (current, old) = (map.get("member"), map.get("oldMember"));
+                let name = current.or(old).and_then(|node| problems.string(node));
+                name.map(|name| Place::Member { old: current.is_none(), name: name.to_owned() })
+            }
+            None => None,
+        };
+        let Some(place) = place else { return };
+        let before = parts.len();
+        for (test, negated) in value::read_tests(map, problems, self.of_element) {
+            push(parts, Predicate::Value(place.clone(), test), negated);
+        }
+        if parts.len() == before {
+            problems.report_with_help(
+                &map.node.span,
+                format!("nothing is asked of {place}"),
+                Some(format!("add {}", value::TESTS)),
+            );
+        }
+    }
+
+    fn circumstances(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
+        let problems = self.problems;
+        if let Some(node) = map.get("phase") {
+            parts.push(Predicate::Phase(self.phase_names(node)));
+        }
+        if let Some(node) = map.get("oldPhase") {
+            parts.push(Predicate::OldPhase(self.phase_names(node)));
+        }
+        if let Some(deleting) = map.get("deleting").and_then(|node| problems.boolean(node)) {
+            push(parts, Predicate::Deleting, !deleting);
+        }
+        if let Some(node) = map.get("observed") {
+            let words = [
+                ("behind", Observed::Behind),
+                ("current", Observed::Current),
+                ("ahead", Observed::Ahead),
+            ];
+            let observed = problems.one_or_many(node, |item| problems.word(item, &words));
+            parts.push(Predicate::Observed(observed));
+        }
+        if let Some(node) = map.get("length") {
+            let limit = |key| map.get(key).and_then(|node| super::schema::size(node, problems));
+            let (at_least, at_most) = (limit("atLeast"), limit("atMost"));
+            if at_least.is_none() && at_most.is_none() {
+                problems.report(&node.span, "a length needs \"atLeast\" or \"atMost\"");
+            }
+            parts.extend(any_pointer(node, problems).map(|path| Predicate::Length {
+                path,
+                at_least: at_least.unwrap_or(0),
+                at_most: at_most.unwrap_or(usize::MAX),
+            }));
+        }
+        if let Some(node) = map.get("gates") {
+            parts.extend(any_pointer(node, problems).map(Predicate::Gates));
+        }
+        if let Some(node) = map.get("polarity").filter(|_| self.of_element) {
+            let read = |item| super::convention::read_polarity(item, problems);
+            parts.push(Predicate::Polarity(problems.one_or_many(node, read)));
+        }
+        if let Some(node) = map.get("resource") {
+            let globs = problems.one_or_many(node, |item| problems.parsed(item));
+            parts.push(Predicate::Resource(globs));
+        }
+    }
+
+    fn phase_names(&self, node: &Node) -> Vec<String> {
+        self.problems.one_or_many(node, |item| {
+            let name = self.problems.string(item)?;
+            if !self.phases.iter().any(|phase| phase == name) {
+                let known = self.phases.iter().map(String::as_str);
+                self.problems.unknown(&item.span, "phase", name, known);
             }
             Some(name.to_owned())
         })
-    };
-    if let Some(node) = map.get("phase") {
-        parts.push(Predicate::Phase(names(node)));
     }
-    if let Some(node) = map.get("oldPhase") {
-        parts.push(Predicate::OldPhase(names(node)));
-    }
-    if let Some(deleting) = map.get("deleting").and_then(|node| problems.boolean(node)) {
-        let part = Predicate::Deleting;
-        parts.push(if deleting { part } else { Predicate::Not(Box::new(part)) });
-    }
-    if let Some(node) = map.get("set") {
-        parts.extend(pointer(node, problems).map(Predicate::Set));
-    }
-    if let Some(node) = map.get("resource") {
-        parts.extend(problems.parsed(node).map(Predicate::Resource));
-    }
-    if parts.is_empty() && map.entries().is_empty() {
-        problems.report(&map.node.span, "an empty predicate says nothing");
-    }
-    map.close();
-    if parts.len() == 1 { parts.pop() } else { Some(Predicate::All(parts)) }
+}
+
+fn push(parts: &mut Vec<Predicate>, part: Predicate, negated: bool) {
+    parts.push(if negated { Predicate::Not(Box::new(part)) } else { part });
 }
 
 /// A condition status. YAML reads an unquoted `True` as a boolean; here it can mean only one thing.
@@ -162,11 +305,21 @@ fn status(node: &Node, problems: &Problems) -> Option<ConditionStatus> {
     }
 }
 
-/// A pointer to something inside `.status`: the only place that rules speak of.
+/// A pointer to something inside `.status`: what rules judge and change.
 pub(crate) fn pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
     let pointer: Pointer = problems.parsed(node)?;
     if !pointer.is_below_status() {
         problems.report(&node.span, "this must point below /status");
+        return None;
+    }
+    Some(pointer)
+}
+
+/// A pointer to something that may be asked for: inside `.status` or `.spec`.
+pub(crate) fn any_pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
+    let pointer: Pointer = problems.parsed(node)?;
+    if !pointer.is_below_status() && pointer.below_spec().is_empty() {
+        problems.report(&node.span, "this must point below /status or /spec");
         return None;
     }
     Some(pointer)

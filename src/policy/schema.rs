@@ -51,6 +51,9 @@ pub enum Format {
     DateTime,
     /// A Kubernetes quantity (`20Gi`, `142500m`) or a plain number.
     Quantity,
+    /// A name as label keys and condition types have it: an optional DNS subdomain of up to 253
+    /// characters, a slash, and up to 63 characters. What apimachinery's `ValidateConditions` asks.
+    QualifiedName,
 }
 
 /// What is asked of one field, and what happens when it does not hold.
@@ -60,6 +63,10 @@ pub struct Check {
     pub rule: String,
     /// Whether the field must be there. Null counts as absent: writers' nulls are pruned.
     pub required: bool,
+    /// Whether it must not be there. Empty counts as absent.
+    pub forbidden: bool,
+    /// Whether null counts as absent; as a value of a wrong type, where it does not.
+    pub nullable: bool,
     /// Its type.
     pub kind: Option<FieldType>,
     /// The texts it may have.
@@ -68,8 +75,10 @@ pub struct Check {
     pub pattern: Option<Regex>,
     /// The least number of characters.
     pub min_length: Option<usize>,
-    /// The largest number of characters (code points, as OpenAPI counts; Go counts bytes).
+    /// The largest number of characters: code points, as OpenAPI counts.
     pub max_length: Option<usize>,
+    /// The largest number of bytes of UTF-8, as Go counts.
+    pub max_bytes: Option<usize>,
     /// The least number.
     pub minimum: Option<f64>,
     /// The largest number.
@@ -78,6 +87,8 @@ pub struct Check {
     pub format: Option<Format>,
     /// What happens on a violation.
     pub action: Action,
+    /// Where it comes from.
+    pub source: String,
 }
 
 /// A check of a field that is named by a pointer.
@@ -112,22 +123,20 @@ pub(crate) fn read_checks(
 }
 
 fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &str) -> Check {
-    let id = map.get("id").and_then(|node| problems.string(node)).unwrap_or(default_id);
-    let length = |name| {
-        let node = map.get(name)?;
-        let number = problems.integer(node)?;
-        usize::try_from(number)
-            .map_err(|_| problems.report(&node.span, "a length cannot be negative"))
-            .ok()
-    };
+    let id = map.get("id").and_then(|node| rule_name(node, problems)).unwrap_or(default_id);
+    let length = |name| map.get(name).and_then(|node| size(node, problems));
+    let flag = |name| map.get(name).and_then(|node| problems.boolean(node));
     let check = Check {
         rule: format!("{prefix}/{id}"),
-        required: map.get("required").and_then(|node| problems.boolean(node)).unwrap_or(false),
+        required: flag("required").unwrap_or(false),
+        forbidden: flag("forbidden").unwrap_or(false),
+        nullable: flag("nullable").unwrap_or(true),
         kind: map.get("type").and_then(|node| problems.word(node, &TYPES)),
         values: map.get("enum").map(|node| problems.strings(node)).unwrap_or_default(),
         pattern: map.get("pattern").and_then(|node| pattern(node, problems)),
         min_length: length("minLength"),
         max_length: length("maxLength"),
+        max_bytes: length("maxBytes"),
         minimum: map.get("minimum").and_then(|node| problems.number(node)),
         maximum: map.get("maximum").and_then(|node| problems.number(node)),
         format: map.get("format").and_then(|node| problems.word(node, &FORMATS)),
@@ -135,9 +144,30 @@ fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &st
             .get("action")
             .and_then(|node| Action::read(node, problems))
             .unwrap_or(Action::Deny),
+        source: map
+            .get("source")
+            .and_then(|node| problems.string(node))
+            .unwrap_or_default()
+            .to_owned(),
     };
+    if check.required && check.forbidden {
+        problems.report(&map.node.span, "a field cannot be both required and forbidden");
+    }
     map.close();
     check
+}
+
+/// A number of things.
+pub(crate) fn size(node: &Node, problems: &Problems) -> Option<usize> {
+    let number = problems.integer(node)?;
+    usize::try_from(number)
+        .map_err(|_| problems.report(&node.span, "a length cannot be negative"))
+        .ok()
+}
+
+/// The second half of a rule id.
+pub(crate) fn rule_name<'n>(node: &'n Node, problems: &Problems) -> Option<&'n str> {
+    problems.string(node)
 }
 
 const TYPES: [(&str, FieldType); 6] = [
@@ -149,10 +179,13 @@ const TYPES: [(&str, FieldType); 6] = [
     ("array", FieldType::Array),
 ];
 
-const FORMATS: [(&str, Format); 2] =
-    [("date-time", Format::DateTime), ("quantity", Format::Quantity)];
+const FORMATS: [(&str, Format); 3] = [
+    ("date-time", Format::DateTime),
+    ("quantity", Format::Quantity),
+    ("qualified-name", Format::QualifiedName),
+];
 
-fn pattern(node: &Node, problems: &Problems) -> Option<Regex> {
+pub(crate) fn pattern(node: &Node, problems: &Problems) -> Option<Regex> {
     let text = problems.string(node)?;
     regex::bytes::RegexBuilder::new(text)
         .size_limit(PATTERN_SIZE_LIMIT)
@@ -164,18 +197,46 @@ fn pattern(node: &Node, problems: &Problems) -> Option<Regex> {
         .ok()
 }
 
-/// `lastTransitionTime` as a part of a rule id: `last-transition-time`.
+/// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
+/// `ack-terminal`.
 pub(crate) fn kebab(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
     let mut id = String::with_capacity(name.len() + 4);
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() {
-            if !id.is_empty() {
-                id.push('-');
-            }
-            id.push(letter.to_ascii_lowercase());
-        } else {
-            id.push(letter);
+    for (index, letter) in letters.iter().enumerate() {
+        if !letter.is_ascii_alphanumeric() {
+            id.push('-');
+            continue;
         }
+        let before = index.checked_sub(1).and_then(|before| letters.get(before));
+        let after = letters.get(index + 1);
+        // A word begins at a capital after a small letter, and at the last of several capitals.
+        let begins = letter.is_ascii_uppercase()
+            && before.is_some_and(|before| {
+                before.is_ascii_lowercase()
+                    || (before.is_ascii_uppercase() && after.is_some_and(char::is_ascii_lowercase))
+            });
+        if begins {
+            id.push('-');
+        }
+        id.push(letter.to_ascii_lowercase());
     }
     id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_parts_of_rule_ids() {
+        for (name, id) in [
+            ("lastTransitionTime", "last-transition-time"),
+            ("PodReady", "pod-ready"),
+            ("ACK.ResourceSynced", "ack-resource-synced"),
+            ("IAMRole", "iam-role"),
+            ("Ready", "ready"),
+        ] {
+            assert_eq!(kebab(name), id);
+        }
+    }
 }

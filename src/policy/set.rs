@@ -5,9 +5,10 @@ use std::sync::{Arc, LazyLock};
 
 use crate::model::Subject;
 
-use super::convention::Convention;
+use super::convention::{self, Convention};
+use super::extends::Specs;
 use super::yaml::{self, Node, Problems};
-use super::{Diagnostic, Diagnostics, Policy, convention_document, document};
+use super::{Diagnostic, Diagnostics, Policy, document};
 
 /// One document file: what to call it in messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +31,40 @@ pub struct PolicySet {
 }
 
 /// The conventions that are built in: documents like a user's own.
-const BUILT_IN: [(&str, &str); 1] =
-    [("built-in/appcat.yaml", include_str!("../conventions/appcat.yaml"))];
+const BUILT_IN: [(&str, &str); 12] = [
+    ("built-in/ack.yaml", include_str!("../conventions/ack.yaml")),
+    ("built-in/appcat.yaml", include_str!("../conventions/appcat.yaml")),
+    ("built-in/aso.yaml", include_str!("../conventions/aso.yaml")),
+    ("built-in/capi-v1beta1.yaml", include_str!("../conventions/capi-v1beta1.yaml")),
+    ("built-in/capi-v1beta2.yaml", include_str!("../conventions/capi-v1beta2.yaml")),
+    ("built-in/crossplane.yaml", include_str!("../conventions/crossplane.yaml")),
+    ("built-in/kstatus.yaml", include_str!("../conventions/kstatus.yaml")),
+    ("built-in/kstatus-flux.yaml", include_str!("../conventions/kstatus-flux.yaml")),
+    ("built-in/metav1.yaml", include_str!("../conventions/metav1.yaml")),
+    ("built-in/olm-csv.yaml", include_str!("../conventions/olm-csv.yaml")),
+    ("built-in/olm-csv-proposed.yaml", include_str!("../conventions/olm-csv-proposed.yaml")),
+    ("built-in/stackable.yaml", include_str!("../conventions/stackable.yaml")),
+];
+
+/// The built-in conventions, and their texts for those that extend one.
+#[derive(Clone, Debug)]
+struct BuiltIn {
+    sources: Vec<Source>,
+    specs: Specs,
+    conventions: Conventions,
+}
 
 /// Compiled once a process: a reload, and a test that compiles a thousand policies, share them.
-static BUILT_IN_CONVENTIONS: LazyLock<Result<Conventions, Diagnostics>> = LazyLock::new(|| {
+static BUILT_IN_CONVENTIONS: LazyLock<Result<BuiltIn, Diagnostics>> = LazyLock::new(|| {
     let sources = sources(&BUILT_IN);
-    let (documents, mut mistakes) = read_documents(&sources);
-    let mut conventions = BTreeMap::new();
-    mistakes.extend(compile_conventions(&documents, &mut conventions));
-    if mistakes.is_empty() { Ok(conventions) } else { Err(Diagnostics::new(&sources, mistakes)) }
+    let (documents, mut mistakes) = read_documents(&sources, 0);
+    let mut built_in = BuiltIn { sources, specs: Specs::default(), conventions: BTreeMap::new() };
+    mistakes.extend(compile_conventions(&documents, &mut built_in));
+    if mistakes.is_empty() {
+        Ok(built_in)
+    } else {
+        Err(Diagnostics::new(&built_in.sources, mistakes))
+    }
 });
 
 /// Conventions by name.
@@ -61,15 +86,17 @@ impl PolicySet {
     /// # Errors
     /// All mistakes in all documents.
     pub fn compile(sources: &[Source]) -> Result<Self, Diagnostics> {
-        let mut conventions = BUILT_IN_CONVENTIONS.clone()?;
-        let (documents, mut mistakes) = read_documents(sources);
-        mistakes.extend(compile_conventions(&documents, &mut conventions));
-        let (policies, more) = compile_policies(&documents, &conventions);
+        let mut known = BUILT_IN_CONVENTIONS.clone()?;
+        let (documents, mut mistakes) = read_documents(sources, known.sources.len());
+        mistakes.extend(compile_conventions(&documents, &mut known));
+        let (policies, more) = compile_policies(&documents, &known.conventions);
         mistakes.extend(more);
         if mistakes.is_empty() {
-            Ok(Self::index(policies, conventions))
+            Ok(Self::index(policies, known.conventions))
         } else {
-            Err(Diagnostics::new(sources, mistakes))
+            // What is inherited can be wrong in its new place: the built-in texts are shown too.
+            known.sources.extend_from_slice(sources);
+            Err(Diagnostics::new(&known.sources, mistakes))
         }
     }
 
@@ -139,7 +166,6 @@ fn sources(embedded: &[(&str, &str)]) -> Vec<Source> {
 
 /// A document with its envelope read: what it is, what it is called, and its spec.
 struct Document {
-    source: usize,
     root: Node,
 }
 
@@ -149,13 +175,12 @@ enum Kind {
     Convention,
 }
 
-fn read_documents(sources: &[Source]) -> (Vec<Document>, Vec<Diagnostic>) {
+/// Reads all documents. `first` is the number of the first source among all that are known.
+fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagnostic>) {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
-    for (source, Source { text, .. }) in sources.iter().enumerate() {
+    for (source, Source { text, .. }) in (first..).zip(sources) {
         match yaml::parse(source, text) {
-            Ok(nodes) => {
-                documents.extend(nodes.into_iter().map(|root| Document { source, root }));
-            }
+            Ok(nodes) => documents.extend(nodes.into_iter().map(|root| Document { root })),
             Err(mistake) => mistakes.push(mistake),
         }
     }
@@ -192,24 +217,30 @@ impl Document {
     }
 }
 
-fn compile_conventions(documents: &[Document], conventions: &mut Conventions) -> Vec<Diagnostic> {
-    let mut mistakes = Vec::new();
+/// Compiles the conventions among the documents: names first, then what each extends, then each.
+fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagnostic> {
+    let (quiet, problems) = (Problems::default(), Problems::default());
+    let mut specs: Vec<(&str, &Node)> = Vec::new();
     for document in documents {
-        let quiet = Problems::new(document.source);
         let Some((Kind::Convention, name, spec)) = document.envelope(&quiet) else { continue };
-        let problems = Problems::new(document.source);
-        if let Some(text) = read_name(name, &problems) {
-            if conventions.contains_key(text) {
-                let message = format!("there is a convention \"{text}\" already");
-                let help = Some("give this one a name of its own".to_owned());
-                problems.report_with_help(&name.span, message, help);
-            } else if let Some(convention) = convention_document::read(text, spec, &problems) {
-                conventions.insert(text.to_owned(), Arc::new(convention));
-            }
+        let Some(text) = read_name(name, &problems) else { continue };
+        let taken = |(other, _): &(&str, &Node)| *other == text;
+        if known.conventions.contains_key(text) || specs.iter().any(taken) {
+            let message = format!("there is a convention \"{text}\" already");
+            let help = Some("give this one a name of its own".to_owned());
+            problems.report_with_help(&name.span, message, help);
+        } else {
+            specs.push((text, spec));
         }
-        mistakes.extend(problems.into_list());
     }
-    mistakes
+    known.specs.add(specs.iter().copied(), &problems);
+    for (name, _) in &specs {
+        let Some(whole) = known.specs.get(name) else { continue };
+        if let Some(convention) = convention::read(name, whole, &problems) {
+            known.conventions.insert((*name).to_owned(), Arc::new(convention));
+        }
+    }
+    problems.into_list()
 }
 
 fn compile_policies(
@@ -218,7 +249,7 @@ fn compile_policies(
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
     for document in documents {
-        let problems = Problems::new(document.source);
+        let problems = Problems::default();
         if let Some((Kind::Policy, name, spec)) = document.envelope(&problems)
             && let Some(text) = read_name(name, &problems)
         {

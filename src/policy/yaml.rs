@@ -13,15 +13,23 @@ use serde_saphyr::{Location, Spanned};
 
 use super::Diagnostic;
 
-/// A value and the bytes it stands on.
-#[derive(Debug)]
+/// Where something stands: which source, by its place in the list given to the compiler, and which
+/// bytes of it. A convention that extends another is read from nodes of both their documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) source: usize,
+    pub(crate) bytes: Range<usize>,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
-    pub(crate) span: Range<usize>,
+    pub(crate) span: Span,
 }
 
 /// What a node holds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
@@ -32,11 +40,11 @@ pub(crate) enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a mapping and the bytes it stands on.
-#[derive(Debug)]
+/// A key of a mapping and where it stands.
+#[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
-    pub(crate) span: Range<usize>,
+    pub(crate) span: Span,
 }
 
 /// Reads all documents of one YAML (or JSON) text. Empty documents are left out.
@@ -48,13 +56,21 @@ pub(crate) fn parse(source: usize, text: &str) -> Result<Vec<Node>, Diagnostic> 
         with_snippet: false,
     };
     serde_saphyr::from_multiple_with_options::<Node>(text, options)
-        .map(|nodes| nodes.into_iter().filter(|node| !matches!(node.value, Value::Null)).collect())
+        .map(|nodes| {
+            let full = nodes.into_iter().filter(|node| !matches!(node.value, Value::Null));
+            full.map(|mut node| {
+                node.stamp(source);
+                node
+            })
+            .collect()
+        })
         .map_err(|error| {
-            let span = error.location().map_or(0..0, |location| bytes(text, &location));
+            let bytes = error.location().map_or(0..0, |location| bytes(text, &location));
             let full = error.to_string();
             // The location is drawn as a caret; said twice it only distracts.
             let message = full.split(" at line ").next().unwrap_or(&full);
-            Diagnostic { source, span, message: format!("not YAML: {message}"), help: None }
+            let span = Span { source, bytes };
+            Diagnostic { span, message: format!("not YAML: {message}"), help: None }
         })
 }
 
@@ -87,10 +103,12 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-fn span(location: &Location) -> Range<usize> {
+/// Without its source, which the deserializer does not know; see [`Node::stamp`].
+fn span(location: &Location) -> Span {
     let start = location.span().byte_offset().and_then(|start| usize::try_from(start).ok());
     let length = location.span().byte_len().and_then(|length| usize::try_from(length).ok());
-    start.map_or(0..0, |start| start..start + length.unwrap_or(0))
+    let bytes = start.map_or(0..0, |start| start..start + length.unwrap_or(0));
+    Span { source: 0, bytes }
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -156,6 +174,19 @@ impl Value {
 }
 
 impl Node {
+    /// Says where this and everything in it comes from.
+    fn stamp(&mut self, source: usize) {
+        self.span.source = source;
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.stamp(source)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, node)| {
+                key.span.source = source;
+                node.stamp(source);
+            }),
+            _ => {}
+        }
+    }
+
     /// An owned JSON value of the same content, for defaults that end up in a patch.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -172,18 +203,14 @@ impl Node {
     }
 }
 
-/// Collects the mistakes of one source. Reading goes on after a mistake: what could not be read is
-/// `None`, and the mistake is here.
+/// Collects mistakes. Reading goes on after a mistake: what could not be read is `None`, and the
+/// mistake is here.
+#[derive(Default)]
 pub(crate) struct Problems {
-    source: usize,
     list: RefCell<Vec<Diagnostic>>,
 }
 
 impl Problems {
-    pub(crate) const fn new(source: usize) -> Self {
-        Self { source, list: RefCell::new(Vec::new()) }
-    }
-
     pub(crate) fn into_list(self) -> Vec<Diagnostic> {
         self.list.into_inner()
     }
@@ -193,18 +220,18 @@ impl Problems {
         self.list.borrow().len()
     }
 
-    pub(crate) fn report(&self, span: &Range<usize>, message: impl Into<String>) {
+    pub(crate) fn report(&self, span: &Span, message: impl Into<String>) {
         self.report_with_help(span, message, None);
     }
 
     pub(crate) fn report_with_help(
         &self,
-        span: &Range<usize>,
+        span: &Span,
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        let (source, span, message) = (self.source, span.clone(), message.into());
-        self.list.borrow_mut().push(Diagnostic { source, span, message, help });
+        let (span, message) = (span.clone(), message.into());
+        self.list.borrow_mut().push(Diagnostic { span, message, help });
     }
 
     /// The members of a mapping.
@@ -299,7 +326,7 @@ impl Problems {
     /// A name that is not among those that exist: says which do, and the nearest one.
     pub(crate) fn unknown<'w>(
         &self,
-        span: &Range<usize>,
+        span: &Span,
         what: &str,
         found: &str,
         known: impl Iterator<Item = &'w str> + Clone,

@@ -1,0 +1,201 @@
+//! One element of a list: its members, its type and reason, its time.
+
+use super::super::Cause;
+use super::super::because::quoted;
+use super::super::ratchet::Violation;
+use super::evidence::{self, Facts, Truth};
+use super::{Circumstances, fields, same, violation};
+use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
+use crate::policy::convention::{ConditionList, ConditionType, Movers, Sanction, TransitionTimes};
+
+/// A status that changed within these many seconds after its last change may keep its time: a
+/// `metav1.Time` has whole seconds, and two flips can fall into one.
+const FLIP_SECONDS: i64 = 2;
+
+/// One element of a list.
+pub(super) struct Element<'p, 's, 'a> {
+    pub(super) list: &'p ConditionList,
+    pub(super) item: &'s Json<'a>,
+    pub(super) index: usize,
+    pub(super) kind: Option<&'s str>,
+    /// What is known of its type.
+    pub(super) known: Option<&'p ConditionType>,
+    /// The stored element of the same key.
+    pub(super) before: Option<&'s Json<'a>>,
+}
+
+impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
+    /// All that is asked of an element that this write touched.
+    pub(super) fn judge(
+        &self,
+        circumstances: &Circumstances<'p, '_, 's, 'a>,
+        violations: &mut Vec<Violation<'p>>,
+    ) {
+        self.judge_members(violations);
+        self.judge_type(violations);
+        if let Some(times) = &self.list.times {
+            self.judge_time(times, circumstances.now, violations);
+        }
+        if let Some(generations) = circumstances.generations {
+            const MEMBER: &str = "observedGeneration";
+            let number = |item: &Json<'_>| item.get(MEMBER).and_then(Json::as_i64);
+            if let Some(new) = number(self.item)
+                && let Some((sanction, message)) =
+                    generations.judge(new, self.before.and_then(number))
+            {
+                let found = self.violation(&sanction.rule, MEMBER, message.to_owned());
+                let (cause, action) = (Cause::Invalid, sanction.action);
+                violations.push(Violation { cause, action, ratcheted: false, ..found });
+            }
+        }
+    }
+
+    /// The rules that the convention has about every element.
+    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Vec<Violation<'p>>) {
+        if self.list.each.is_empty() {
+            return;
+        }
+        let (item, before, kind) = (self.item, self.before, self.known);
+        let facts = facts.of_element(evidence::Element { item, before, kind });
+        for rule in &self.list.each {
+            if facts.ask(&rule.when) == Truth::True {
+                let found = self.violation(&rule.id, &rule.member, rule.message.clone());
+                violations.push(Violation { cause: Cause::Invalid, action: rule.action, ..found });
+            }
+        }
+    }
+
+    fn judge_members(&self, violations: &mut Vec<Violation<'p>>) {
+        for (member, checks) in &self.list.members {
+            let value = self.item.get(member);
+            // The first fault of a member is enough: an empty reason has no bad form beside.
+            let fault =
+                checks.iter().find_map(|check| Some((check, fields::violation(check, value)?)));
+            if let Some((check, (cause, message))) = fault {
+                let found = self.violation(&check.rule, member, message);
+                violations.push(Violation { cause, action: check.action.into(), ..found });
+            }
+        }
+        let Some(sanction) = &self.list.other_members else { return };
+        let Json::Object(members) = self.item else { return };
+        for (name, value) in members {
+            let known = self.list.members.iter().any(|(known, _)| known == name);
+            if !known && !value.is_null() {
+                let message = "is no member of a condition here".to_owned();
+                let found = self.violation(&sanction.rule, name, message);
+                let (cause, action) = (Cause::Invalid, sanction.action);
+                violations.push(Violation { cause, action, ..found });
+            }
+        }
+    }
+
+    fn judge_type(&self, violations: &mut Vec<Violation<'p>>) {
+        let mut say = |sanction: &'p Sanction, member: &str, cause, message| {
+            let found = self.violation(&sanction.rule, member, message);
+            violations.push(Violation { cause, action: sanction.action, ..found });
+        };
+        let Some(kind) = self.kind else { return };
+        let Some(known) = self.known else {
+            if let Some(sanction) = &self.list.types.other {
+                let names = self.list.types.known.iter().map(|known| &known.name);
+                say(sanction, "type", Cause::NotSupported, fields::unsupported(kind, names));
+            }
+            return;
+        };
+        let status = Conditions::status_of(self.item);
+        if let Some(sanction) = &known.not_true
+            && status.is_some_and(|status| status != ConditionStatus::True)
+        {
+            let message = format!("condition {} says so by its absence", known.name);
+            say(sanction, "status", Cause::Invalid, message);
+        }
+        if let Some(sanction) = &known.reverted
+            && self.before.and_then(Conditions::status_of) == Some(ConditionStatus::True)
+            && status != Some(ConditionStatus::True)
+        {
+            let message = format!("condition {} stays True once it was", known.name);
+            say(sanction, "status", Cause::Invalid, message);
+        }
+        let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
+        match known.row(reason) {
+            Some(row) => {
+                for (member, texts) in &row.expects {
+                    let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
+                    if !texts.iter().any(|text| text == value) {
+                        let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+                        let message = format!(
+                            "reason {} goes with {member} {}, not with {}",
+                            quoted(reason),
+                            texts.join(" or "),
+                            quoted(value)
+                        );
+                        say(&row.sanction, member, Cause::Invalid, message);
+                    }
+                }
+            }
+            None => {
+                if let Some(sanction) = &known.other_reasons {
+                    let reasons = known.reasons.iter().map(|row| &row.reason);
+                    let message = fields::unsupported(reason, reasons);
+                    say(sanction, "reason", Cause::NotSupported, message);
+                }
+            }
+        }
+    }
+
+    /// `must` is a part of `may`: a change in a `must` member moves the time, one in a `may` member
+    /// can, and nothing else does.
+    fn judge_time(
+        &self,
+        times: &'p TransitionTimes,
+        now: i64,
+        violations: &mut Vec<Violation<'p>>,
+    ) {
+        let time = |element: &Json<'_>| {
+            element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)
+        };
+        // What is no time has been said already.
+        let Some(new) = time(self.item) else { return };
+        let before = self.before;
+        let moved = |member: &str| {
+            before.is_some_and(|before| !same(self.item.get(member), before.get(member)))
+        };
+        let any = |members: &[String]| members.iter().any(|member| moved(member));
+        let old = before.and_then(time);
+        let mirrored = self.known.is_some_and(|known| known.mirrored);
+        let mut say = |sanction: &'p Sanction, message: &str| {
+            let found = self.violation(&sanction.rule, &times.member, message.to_owned());
+            let (cause, action) = (Cause::Invalid, sanction.action);
+            violations.push(Violation { cause, action, ratcheted: false, ..found });
+        };
+        if old != Some(new) && new > now + times.skew {
+            say(&times.future, "lies in the future");
+        }
+        let Some(old) = old else { return };
+        let changed = match &times.may_move_on {
+            Movers::Anything => true,
+            Movers::Members(members) => mirrored || any(members),
+        };
+        if old == new {
+            if !mirrored && any(&times.must_move_on) && old < now - FLIP_SECONDS {
+                say(&times.kept, "did not move although the condition changed");
+            }
+        } else if new < old {
+            let sanction = if changed { &times.backwards } else { &times.backwards_unchanged };
+            say(sanction, "moved back");
+        } else if !changed {
+            say(&times.moved, "moved although nothing of the condition changed");
+        }
+    }
+
+    /// A violation at a member of this element, or at the element where `member` is empty.
+    pub(super) fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
+        let dot = if member.is_empty() { "" } else { "." };
+        let path = self.list.path.field();
+        let place = self.kind.map(|kind| format!("{path}[type={kind}]{dot}{member}"));
+        Violation {
+            place,
+            ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `observedGeneration`, of conditions and of the object.
+
+use super::super::Cause;
+use super::super::ratchet::Violation;
+use super::violation;
+use crate::model::{Json, Object, in_status};
+use crate::policy::convention::{GenerationRules, Sanction};
+
+/// The generation that may be observed, and how.
+pub(crate) struct Generations<'p> {
+    rules: &'p GenerationRules,
+    /// The newest that exists.
+    newest: i64,
+    /// Whether the stored object has a status: a restored backup brings old generations with it.
+    had_status: bool,
+}
+
+impl<'p> Generations<'p> {
+    /// The newest generation: admission sees the bump of a spec change before or after, depending
+    /// on the webhook, and a deletion bumps it too. `None` where nobody counts.
+    pub(crate) fn new(
+        rules: &'p GenerationRules,
+        object: &Object<'_>,
+        old: Option<&Object<'_>>,
+    ) -> Option<Self> {
+        let newest = object.metadata.generation.max(old.and_then(|old| old.metadata.generation))?;
+        let had_status = old.is_some_and(|old| old.status_object().is_some());
+        Some(Self { rules, newest, had_status })
+    }
+
+    /// Judges the object's own.
+    pub(crate) fn judge_object(
+        &self,
+        object: &Object<'_>,
+        old: Option<&Object<'_>>,
+        violations: &mut Vec<Violation<'p>>,
+    ) {
+        for path in &self.rules.paths {
+            let observed = |object: &Object<'_>| {
+                in_status(object.status.as_ref(), path).and_then(Json::as_i64)
+            };
+            let Some(new) = observed(object) else { continue };
+            let field = || path.field().to_owned();
+            if let Some((sanction, message)) = self.judge(new, old.and_then(observed)) {
+                let found = violation(&sanction.rule, field(), message.to_owned());
+                let (cause, action) = (Cause::Invalid, sanction.action);
+                violations.push(Violation { cause, action, ratcheted: false, ..found });
+            }
+            if let Some(least) = self.rules.minimum
+                && new < least
+            {
+                let sanction = &self.rules.below_minimum;
+                let found = violation(&sanction.rule, field(), format!("must be at least {least}"));
+                let (cause, action) = (Cause::Invalid, sanction.action);
+                violations.push(Violation { cause, action, ..found });
+            }
+        }
+    }
+
+    /// What a moved generation violates.
+    pub(super) const fn judge(
+        &self,
+        new: i64,
+        old: Option<i64>,
+    ) -> Option<(&'p Sanction, &'static str)> {
+        match old {
+            Some(old) if old == new => None,
+            _ if new > self.newest => {
+                let sanction =
+                    if self.had_status { &self.rules.ahead } else { &self.rules.ahead_at_first };
+                Some((sanction, "is a generation that does not exist yet"))
+            }
+            // 0 is the same as none: SetStatusCondition resets to it.
+            Some(old) if new < old && new != 0 => {
+                Some((&self.rules.decreased, "went back to an older generation"))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Filling in what is absent: fields, members of conditions, whole conditions.
+
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, Seen};
+use super::evidence::{Facts, Truth};
+use crate::model::{Json, Object, Pointer, Subject, in_status};
+use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
+
+/// Fills in the defaults of one policy.
+pub(super) struct Filler<'f, 's, 'a> {
+    pub(super) facts: &'f Facts<'s, 'a>,
+    pub(super) subject: &'s Subject<'a>,
+    /// The subject's object, with what earlier rounds changed.
+    pub(super) object: &'s Object<'a>,
+}
+
+/// Where a value is wanted, for sources that speak of the same place in the stored object.
+struct Wanted<'w> {
+    /// The list, where the place is in a condition.
+    list: Option<&'w Pointer>,
+    stored: Option<&'w Json<'w>>,
+}
+
+impl Filler<'_, '_, '_> {
+    /// Fills in one default.
+    pub(super) fn fill(&self, default: &Backfill, draft: &mut Draft<'_, '_>) {
+        if default.when.as_ref().is_some_and(|when| self.facts.ask(when) != Truth::True) {
+            return;
+        }
+        match &default.filling {
+            Filling::Absent(path) => {
+                if matches!(draft.get(path), Seen::Original(_) | Seen::Changed(_))
+                    && draft.get(path).is_null()
+                {
+                    draft.remove(path);
+                }
+            }
+            Filling::Field(path, sources) => {
+                let seen = draft.get(path);
+                if !seen.is_null() {
+                    return;
+                }
+                let absent = matches!(seen, Seen::Absent);
+                let stored = self.stored(path);
+                let value = self.first_of(sources, &Wanted { list: None, stored }, draft);
+                // A null is as good as the null that is there.
+                if let Some(value) = value.filter(|value| absent || !value.is_null()) {
+                    draft.set(path, value);
+                }
+            }
+            Filling::Member { list, member, sources } => {
+                self.fill_members(list, member, sources, draft);
+            }
+            Filling::Element { list, kind, members } => {
+                self.add_element(list, kind, members, draft);
+            }
+            Filling::Steady { list, member, unless } => {
+                self.keep_steady(list, member, unless, draft);
+            }
+        }
+    }
+
+    fn stored(&self, path: &Pointer) -> Option<&Json<'_>> {
+        in_status(self.subject.old.as_ref()?.status.as_ref(), path)
+    }
+
+    /// The stored element of a type, the first of several.
+    fn stored_element(&self, list: &Pointer, kind: &str) -> Option<&Json<'_>> {
+        find(self.stored(list)?.as_array()?, kind)
+    }
+
+    fn fill_members(
+        &self,
+        list: &Pointer,
+        member: &str,
+        sources: &[ValueSource],
+        draft: &mut Draft<'_, '_>,
+    ) {
+        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+            let place = [&index.to_string(), member];
+            let Json::Object(_) = item else { continue };
+            let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
+            if !draft.in_list(list, &place).is_null() {
+                continue;
+            }
+            let stored = self.stored_element(list, kind).and_then(|item| item.get(member));
+            let wanted = Wanted { list: Some(list), stored };
+            if let Some(value) = self.first_of(sources, &wanted, draft) {
+                draft.set_in_list(list, &place, value);
+            }
+        }
+    }
+
+    fn add_element(
+        &self,
+        list: &Pointer,
+        kind: &str,
+        members: &[(String, Vec<ValueSource>)],
+        draft: &mut Draft<'_, '_>,
+    ) {
+        let items = match in_status(self.object.status.as_ref(), list) {
+            None | Some(Json::Null) => &[],
+            Some(Json::Array(items)) => items.as_slice(),
+            Some(_) => return,
+        };
+        if find(items, kind).is_some() || draft.has_grown(list) {
+            return;
+        }
+        let stored = self.stored_element(list, kind);
+        let mut element = Map::new();
+        element.insert("type".to_owned(), kind.into());
+        for (member, sources) in members {
+            let wanted =
+                Wanted { list: Some(list), stored: stored.and_then(|item| item.get(member)) };
+            if let Some(value) = self.first_of(sources, &wanted, draft) {
+                element.insert(member.clone(), value);
+            }
+        }
+        draft.insert(list, self.place_for(list, items, kind), element.into());
+    }
+
+    /// Where a new element goes: at the end, or where the order of types wants it.
+    fn place_for(&self, list: &Pointer, items: &[Json<'_>], kind: &str) -> usize {
+        let rules = self.facts.list_at(list);
+        let Some(types) = rules.map(|list: &ConditionList| &list.types) else { return items.len() };
+        if types.order.is_none() {
+            return items.len();
+        }
+        let rank = |name: &str| types.known.iter().position(|known| known.is_called(name));
+        let own = rank(kind);
+        let later = |item: &Json<'_>| {
+            let other = item.get("type").and_then(Json::as_str).and_then(rank);
+            other.is_some() && other > own
+        };
+        items.iter().position(later).unwrap_or(items.len())
+    }
+
+    /// Puts a member back where nothing else that counts changed.
+    fn keep_steady(
+        &self,
+        list: &Pointer,
+        member: &str,
+        unless: &[String],
+        draft: &mut Draft<'_, '_>,
+    ) {
+        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+            let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
+            let Some(before) = self.stored_element(list, kind) else { continue };
+            let Some(stored) = before.get(member).filter(|stored| !stored.is_null()) else {
+                continue;
+            };
+            let same =
+                unless.iter().all(|name| super::conditions::same(item.get(name), before.get(name)));
+            if same && item.get(member) != Some(stored) {
+                draft.set_in_list(list, &[&index.to_string(), member], stored.to_value());
+            }
+        }
+    }
+
+    /// The first value that there is.
+    fn first_of(
+        &self,
+        sources: &[ValueSource],
+        wanted: &Wanted<'_>,
+        draft: &Draft<'_, '_>,
+    ) -> Option<Value> {
+        sources.iter().find_map(|source| self.value_of(source, wanted, draft))
+    }
+
+    fn value_of(
+        &self,
+        source: &ValueSource,
+        wanted: &Wanted<'_>,
+        draft: &Draft<'_, '_>,
+    ) -> Option<Value> {
+        let metadata = &self.subject.object.metadata;
+        let whole =
+            |value: &Json<'_>| (!value.is_null() && value.is_whole()).then(|| value.to_value());
+        match source {
+            ValueSource::Value(value) => Some(value.clone()),
+            ValueSource::Stored => whole(wanted.stored?),
+            ValueSource::Field(path) => {
+                let seen = draft.get(path);
+                if seen.is_null() { None } else { seen.to_value() }
+            }
+            ValueSource::Condition { kind, member } => {
+                let items = in_status(self.object.status.as_ref(), wanted.list?)?.as_array()?;
+                whole(find(items, kind)?.get(member)?)
+            }
+            ValueSource::CreationTimestamp => {
+                metadata.creation_timestamp.as_deref().map(Value::from)
+            }
+            ValueSource::DeletionTimestamp => {
+                metadata.deletion_timestamp.as_deref().map(Value::from)
+            }
+            ValueSource::Generation => metadata.generation.map(Value::from),
+        }
+    }
+}
+
+fn find<'j, 'a>(items: &'j [Json<'a>], kind: &str) -> Option<&'j Json<'a>> {
+    items.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
+}

@@ -1,0 +1,121 @@
+//! Judging the phase: its value, its agreement with the conditions, its moves, and what goes with it.
+
+use super::conditions::same;
+use super::evidence::{Facts, phase_path};
+use super::judge::fixed;
+use super::ratchet::Violation;
+use super::{Cause, agreement, fields};
+use crate::model::{Json, Object, in_status};
+use crate::policy::convention::{PhaseReason, PhaseRules, Sanction};
+use crate::policy::{Action, Disposition};
+
+/// Judges the phase of an object.
+pub(super) fn judge<'p>(
+    rules: &'p PhaseRules,
+    object: &Object<'_>,
+    old: Option<&Object<'_>>,
+    facts: &Facts<'_, '_>,
+    violations: &mut Vec<Violation<'p>>,
+) {
+    let path = phase_path(rules, object);
+    let field = || path.field().to_owned();
+    let mut unfit = |cause, message| {
+        let deny = Action::Deny.into();
+        violations.push(fixed(&rules.value_rule, field(), cause, message, deny));
+    };
+    match in_status(object.status.as_ref(), path) {
+        // Nothing, or as good as nothing: for the mutating webhook to fill in, and no evidence.
+        None | Some(Json::Null) => {}
+        Some(Json::String(phase)) if phase.is_empty() || rules.find(phase).is_some() => {}
+        Some(Json::String(phase)) => {
+            let known = rules.phases.iter().map(|phase| &phase.name);
+            unfit(Cause::NotSupported, fields::unsupported(phase, known));
+        }
+        Some(other) => {
+            unfit(Cause::TypeInvalid, format!("must be a string, it is {}", other.kind()));
+        }
+    }
+    if let Some(phase) = agreement::contradicted(rules, facts) {
+        let message = agreement::reason(phase, facts);
+        let action = Disposition::Disagreement;
+        violations.push(fixed(&phase.rule, field(), Cause::Invalid, message, action));
+    }
+    if let Some(reason) = &rules.reason {
+        judge_reason(reason, rules, object, facts, violations);
+    }
+    if let Some(old) = old {
+        judge_move(rules, facts, field, violations);
+        judge_time(rules, object, old, facts, violations);
+    }
+}
+
+/// The reason of the phase is one that goes with it.
+fn judge_reason<'p>(
+    reason: &'p PhaseReason,
+    rules: &'p PhaseRules,
+    object: &Object<'_>,
+    facts: &Facts<'_, '_>,
+    violations: &mut Vec<Violation<'p>>,
+) {
+    let found = in_status(object.status.as_ref(), &reason.path).and_then(Json::as_str);
+    let Some(found) = found.filter(|text| !text.is_empty()) else { return };
+    let Some(phase) = facts.phase.and_then(|phase| rules.find(phase)) else { return };
+    let known = || phase.reasons.iter().chain(&reason.always);
+    if !phase.reasons.is_empty() && !known().any(|known| known == found) {
+        let (field, sanction) = (reason.path.field().to_owned(), &reason.sanction);
+        let message = format!("with phase {}: {}", phase.name, fields::unsupported(found, known()));
+        violations.push(fixed(
+            &sanction.rule,
+            field,
+            Cause::NotSupported,
+            message,
+            sanction.action,
+        ));
+    }
+}
+
+/// The phase may follow the stored one.
+fn judge_move<'p>(
+    rules: &'p PhaseRules,
+    facts: &Facts<'_, '_>,
+    field: impl FnOnce() -> String,
+    violations: &mut Vec<Violation<'p>>,
+) {
+    let Some(moves) = &rules.moves else { return };
+    let from = facts.old_phase.unwrap_or_default();
+    let Some(to) = facts.phase.filter(|to| *to != from && rules.find(to).is_some()) else { return };
+    if !moves.allow(from, to) {
+        let from = if from.is_empty() { "no phase" } else { from };
+        let message = format!("phase {to} does not follow {from}");
+        let (rule, action) = (&moves.sanction.rule, moves.sanction.action);
+        let found = fixed(rule, field(), Cause::Invalid, message, action);
+        violations.push(Violation { ratcheted: false, ..found });
+    }
+}
+
+/// The time of the phase moves when the phase does.
+fn judge_time<'p>(
+    rules: &'p PhaseRules,
+    object: &Object<'_>,
+    old: &Object<'_>,
+    facts: &Facts<'_, '_>,
+    violations: &mut Vec<Violation<'p>>,
+) {
+    let Some(time) = &rules.transition_time else { return };
+    let new = in_status(object.status.as_ref(), &time.path);
+    let before = in_status(old.status.as_ref(), &time.path);
+    if new.is_none() || before.is_none() {
+        return;
+    }
+    let mut say = |sanction: &'p Sanction, message: &str| {
+        let (field, action) = (time.path.field().to_owned(), sanction.action);
+        let found = fixed(&sanction.rule, field, Cause::Invalid, message.to_owned(), action);
+        violations.push(Violation { ratcheted: false, ..found });
+    };
+    let (moved, changed) = (!same(new, before), facts.phase != facts.old_phase);
+    if moved && !changed {
+        say(&time.moved, "moved although the phase did not change");
+    } else if changed && !moved && !time.in_step {
+        say(&time.kept, "did not move although the phase changed");
+    }
+}

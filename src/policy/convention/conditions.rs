@@ -1,0 +1,161 @@
+//! A list of conditions: the shape of its elements, its key, and the rules about each of them.
+
+use super::super::predicate::{self, pointer};
+use super::super::schema::{self, Check, kebab, rule_name};
+use super::super::yaml::{Key, Map, Node};
+use super::super::{Action, Disposition, Glob, Predicate};
+use super::{ConditionTypes, Reader, Sanction, TransitionTimes};
+use crate::model::Pointer;
+
+/// A list of conditions and what its elements look like.
+#[derive(Clone, Debug)]
+pub struct ConditionList {
+    /// `/status/conditions`.
+    pub path: Pointer,
+    /// The API versions whose objects have this list at this path; all, where none is named.
+    pub versions: Vec<Glob>,
+    /// The rule id for a list that is no list, or an element that is no object.
+    pub shape_rule: String,
+    /// The members that tell elements apart; none in a history.
+    pub key: Vec<String>,
+    /// Said of two elements with one key.
+    pub duplicate: Sanction,
+    /// The largest number of elements.
+    pub max_items: Option<usize>,
+    /// Said of a list that has more.
+    pub too_long: Sanction,
+    /// For a list that grows at its end.
+    pub history: Option<History>,
+    /// The checks of each member of an element, in the order of the document.
+    pub members: Vec<(String, Vec<Check>)>,
+    /// Said of a member that is not among them.
+    pub other_members: Option<Sanction>,
+    /// The types of its elements.
+    pub types: ConditionTypes,
+    /// How `lastTransitionTime` moves.
+    pub times: Option<TransitionTimes>,
+    /// Rules about each element.
+    pub each: Vec<ElementRule>,
+    /// Where all this comes from.
+    pub source: String,
+}
+
+/// A list that grows at its end and forgets at its beginning.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// A new element differs from the last one in one of these.
+    pub distinct: Vec<String>,
+    /// Said of a change to what was in the list.
+    pub rewritten: Sanction,
+    /// Said of a new element that says what the last one said.
+    pub repeated: Sanction,
+}
+
+/// A rule about each element of a list, whatever its type.
+#[derive(Clone, Debug)]
+pub struct ElementRule {
+    /// `aso/severity-when-true`.
+    pub id: String,
+    /// The violation. `member`, `polarity` and `type` speak of the element.
+    pub when: Predicate,
+    /// What happens.
+    pub action: Disposition,
+    /// The member that is named in the answer; the element, where there is none.
+    pub member: String,
+    /// The sentence in the answer.
+    pub message: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Off, unless a policy enables it.
+    pub optional: bool,
+}
+
+impl ConditionList {
+    /// Whether objects of this version have the list.
+    #[must_use]
+    pub fn applies_to(&self, version: &str) -> bool {
+        self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn condition_list(&self, node: &Node) -> Option<ConditionList> {
+        let map = self.problems.map(node)?;
+        let path = map.required("path").and_then(|node| pointer(node, self.problems));
+        let members = map.get("members").and_then(|node| self.problems.map(node));
+        let members = members
+            .map(|members| members.entries().iter().map(|entry| self.member(entry)).collect());
+        let history = map.get("history").and_then(|node| self.history(node));
+        let key = match map.get("key") {
+            Some(_) => self.strings(&map, "key"),
+            None if history.is_some() => Vec::new(),
+            None => vec!["type".to_owned()],
+        };
+        let list = ConditionList {
+            path: path?,
+            versions: self.list(&map, "apiVersions", |item| self.problems.parsed(item)),
+            shape_rule: self.id("condition-shape"),
+            key,
+            duplicate: self.sanction(&map, "duplicate", "condition-duplicate", Action::Deny),
+            max_items: map.get("maxItems").and_then(|node| schema::size(node, self.problems)),
+            too_long: self.sanction(&map, "tooLong", "conditions-length", Action::Deny),
+            history,
+            members: members.unwrap_or_default(),
+            other_members: self.sanction_if_said(&map, "otherMembers", "condition-member-unknown"),
+            types: self.condition_types(&map),
+            times: map.get("transitionTime").and_then(|node| self.transition_times(node)),
+            each: self.list(&map, "each", |item| self.element_rule(item)),
+            source: self.text(&map, "source"),
+        };
+        self.check_lengths(&map, &list);
+        map.close();
+        Some(list)
+    }
+
+    fn member(&self, (key, node): &(Key, Node)) -> (String, Vec<Check>) {
+        let id = format!("condition-{}", kebab(&key.name));
+        (key.name.clone(), schema::read_checks(node, self.problems, self.name, &id))
+    }
+
+    fn history(&self, node: &Node) -> Option<History> {
+        let map = self.problems.map(node)?;
+        let history = History {
+            distinct: self.strings(&map, "distinct"),
+            rewritten: self.sanction(&map, "rewritten", "history-rewritten", Action::Warn),
+            repeated: self.sanction(&map, "repeated", "history-repeated", Action::Warn),
+        };
+        map.close();
+        Some(history)
+    }
+
+    fn element_rule(&self, node: &Node) -> Option<ElementRule> {
+        let map = self.problems.map(node)?;
+        let id = map.required("id").and_then(|node| rule_name(node, self.problems));
+        let when = map.required("when");
+        let when =
+            when.and_then(|node| predicate::read_of_element(node, self.problems, self.phases));
+        let action = map.required("action");
+        let action = action.and_then(|node| Disposition::read(node, self.problems));
+        let message = map.required("message").and_then(|node| self.problems.string(node));
+        let rule = ElementRule {
+            id: self.id(id?),
+            when: when?,
+            action: action?,
+            member: self.text(&map, "member"),
+            message: message?.to_owned(),
+            source: self.text(&map, "source"),
+            optional: self.flag(&map, "optional"),
+        };
+        map.close();
+        Some(rule)
+    }
+
+    /// A history that may grow without end would be cut by nobody and rewritten by nobody.
+    fn check_lengths(&self, map: &Map<'_>, list: &ConditionList) {
+        if list.history.is_some() && list.max_items.is_none() {
+            let help = Some("add \"maxItems\"".to_owned());
+            let message = "a history forgets its oldest elements at some length";
+            self.problems.report_with_help(&map.node.span, message, help);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A convention: the rules about `.status` that one system follows, from document to tables.
+//!
+//! Each file holds one noun: how it is compiled, and how it is read from a `StatusConvention`.
+
+mod backfill;
+mod conditions;
+mod generation;
+mod phase;
+mod rule;
+mod times;
+mod types;
+
+pub use backfill::{Backfill, Filling, ValueSource};
+pub use conditions::{ConditionList, ElementRule, History};
+pub use generation::GenerationRules;
+pub use phase::{
+    Imposition, Moves, Phase, PhaseReason, PhaseRules, PhaseTime, RepairStep, RepairTo, Since,
+};
+pub use rule::{Rule, Sanction, Trigger, Watched};
+pub use times::{Movers, TransitionTimes};
+pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
+
+pub(crate) use backfill::read as read_backfill;
+pub(crate) use types::read_polarity;
+
+use super::schema::{self, FieldRule};
+use super::yaml::{Map, Node, Problems};
+use super::{Action, Disposition};
+
+/// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
+/// else: a rule that a document cannot say does not exist.
+#[derive(Clone, Debug)]
+pub struct Convention {
+    /// `appcat`: the first half of every rule id.
+    pub name: String,
+    /// What it is, for people.
+    pub title: String,
+    /// Where its rules come from.
+    pub source: String,
+    /// Where the system as it is differs from what was written about it, a sentence each.
+    pub differences: Vec<String>,
+    /// The rule id for a status that is not an object at all.
+    pub status_rule: String,
+    /// The condition lists it knows. Lists that are not named here are exempt.
+    pub conditions: Vec<ConditionList>,
+    /// The phase, where the convention has one.
+    pub phase: Option<PhaseRules>,
+    /// How generations relate.
+    pub generation: Option<GenerationRules>,
+    /// Fields beside the conditions and the phase.
+    pub fields: Vec<FieldRule>,
+    /// Everything that needs a predicate.
+    pub rules: Vec<Rule>,
+    /// Fields to fill in where they are absent.
+    pub backfill: Vec<Backfill>,
+}
+
+impl Convention {
+    /// The conditions that predicates speak of in an object of this version: the first list that
+    /// such an object has.
+    #[must_use]
+    pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
+        self.conditions.iter().find(|list| list.applies_to(version))
+    }
+
+    /// The names of what a policy may `enable`: rules and defaults that are off by themselves.
+    pub fn optional_parts(&self) -> impl Iterator<Item = &str> + Clone {
+        let own = |id: &'_ str| id.len().min(self.name.len() + 1);
+        let rules = self.rules.iter().filter(|rule| rule.optional).map(|rule| rule.id.as_str());
+        let each = self.conditions.iter().flat_map(|list| &list.each);
+        let each = each.filter(|rule| rule.optional).map(|rule| rule.id.as_str());
+        let fills = self.backfill.iter().filter(|fill| fill.optional);
+        let fills = fills.map(|fill| fill.name.as_str());
+        rules.chain(each).map(move |id| &id[own(id)..]).chain(fills)
+    }
+
+    /// The same convention with the optional parts that are `wanted`, and without the others: what
+    /// the engine judges by knows no options.
+    pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
+        let wants = |name: &str| wanted.iter().any(|part| part == name);
+        let on = |optional: bool, id: &str| {
+            !optional || id.split_once('/').is_some_and(|(_, name)| wants(name))
+        };
+        let mut convention = self.clone();
+        convention.rules.retain(|rule| on(rule.optional, &rule.id));
+        for list in &mut convention.conditions {
+            list.each.retain(|rule| on(rule.optional, &rule.id));
+        }
+        convention.backfill.retain(|fill| !fill.optional || wants(&fill.name));
+        convention
+    }
+}
+
+/// Reads the `spec` of a `StatusConvention`, with all that it extends. `None` where it has
+/// mistakes; they are in `problems`.
+pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Convention> {
+    let before = problems.count();
+    let map = problems.map(spec)?;
+    let text = |key| map.get(key).and_then(|node| problems.string(node)).unwrap_or_default();
+    let (title, source) = (text("title").to_owned(), text("source").to_owned());
+    let phase = map.get("phase");
+    // Evidence anywhere may name any phase: names first, then the rest.
+    let phases = phase.map(|node| phase::names(node, problems)).unwrap_or_default();
+    let reader = Reader { name, problems, phases: &phases };
+    let phase = phase.and_then(|node| reader.phase(node));
+    let convention = Convention {
+        name: name.to_owned(),
+        title,
+        source,
+        differences: reader.strings(&map, "differences"),
+        status_rule: reader.id("status"),
+        conditions: reader.list(&map, "conditions", |item| reader.condition_list(item)),
+        generation: map.get("generation").and_then(|node| reader.generation(node)),
+        fields: reader.list(&map, "fields", |item| schema::read_field(item, problems, name)),
+        rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
+        backfill: reader.list(&map, "backfill", |item| backfill::read(item, problems, &phases)),
+        phase,
+    };
+    map.close();
+    (problems.count() == before).then_some(convention)
+}
+
+/// Reads the parts of one convention.
+struct Reader<'r> {
+    name: &'r str,
+    problems: &'r Problems,
+    phases: &'r [String],
+}
+
+impl Reader<'_> {
+    fn id(&self, rule: &str) -> String {
+        format!("{}/{rule}", self.name)
+    }
+
+    /// `kept: Warn`: what happens where a rule of the engine's own is violated.
+    fn sanction(&self, map: &Map<'_>, key: &'static str, rule: &str, default: Action) -> Sanction {
+        self.sanction_if_said(map, key, rule)
+            .unwrap_or_else(|| Sanction { rule: self.id(rule), action: default.into() })
+    }
+
+    fn sanction_if_said(&self, map: &Map<'_>, key: &'static str, rule: &str) -> Option<Sanction> {
+        let action = map.get(key).and_then(|node| Disposition::read(node, self.problems))?;
+        Some(Sanction { rule: self.id(rule), action })
+    }
+
+    fn list<'n, T>(
+        &self,
+        map: &Map<'n>,
+        key: &'static str,
+        read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        map.get(key).map(|node| self.problems.list(node, read)).unwrap_or_default()
+    }
+
+    fn text(&self, map: &Map<'_>, key: &'static str) -> String {
+        map.get(key).and_then(|node| self.problems.string(node)).unwrap_or_default().to_owned()
+    }
+
+    fn flag(&self, map: &Map<'_>, key: &'static str) -> bool {
+        map.get(key).and_then(|node| self.problems.boolean(node)).unwrap_or(false)
+    }
+
+    fn strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
+        let text = |item| self.problems.string(item).map(str::to_owned);
+        map.get(key).map(|node| self.problems.one_or_many(node, text)).unwrap_or_default()
+    }
+
+    fn check_phase(&self, node: &Node, name: &str) {
+        if !self.phases.iter().any(|known| known == name) {
+            let known = self.phases.iter().map(String::as_str);
+            self.problems.unknown(&node.span, "phase", name, known);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `extends` and `like`: a convention that is another one with differences.
+//!
+//! The documents are put together before they are read, so that whatever is inherited is checked
+//! under its new name as if it had been written there: `{convention: appcat}` finds
+//! `appcat/condition-status`, wherever that came from. The rules are those of a JSON merge patch
+//! (what is there replaces, null removes), but lists whose items have a name of their own are put
+//! together by that name, and the list of conditions and its tables item by item.
+
+use std::collections::BTreeMap;
+
+use super::yaml::{Key, Node, Problems, Span, Value};
+
+/// The specs of conventions, with everything that they extend.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Specs {
+    resolved: BTreeMap<String, Node>,
+}
+
+/// Those of one compilation that are still as they were written.
+struct Pending<'d> {
+    specs: BTreeMap<&'d str, &'d Node>,
+    /// Those being put together, outermost first: a name that comes up again is a circle.
+    open: Vec<&'d str>,
+}
+
+impl Specs {
+    /// Puts all of `specs` together with what they extend, among themselves or known before.
+    pub(crate) fn add<'d>(
+        &mut self,
+        specs: impl Iterator<Item = (&'d str, &'d Node)>,
+        problems: &Problems,
+    ) {
+        let specs: BTreeMap<_, _> = specs.collect();
+        let names: Vec<&str> = specs.keys().copied().collect();
+        let mut pending = Pending { specs, open: Vec::new() };
+        for name in names {
+            self.resolve(name, &mut pending, problems);
+        }
+    }
+
+    /// The whole spec of a convention; `None` where it does not exist or could not be put together.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        self.resolved.get(name)
+    }
+
+    fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
+        let Some(own) = pending.specs.remove(name) else { return };
+        pending.open.push(name);
+        if let Some(whole) = self.put_together(own, pending, problems) {
+            self.resolved.insert(name.to_owned(), whole);
+        }
+        pending.open.pop();
+    }
+
+    fn put_together<'d>(
+        &mut self,
+        own: &'d Node,
+        pending: &mut Pending<'d>,
+        problems: &Problems,
+    ) -> Option<Node> {
+        let mut whole = match own.member("extends") {
+            Some(name) => overlay_spec(self.base(name, pending, problems)?, own),
+            None => own.clone(),
+        };
+        for (key, node) in whole.entries_mut().into_iter().flatten() {
+            let Value::List(lists) = &mut node.value else { continue };
+            if key.name == "conditions" {
+                for list in lists {
+                    self.complete_list(list, own, pending, problems);
+                }
+            }
+        }
+        drop_unwanted(&mut whole, own, problems);
+        Some(whole)
+    }
+
+    /// `like: metav1` in a list of conditions: the first list of that convention, at another path.
+    fn complete_list<'d>(
+        &mut self,
+        list: &mut Node,
+        own: &'d Node,
+        pending: &mut Pending<'d>,
+        problems: &Problems,
+    ) {
+        let Some(like) = list.member("like").cloned() else { return };
+        // The name must live as long as the documents do: it is looked up in the one it is from.
+        let Some(name) = own_name(own, &like) else { return };
+        let Some(base) = self.base(name, pending, problems) else { return };
+        let first = base.member("conditions").and_then(|node| match &node.value {
+            Value::List(lists) => lists.first(),
+            _ => None,
+        });
+        match first {
+            Some(first) => {
+                let mut whole = overlay_list(first, list);
+                whole.keep_entries(|key| key != "like");
+                *list = whole;
+            }
+            None => problems.report(&like.span, "that convention has no conditions"),
+        }
+    }
+
+    /// The spec of the convention that `name` speaks of.
+    fn base<'d>(
+        &mut self,
+        name: &'d Node,
+        pending: &mut Pending<'d>,
+        problems: &Problems,
+    ) -> Option<&Node> {
+        let text = problems.string(name)?;
+        if pending.open.contains(&text) {
+            let message = format!("the convention extends itself, through \"{text}\"");
+            problems.report(&name.span, message);
+            return None;
+        }
+        let declared = pending.specs.contains_key(text);
+        self.resolve(text, pending, problems);
+        if !declared && !self.resolved.contains_key(text) {
+            let known = self.resolved.keys().map(String::as_str);
+            problems.unknown(&name.span, "convention", text, known);
+        }
+        self.resolved.get(text)
+    }
+}
+
+/// The node of `own` that stands where `like` stands: a clone of it is what is at hand.
+fn own_name<'d>(own: &'d Node, like: &Node) -> Option<&'d Node> {
+    let Value::List(lists) = &own.member("conditions")?.value else { return None };
+    lists.iter().filter_map(|list| list.member("like")).find(|node| node.span == like.span)
+}
+
+/// What a convention does not pass on: words about itself.
+const PERSONAL: [&str; 4] = ["title", "source", "differences", "without"];
+
+fn overlay_spec(base: &Node, own: &Node) -> Node {
+    let mut whole = base.clone();
+    whole.span = own.span.clone();
+    whole.keep_entries(|key| !PERSONAL.contains(&key));
+    overlay_entries(&mut whole, own, |key, base, own| match key {
+        "conditions" => named(base, own, overlay_list),
+        "rules" | "fields" | "backfill" => named(base, own, |_, own| own.clone()),
+        "generation" | "phase" => members(base, own),
+        _ => own.clone(),
+    });
+    whole.keep_entries(|key| key != "extends");
+    whole
+}
+
+fn overlay_list(base: &Node, own: &Node) -> Node {
+    let mut whole = base.clone();
+    whole.span = own.span.clone();
+    overlay_entries(&mut whole, own, |key, base, own| match key {
+        "members" | "transitionTime" => members(base, own),
+        "types" => {
+            let mut types = base.clone();
+            overlay_entries(&mut types, own, |_, base, own| members(base, own));
+            types
+        }
+        "each" => named(base, own, |_, own| own.clone()),
+        _ => own.clone(),
+    });
+    whole
+}
+
+/// A mapping over a mapping, member by member.
+fn members(base: &Node, own: &Node) -> Node {
+    let mut whole = base.clone();
+    overlay_entries(&mut whole, own, |_, _, own| own.clone());
+    whole
+}
+
+/// Puts the entries of `own` over those of `whole`; `join` makes one of two.
+fn overlay_entries(whole: &mut Node, own: &Node, join: impl Fn(&str, &Node, &Node) -> Node) {
+    let (Value::Map(entries), Value::Map(own_entries)) = (&mut whole.value, &own.value) else {
+        // Something is wrong with it, and will be said where it is read.
+        *whole = own.clone();
+        return;
+    };
+    for (key, node) in own_entries {
+        let at = entries.iter().position(|(known, _)| known.name == key.name);
+        match (at, &node.value) {
+            (Some(at), Value::Null) => {
+                entries.remove(at);
+            }
+            (Some(at), _) => entries[at] = (key.clone(), join(&key.name, &entries[at].1, node)),
+            (None, _) => entries.push((key.clone(), node.clone())),
+        }
+    }
+}
+
+/// A list over a list: items of one name are joined, the others follow.
+fn named(base: &Node, own: &Node, join: impl Fn(&Node, &Node) -> Node) -> Node {
+    let (Value::List(items), Value::List(own_items)) = (&base.value, &own.value) else {
+        return own.clone();
+    };
+    let mut items = items.clone();
+    for item in own_items {
+        let name = name_of(item);
+        match items.iter_mut().find(|known| name.is_some() && name_of(known) == name) {
+            Some(known) => *known = join(known, item),
+            None => items.push(item.clone()),
+        }
+    }
+    Node { value: Value::List(items), span: own.span.clone() }
+}
+
+/// What an item of a list is called.
+fn name_of(item: &Node) -> Option<&str> {
+    ["id", "name", "path"].iter().find_map(|key| match &item.member(key)?.value {
+        Value::String(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+/// `without: [settled, first-visit]`: inherited rules and defaults that are not wanted.
+fn drop_unwanted(whole: &mut Node, own: &Node, problems: &Problems) {
+    let Some(unwanted) = own.member("without") else { return };
+    for (name, span) in problems.list(unwanted, |item| Some((problems.string(item)?, &item.span))) {
+        if !drop_named(whole, name) {
+            report_unknown(name, span, problems);
+        }
+    }
+    whole.keep_entries(|key| key != "without");
+}
+
+fn report_unknown(name: &str, span: &Span, problems: &Problems) {
+    let message = format!("there is no inherited rule or default \"{name}\"");
+    problems.report(span, message);
+}
+
+fn drop_named(whole: &mut Node, name: &str) -> bool {
+    let mut found = false;
+    for (key, node) in whole.entries_mut().into_iter().flatten() {
+        let Value::List(items) = &mut node.value else { continue };
+        match key.name.as_str() {
+            "rules" | "fields" | "backfill" => {
+                let before = items.len();
+                items.retain(|item| name_of(item) != Some(name));
+                found |= items.len() < before;
+            }
+            "conditions" => {
+                for list in items {
+                    let mut entries = list.entries_mut().into_iter().flatten();
+                    let each = entries.find(|(key, _)| key.name == "each");
+                    let Some((_, Node { value: Value::List(items), .. })) = each else { continue };
+                    let before = items.len();
+                    items.retain(|item| name_of(item) != Some(name));
+                    found |= items.len() < before;
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+impl Node {
+    /// The value of a key, without a word about what else is wrong.
+    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// The entries of a mapping; of anything else, which is a mistake and said where it is read, none.
+    fn entries_mut(&mut self) -> Option<&mut Vec<(Key, Self)>> {
+        match &mut self.value {
+            Value::Map(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    fn keep_entries(&mut self, wanted: impl Fn(&str) -> bool) {
+        if let Some(entries) = self.entries_mut() {
+            entries.retain(|(key, _)| wanted(&key.name));
+        }
+    }
+}
