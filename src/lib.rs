@@ -11,6 +11,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`model`] | the vocabulary: JSON as borrowed text, pointers, the subject of a judgement |
+//! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
@@ -19,11 +20,12 @@
 //! | [`telemetry`] | metrics and logs |
 //! | [`cli`] | one file a command |
 //!
-//! `model`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes client;
+//! `model`, `kstatus`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes client;
 //! `tests/architecture.rs` holds the table of who may use whom.
 
 pub mod cli;
 pub mod engine;
+pub mod kstatus;
 pub mod model;
 pub mod policy;
 pub mod server;

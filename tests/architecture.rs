@@ -13,21 +13,23 @@ use std::path::{Path, PathBuf};
 
 /// Who may use whom: the table of the design, to the letter. A layer may use itself.
 /// An entry of several names allows only what lies below them.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("model", &[]),
+    ("kstatus", &["model"]),
     ("policy", &["model"]),
     ("engine", &["model", "policy"]),
     // What the wire needs of the engine is what comes out of it, never how it comes about.
     ("wire", &["model", "engine::Action", "engine::Cause", "engine::Finding", "engine::Verdict"]),
     ("server", &["model", "policy", "engine", "wire", "tls", "telemetry"]),
     ("tls", &["model"]),
-    ("cluster", &["model", "policy", "engine", "tls", "manifests"]),
+    ("cluster", &["model", "kstatus", "policy", "engine", "tls", "manifests"]),
     ("manifests", &["model", "policy"]),
     ("telemetry", &["model"]),
     (
         "cli",
         &[
             "model",
+            "kstatus",
             "policy",
             "engine",
             "wire",
@@ -43,7 +45,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
 ];
 
 /// The layers that know no IO, no clock, no async and no Kubernetes client.
-const PURE: [&str; 4] = ["model", "policy", "engine", "wire"];
+const PURE: [&str; 5] = ["model", "kstatus", "policy", "engine", "wire"];
 
 /// What they may not name: whole identifiers, or paths.
 const IMPURE: [&str; 19] = [

@@ -1,0 +1,37 @@
+//! Jobs.
+
+use super::KStatus;
+use super::fields::{Condition, Fields};
+
+/// A Job that runs is Current: kstatus asks whether it was started as its spec says, not whether it is
+/// done.
+pub(crate) fn compute(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> KStatus {
+    let parallelism = fields.integer("spec.parallelism", 1);
+    let completions = fields.integer("spec.completions", parallelism);
+    let succeeded = fields.integer("status.succeeded", 0);
+    let active = fields.integer("status.active", 0);
+    let failed = fields.integer("status.failed", 0);
+    for condition in conditions.iter().filter(|condition| condition.is_true()) {
+        match condition.kind {
+            "Complete" => {
+                let message = format!("Job Completed. succeeded: {succeeded}/{completions}");
+                return KStatus::current(message);
+            }
+            "Failed" => {
+                let message = format!("Job Failed. failed: {failed}/{completions}");
+                return KStatus::failed("JobFailed", message);
+            }
+            // Both: a Job that is about to be suspended, or to go on, is on its way.
+            "Suspended" if fields.is_true("spec.suspend") => {
+                return KStatus::current("Job is suspended");
+            }
+            _ => {}
+        }
+    }
+    if fields.text("status.startTime", "").is_empty() {
+        return KStatus::in_progress("JobNotStarted", "Job not started");
+    }
+    KStatus::current(format!(
+        "Job in progress. success:{succeeded}, active: {active}, failed: {failed}"
+    ))
+}
