@@ -300,13 +300,7 @@ fn upstream_stateful_sets() {
             "InProgress LessCurrent",
             "current: 2/4",
         ),
-        (
-            "stsExtraPods",
-            four.clone(),
-            numbers(4, 4, 8),
-            "InProgress ExtraPods",
-            "Pending termination: 4",
-        ),
+        ("stsExtraPods", four, numbers(4, 4, 8), "InProgress ExtraPods", "Pending termination: 4"),
         (
             "on delete, whatever the numbers",
             json!({"replicas": 4, "updateStrategy": {"type": "OnDelete"}}),

@@ -36,6 +36,7 @@ mod mutate;
 mod phase;
 mod ratchet;
 mod rounds;
+mod standing;
 mod verdict;
 
 use jiff::Timestamp;
@@ -45,6 +46,7 @@ use crate::policy::PolicySet;
 
 pub use crate::policy::Action;
 pub use evidence::{Facts, Truth};
+pub use standing::Standing;
 pub use verdict::{Cause, Finding, Verdict};
 
 /// Judges a subject by all policies that select it.
