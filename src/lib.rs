@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! bytes ─► server ─► wire ─► engine ─► wire ─► server ─► bytes
-//! file/stdin ─► cli ─► engine ─► cli (report)
+//! file/stdin ─► files ─► cli ─► engine ─► cli (report)
 //! documents ─► policy (parse, compile) ─► PolicySet ─► engine
 //! ```
 //!
@@ -15,6 +15,7 @@
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
+//! | [`files`] | objects in files and pipes, and where their fields stand |
 //! | [`server`] | the HTTPS listener, the handler, the probes |
 //! | [`tls`] | issuing, reading and swapping certificates |
 //! | [`telemetry`] | metrics and logs |
@@ -25,6 +26,7 @@
 
 pub mod cli;
 pub mod engine;
+pub mod files;
 pub mod kstatus;
 pub mod model;
 pub mod policy;

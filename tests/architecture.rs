@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 
 /// Who may use whom: the table of the design, to the letter. A layer may use itself.
 /// An entry of several names allows only what lies below them.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("kstatus", &["model"]),
     ("policy", &["model"]),
     ("engine", &["model", "policy"]),
     // What the wire needs of the engine is what comes out of it, never how it comes about.
     ("wire", &["model", "engine::Action", "engine::Cause", "engine::Finding", "engine::Verdict"]),
+    ("files", &["model", "policy"]),
     ("server", &["model", "policy", "engine", "wire", "tls", "telemetry"]),
     ("tls", &["model"]),
     ("cluster", &["model", "kstatus", "policy", "engine", "tls", "manifests"]),
@@ -33,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
             "policy",
             "engine",
             "wire",
+            "files",
             "server",
             "tls",
             "cluster",

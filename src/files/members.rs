@@ -1,0 +1,61 @@
+//! The members of a JSON object, each as text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::model::Text;
+
+/// The members of an object in the order of the text, borrowed from it. Reading them skips over
+/// the values, so that asking an object of megabytes for its kind costs no allocation.
+#[derive(Default)]
+pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// `None` for what is not an object.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// The text of a member; of the last where there are several, as in Go.
+    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
+        let member = self.0.iter().rev().find(|(key, _)| key == name);
+        member.map(|(_, value)| value.get())
+    }
+
+    /// The text of a member that is a string.
+    pub(super) fn string(&self, name: &str) -> Option<Cow<'a, str>> {
+        serde_json::from_str::<Text<'a>>(self.get(name)?).ok().map(|text| text.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut members: A,
+            ) -> Result<Members<'de>, A::Error> {
+                let mut list = Vec::new();
+                while let Some((Text(key), value)) = members.next_entry()? {
+                    list.push((key, value));
+                }
+                Ok(Members(list))
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+/// The items of a list, each as text; `None` for what is not a list.
+pub(super) fn items(text: &str) -> Option<Vec<&str>> {
+    let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    Some(items.into_iter().map(RawValue::get).collect())
+}

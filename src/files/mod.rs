@@ -1,0 +1,39 @@
+//! Kubernetes objects as they lie on a desk: in files, folders and pipes.
+//!
+//! What `kubectl` takes is taken here: YAML of several documents, JSON, JSON lines, `List`s and
+//! what `kubectl get -o yaml` prints. Each object becomes JSON text, because that is what
+//! [`Object::parse`](crate::model::Object::parse) borrows from, and because the API server would
+//! see that JSON. Where a field stands in its file is worked out only when somebody asks: the fast
+//! path builds no tree of places.
+//!
+//! Nothing here gives up at the first mistake. One broken document is a [`Mistake`] beside all the
+//! objects of the others.
+//!
+//! ```
+//! use statusgate::files::{File, Manifests};
+//!
+//! let text = "apiVersion: g/v1\nkind: Thing\nstatus:\n  phase: Ready\n---\nbroken: [\n";
+//! let files = [File::new("things.yaml", text)];
+//! let manifests = Manifests::read(&files);
+//! let thing = manifests.iter().next().ok_or("there is one")?;
+//! assert_eq!(thing.text, r#"{"apiVersion":"g/v1","kind":"Thing","status":{"phase":"Ready"}}"#);
+//! assert_eq!(thing.place("status.phase").to_string(), "things.yaml:4:10");
+//! assert_eq!(manifests.mistakes().len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod document;
+mod file;
+mod json_text;
+mod locate;
+mod manifest;
+mod members;
+mod open;
+mod parallel;
+mod place;
+
+pub use file::File;
+pub use manifest::{Identity, Manifest, Manifests};
+pub use open::open;
+pub use parallel::in_parallel;
+pub use place::{Mistake, Place, picture};

@@ -1,0 +1,130 @@
+//! A place in a file, and what is drawn of it.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::File;
+
+/// Where something stands: enough to name it and to draw it, without the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file's name.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column of the first character, from 1.
+    pub column: usize,
+    /// The column behind the last character that is meant, on the same line.
+    pub end_column: usize,
+    /// The line's text, or the part around the place where the line is a long one.
+    excerpt: String,
+    /// The bytes of the excerpt that are meant.
+    within: Range<usize>,
+}
+
+impl Place {
+    /// The place of some bytes of a file, cut to one line and never empty on a line that is not.
+    #[must_use]
+    pub fn of(file: &File, span: &Range<usize>) -> Self {
+        let text = &file.text;
+        let start = floor(text, span.start.min(text.len()));
+        let (line, bytes) = file.line_at(start);
+        let start = start.min(bytes.end);
+        let mut end = floor(text, span.end.clamp(start, bytes.end));
+        if end == start {
+            // A block mapping has no extent of its own in the YAML events, only a start.
+            let rest = &text[start..bytes.end];
+            end = start + rest.find([' ', ':']).filter(|length| *length > 0).unwrap_or(rest.len());
+        }
+        // JSON often is one line of megabytes; the picture needs what stands around the place.
+        let from = floor(text, start.saturating_sub(MAX_AROUND).max(bytes.start));
+        let to = floor(text, (start + MAX_AROUND).clamp(start, bytes.end)).max(start);
+        let end_drawn = end.min(to);
+        Self {
+            file: file.name.clone(),
+            line: line + 1,
+            column: text[bytes.start..start].chars().count() + 1,
+            end_column: text[bytes.start..end].chars().count() + 1,
+            excerpt: text[from..to].to_owned(),
+            within: start - from..end_drawn - from,
+        }
+    }
+}
+
+/// `FILE:LINE:COLUMN`: what editors and terminals make a link of.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// The line of a place with carets under what is meant, without a title.
+#[must_use]
+pub fn picture(place: &Place) -> String {
+    let snippet = Snippet::source(place.excerpt.as_str())
+        .line_start(place.line)
+        .annotation(AnnotationKind::Primary.span(place.within.clone()));
+    Renderer::plain().render(&[Group::with_level(Level::NOTE).element(snippet)])
+}
+
+/// Something that could not be read as an object. The others were read all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file or folder.
+    pub file: String,
+    /// Where in it; `None` where nothing of it could be read.
+    pub place: Option<Box<Place>>,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+}
+
+/// With its place and picture, over several lines, without a line break at the end.
+impl fmt::Display for Mistake {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            None => write!(formatter, "{}: error: {}", self.file, self.message),
+            Some(place) => {
+                write!(formatter, "{place}: error: {}\n{}", self.message, picture(place))
+            }
+        }
+    }
+}
+
+/// The nearest character boundary at or before a byte.
+const fn floor(text: &str, offset: usize) -> usize {
+    let mut offset = offset;
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+/// Bytes drawn on each side of a place: with the gutter about the width of a terminal.
+const MAX_AROUND: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_counted_in_characters_and_cut_to_its_line() {
+        let file = File::new("a.yaml", "a: b\r\nöä: x\r\nlast");
+        let place = Place::of(&file, &(6..999));
+        assert_eq!(place.to_string(), "a.yaml:2:1");
+        assert_eq!((place.end_column, place.excerpt.as_str()), (6, "öä: x"));
+        assert_eq!(Place::of(&file, &(99..99)).to_string(), "a.yaml:3:5");
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_surroundings_are_kept() {
+        let file =
+            File::new("a.json", format!("{}ß\"here\"{}", "x".repeat(5000), "y".repeat(5000)));
+        let place = Place::of(&file, &(5002..5008));
+        assert_eq!((place.column, place.end_column), (5002, 5008));
+        assert!(place.excerpt.len() <= 2 * MAX_AROUND + 1);
+        assert_eq!(&place.excerpt[place.within.clone()], "\"here\"");
+        assert!(picture(&place).contains("^^^^^^"), "{}", picture(&place));
+    }
+}
