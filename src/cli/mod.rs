@@ -7,6 +7,7 @@ pub mod certs;
 mod duration;
 pub mod review;
 pub mod serve;
+pub mod status;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ enum Command {
     Serve(serve::Args),
     /// Answer one recorded AdmissionReview, as the server would.
     Review(review::Args),
+    /// Say what objects amount to: their phase, what it may be, and what kstatus makes of them.
+    Status(status::Args),
     /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
@@ -57,6 +60,7 @@ pub fn run() -> ExitCode {
     let outcome = match &cli.command {
         Command::Serve(args) => serve::run(args),
         Command::Review(args) => review::run(args),
+        Command::Status(args) => status::run(args),
         Command::Certs(args) => certs::run(args),
     };
     match outcome {

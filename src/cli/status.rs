@@ -1,0 +1,92 @@
+//! `statusgate status`: what an object's status amounts to, by kstatus and by its policy.
+
+mod record;
+mod selection;
+mod table;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use jiff::Timestamp;
+
+use self::record::Record;
+use super::Outcome;
+use crate::files::{self, Manifests};
+use crate::policy::PolicySet;
+use crate::server::policy_files;
+
+/// What `status` can be told.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code 0: nothing has failed. 1: an object is Failed to kstatus or an error in \
+                  it, or its phase is one that its policy does not admit. 2: a file, a document or a \
+                  policy cannot be read; what could be read is printed before."
+)]
+pub struct Args {
+    /// Manifests, or what `kubectl get -o yaml` prints: files, folders, `-` for standard input.
+    #[arg(short = 'f', long = "file", value_name = "FILE", default_value = "-")]
+    files: Vec<PathBuf>,
+
+    /// Look into the subfolders of folders, too.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+
+    /// Policies: a file or a folder. May be repeated. Without it: the example policies.
+    #[arg(long, value_name = "PATH")]
+    policies: Vec<PathBuf>,
+
+    /// `table`: for a person, shortened. `json`: one object a line, whole.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+
+    /// The time to judge by (RFC 3339). Only a Pod that finds no node depends on it. Default: the
+    /// clock.
+    #[arg(long, value_name = "TIME")]
+    now: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+/// Says of every object what its status amounts to.
+///
+/// # Errors
+/// When policies, a file or a document cannot be read. All other objects are printed before.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
+    let policies = PolicySet::compile(&sources)?;
+    #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
+    let now = args.now.unwrap_or_else(Timestamp::now).as_second();
+    let (files, unread) = files::open(&args.files, args.recursive);
+    let manifests = Manifests::read(&files);
+    let mistakes = unread.iter().chain(manifests.mistakes());
+    let mut mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
+    let mut records = Vec::with_capacity(manifests.iter().len());
+    for manifest in manifests.iter() {
+        match Record::of(&manifest, &policies, now) {
+            Ok(record) => records.push(record),
+            Err(error) => mistakes.push(format!("{}: error: {error}", manifest.place(""))),
+        }
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match args.output {
+        Output::Table => table::write(&records, &mut out)?,
+        Output::Json => {
+            for record in &records {
+                serde_json::to_writer(&mut out, record).map_err(io::Error::from)?;
+                out.write_all(b"\n")?;
+            }
+        }
+    }
+    out.flush()?;
+    if !mistakes.is_empty() {
+        bail!("{}", mistakes.join("\n"));
+    }
+    let bad = records.iter().any(Record::is_bad);
+    Ok(if bad { Outcome::Findings } else { Outcome::Clean })
+}

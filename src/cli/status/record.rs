@@ -1,0 +1,142 @@
+//! What is said of one object. As JSON: a line of its own.
+
+use serde::{Serialize, Serializer};
+
+use super::selection::plural_under;
+use crate::engine::Standing;
+use crate::files::{Identity, Manifest};
+use crate::kstatus::{ComputeError, KStatus, Status, compute};
+use crate::model::{Json, Object};
+use crate::policy::PolicySet;
+
+/// One object: what it is called, what kstatus says, and where it stands under each policy.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record<'m> {
+    #[serde(flatten, serialize_with = "identity")]
+    pub(super) identity: &'m Identity,
+    /// `{status, message, conditions}`, or `{error, message}`.
+    #[serde(flatten, serialize_with = "result")]
+    pub(super) result: Result<KStatus, ComputeError>,
+    /// By the first policy that selects the object: hardly any object has two.
+    #[serde(flatten)]
+    pub(super) judged: Option<Judged<'m>>,
+    /// By the others.
+    #[serde(rename = "otherPolicies", skip_serializing_if = "Vec::is_empty")]
+    pub(super) others: Vec<Judged<'m>>,
+}
+
+/// Where an object stands under one policy.
+#[derive(Debug, Serialize)]
+pub(super) struct Judged<'p> {
+    pub(super) policy: &'p str,
+    /// `None` under a convention without phases.
+    #[serde(flatten, serialize_with = "standing")]
+    pub(super) standing: Option<Standing<'p>>,
+}
+
+impl<'m> Record<'m> {
+    /// # Errors
+    /// When the object is more than the reader of trees takes.
+    pub(super) fn of(
+        manifest: &Manifest<'m>,
+        policies: &'m PolicySet,
+        now: i64,
+    ) -> Result<Self, serde_json::Error> {
+        let identity = manifest.identity;
+        let mut tree = Json::parse(manifest.text)?;
+        inherit(&mut tree, identity);
+        // Metadata that is no object spoils it for every policy, and is an error to kstatus.
+        let object = Object::parse(manifest.text).ok();
+        let mut judged = policies.policies().iter().filter_map(|policy| {
+            let plural = plural_under(policy, identity)?;
+            let standing = Standing::of(policy, object.as_ref()?, &plural);
+            Some(Judged { policy: &policy.name, standing })
+        });
+        Ok(Self {
+            identity,
+            result: compute(&tree, now),
+            judged: judged.next(),
+            others: judged.collect(),
+        })
+    }
+
+    /// Where the object stands under each policy.
+    pub(super) fn standings(&self) -> impl Iterator<Item = (&'m str, &Standing<'m>)> {
+        let all = self.judged.iter().chain(&self.others);
+        all.filter_map(|judged| Some((judged.policy, judged.standing.as_ref()?)))
+    }
+
+    /// What callers of kstatus make of it: an error is Unknown to them.
+    pub(super) fn status(&self) -> Status {
+        self.result.as_ref().map_or(Status::Unknown, |result| result.status)
+    }
+
+    /// Whether somebody should look at the object.
+    pub(super) fn is_bad(&self) -> bool {
+        matches!(self.status(), Status::Failed | Status::Unknown)
+            || self.standings().any(|(_, standing)| standing.contradiction.is_some())
+    }
+}
+
+/// What the API answers to a list has items without apiVersion and kind: the list says them.
+fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
+    for (name, value) in [("apiVersion", &identity.api_version), ("kind", &identity.kind)] {
+        if tree.get(name).is_none()
+            && let Json::Object(members) = tree
+        {
+            members.push((name.into(), Json::String(value.as_str().into())));
+        }
+    }
+}
+
+fn identity<S: Serializer>(identity: &Identity, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wire<'i> {
+        api_version: &'i str,
+        kind: &'i str,
+        namespace: &'i str,
+        name: &'i str,
+    }
+    let Identity { api_version, kind, namespace, name } = identity;
+    Wire { api_version, kind, namespace, name }.serialize(serializer)
+}
+
+fn result<S: Serializer>(
+    result: &Result<KStatus, ComputeError>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Wire {
+        error: bool,
+        message: String,
+    }
+    match result {
+        Ok(result) => result.serialize(serializer),
+        Err(error) => Wire { error: true, message: error.to_string() }.serialize(serializer),
+    }
+}
+
+fn standing<S: Serializer>(
+    standing: &Option<Standing<'_>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wire<'s> {
+        phase: Option<&'s str>,
+        admissible_phases: &'s [&'s str],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        contradiction: Option<&'s str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        would_become: Option<&'s str>,
+    }
+    let wire = standing.as_ref().map(|standing| Wire {
+        phase: standing.phase.as_deref(),
+        admissible_phases: &standing.admissible,
+        contradiction: standing.contradiction.as_deref(),
+        would_become: standing.instead,
+    });
+    wire.serialize(serializer)
+}

@@ -1,0 +1,104 @@
+//! The records for a person.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use comfy_table::{Table, presets};
+
+use super::record::Record;
+use crate::kstatus::{Status, aggregate};
+
+/// Letters of a message that are printed: with the columns before it about two lines of a terminal.
+const MAX_MESSAGE: usize = 80;
+
+/// One row an object, the contradicted phases, and what the whole amounts to.
+pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<()> {
+    let with_phases = records.iter().any(|record| record.standings().next().is_some());
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let phases = if with_phases { &["PHASE", "ADMISSIBLE"][..] } else { &[] };
+    table.set_header([&["KIND", "NAME", "KSTATUS"], phases, &["MESSAGE"]].concat());
+    for record in records {
+        let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
+        let mut row = vec![record.identity.kind.clone(), name(record), status(record)];
+        row.extend(phases);
+        row.push(message(record));
+        table.add_row(row.iter().map(|cell| one_line(cell)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    if !records.is_empty() {
+        for line in table.lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        writeln!(out)?;
+    }
+    for record in records {
+        for (policy, standing) in record.standings() {
+            if let Some(contradiction) = &standing.contradiction {
+                let said = one_line(&format!("{}: {contradiction}", record.identity));
+                writeln!(out, "{said} [policy {policy}]")?;
+            }
+        }
+    }
+    writeln!(out, "{}", summary(records))
+}
+
+fn name(record: &Record<'_>) -> String {
+    match (record.identity.namespace.as_str(), record.identity.name.as_str()) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}
+
+fn status(record: &Record<'_>) -> String {
+    record.result.as_ref().map_or("error", |result| result.status.name()).to_owned()
+}
+
+fn message(record: &Record<'_>) -> String {
+    let message = match &record.result {
+        Ok(result) => result.message.clone(),
+        Err(error) => error.to_string(),
+    };
+    match message.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", message.get(..end).unwrap_or_default()),
+        None => message,
+    }
+}
+
+/// Phase and admissible phases, those of several policies behind one another.
+fn phases_of(record: &Record<'_>) -> [String; 2] {
+    let (mut phases, mut admissible) = (Vec::new(), Vec::new());
+    for (_, standing) in record.standings() {
+        let phase = standing.phase.as_deref().unwrap_or("-");
+        phases.push(match standing.instead {
+            Some(instead) => format!("{phase} -> {instead}"),
+            None => phase.to_owned(),
+        });
+        admissible.push(standing.admissible.join(","));
+    }
+    [phases.join("; "), admissible.join("; ")]
+}
+
+/// A text of an object without what would move the cursor or break the row.
+fn one_line(text: &str) -> String {
+    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// `3 objects: Failed (1 Current, 1 Failed, 1 error)`: what a wait for all of them would end in.
+fn summary(records: &[Record<'_>]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for record in records {
+        *counts.entry(status(record)).or_default() += 1;
+    }
+    let objects = if records.len() == 1 { "object" } else { "objects" };
+    let whole = aggregate(records.iter().map(Record::status), Status::Current);
+    let counts: Vec<String> =
+        counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    match counts.as_slice() {
+        [] => format!("0 {objects}"),
+        counts => format!("{} {objects}: {whole} ({})", records.len(), counts.join(", ")),
+    }
+}
