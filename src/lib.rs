@@ -21,8 +21,8 @@
 //! | [`telemetry`] | metrics and logs |
 //! | [`cli`] | one file a command |
 //!
-//! `model`, `kstatus`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes client;
-//! `tests/architecture.rs` holds the table of who may use whom.
+//! `model`, `kstatus`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes
+//! client; `tests/architecture.rs` holds the table of who may use whom.
 
 pub mod cli;
 pub mod engine;

@@ -4,7 +4,7 @@
 //! kstatus (kubernetes-sigs/cli-utils, `pkg/kstatus/status`) is a library, and its behaviour *is* the
 //! convention: what a tool concludes from a status is what that code returns, surprises included. So
 //! this is no reading of its documentation but the same function, decision by decision, down to how
-//! Go reads a field of the wrong type. `tests/kstatus.rs` compares it with recorded answers.
+//! Go reads a field of the wrong type. `tests/kstatus` compares it with recorded answers.
 //!
 //! The reference is revision 5895ad6 (October 2025). Where a rule looks wrong (a Failed phase that
 //! is Current, a Pod that failed and is Current), it is wrong there too, and on purpose stays so.
