@@ -1,10 +1,11 @@
 //! Where an object stands: what its phase is, may be and would become, with no write to judge.
 
-use crate::model::{Object, in_status};
+use crate::model::{Object, Resource, in_status};
 use crate::policy::Policy;
 
 use super::agreement;
-use super::evidence::{Facts, Truth, phase_of, quoted};
+use super::because::quoted;
+use super::evidence::{Facts, Truth, phase_of, phase_path};
 
 /// The phase of an object, beside what its evidence allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,17 +21,20 @@ pub struct Standing<'p> {
 }
 
 impl<'p> Standing<'p> {
-    /// Looks at an object under a policy; `None` where its convention has no phase. `resource` is
-    /// the plural. Evidence that only a stored object could give is missing, which contradicts
+    /// Looks at an object under a policy; `None` where its convention has no phase. Evidence that only a stored object could give is missing, which contradicts
     /// nothing.
     #[must_use]
-    pub fn of(policy: &'p Policy, object: &Object<'_>, resource: &str) -> Option<Self> {
+    pub fn of<'a>(
+        policy: &'p Policy,
+        object: &Object<'a>,
+        resource: &Resource<'a>,
+    ) -> Option<Self> {
         let convention = &*policy.convention;
         let rules = convention.phase.as_ref()?;
         let facts = Facts::new(convention, object, None, resource);
         let phase = phase_of(convention, object);
         let contradicted = agreement::contradicted(rules, &facts);
-        let written = in_status(object.status.as_ref(), &rules.path);
+        let written = in_status(object.status.as_ref(), phase_path(rules, object));
         let contradiction = match (phase, contradicted) {
             // As in a review: what is being deleted may say what it likes.
             (Some(_), _) if facts.deleting() => None,
@@ -80,7 +84,8 @@ mod tests {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
         let object = Object::parse(object).unwrap();
-        let standing = Standing::of(policy, &object, "xvshnredis").unwrap();
+        let resource = Resource { resource: "xvshnredis".into(), ..Resource::default() };
+        let standing = Standing::of(policy, &object, &resource).unwrap();
         let instead = standing.instead.map(str::to_owned);
         (standing.phase, standing.admissible.join(" "), standing.contradiction, instead)
     }

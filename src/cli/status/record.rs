@@ -6,7 +6,7 @@ use super::selection::plural_under;
 use crate::engine::Standing;
 use crate::files::{Identity, Manifest};
 use crate::kstatus::{ComputeError, KStatus, Status, compute};
-use crate::model::{Json, Object};
+use crate::model::{Json, Object, Resource};
 use crate::policy::PolicySet;
 
 /// One object: what it is called, what kstatus says, and where it stands under each policy.
@@ -50,7 +50,12 @@ impl<'m> Record<'m> {
         let object = Object::parse(manifest.text).ok();
         let mut judged = policies.policies().iter().filter_map(|policy| {
             let plural = plural_under(policy, identity)?;
-            let standing = Standing::of(policy, object.as_ref()?, &plural);
+            let resource = Resource {
+                group: identity.group().into(),
+                version: identity.version().into(),
+                resource: plural.into(),
+            };
+            let standing = Standing::of(policy, object.as_ref()?, &resource);
             Some(Judged { policy: &policy.name, standing })
         });
         Ok(Self {
