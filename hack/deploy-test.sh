@@ -258,8 +258,8 @@ delete_namespace() {
 
 # === all of it ===
 
-# The kustomization lies among the policies because kustomize reads no file above its own folder.
-mapfile -t policies < <(find "$root/deploy/policies" -name '*.yaml' -not -name kustomization.yaml | sort)
+# The policies that are deployed: of all examples, those that the registrations ask about.
+mapfile -t policies < <(sed -n "s|^ *- \(.*\.yaml\)\$|$root/deploy/policies/\1|p" "$root/deploy/policies/kustomization.yaml" | sort)
 wanted_rules >"$work/wanted"
 [[ -s $work/wanted ]] || bad "deploy/policies names no resources"
 for overlay in base cert-manager; do

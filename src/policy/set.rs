@@ -70,9 +70,21 @@ static BUILT_IN_CONVENTIONS: LazyLock<Result<BuiltIn, Diagnostics>> = LazyLock::
 /// Conventions by name.
 type Conventions = BTreeMap<String, Arc<Convention>>;
 
-/// The policies that are used when nobody names any.
-const EXAMPLES: [(&str, &str); 1] =
-    [("built-in/policies/appcat.yaml", include_str!("../../deploy/policies/appcat.yaml"))];
+/// The policies that are used when nobody names any: one for each system that a built-in convention
+/// speaks of.
+const EXAMPLES: [(&str, &str); 11] = [
+    ("built-in/policies/ack.yaml", include_str!("../../deploy/policies/ack.yaml")),
+    ("built-in/policies/appcat.yaml", include_str!("../../deploy/policies/appcat.yaml")),
+    ("built-in/policies/aso.yaml", include_str!("../../deploy/policies/aso.yaml")),
+    ("built-in/policies/cluster-api.yaml", include_str!("../../deploy/policies/cluster-api.yaml")),
+    ("built-in/policies/crossplane.yaml", include_str!("../../deploy/policies/crossplane.yaml")),
+    ("built-in/policies/kstatus.yaml", include_str!("../../deploy/policies/kstatus.yaml")),
+    ("built-in/policies/kstatus-flux.yaml", include_str!("../../deploy/policies/kstatus-flux.yaml")),
+    ("built-in/policies/metav1.yaml", include_str!("../../deploy/policies/metav1.yaml")),
+    ("built-in/policies/olm-csv.yaml", include_str!("../../deploy/policies/olm-csv.yaml")),
+    ("built-in/policies/olm-csv-proposed.yaml", include_str!("../../deploy/policies/olm-csv-proposed.yaml")),
+    ("built-in/policies/stackable.yaml", include_str!("../../deploy/policies/stackable.yaml")),
+];
 
 impl PolicySet {
     /// The sources of the example policies.
