@@ -5,7 +5,9 @@
 //! ```text
 //! bytes ─► server ─► wire ─► engine ─► wire ─► server ─► bytes
 //! file/stdin ─► files ─► cli ─► engine ─► cli (report)
-//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
+
+//! file/stdin ─► cli ─► engine ─► cli (report)
+//! cluster list ─► cluster ─► engine ─► cluster (patch /status)//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
 //! ```
 //!
 //! | module | holds |
@@ -18,6 +20,7 @@
 //! | [`files`] | objects in files and pipes, and where their fields stand |
 //! | [`server`] | the HTTPS listener, the handler, the probes |
 //! | [`tls`] | issuing, reading and swapping certificates |
+//! | [`cluster`] | everything that talks to the API server |
 //! | [`telemetry`] | metrics and logs |
 //! | [`cli`] | one file a command |
 //!
@@ -25,6 +28,7 @@
 //! client; `tests/architecture.rs` holds the table of who may use whom.
 
 pub mod cli;
+pub mod cluster;
 pub mod engine;
 pub mod files;
 pub mod kstatus;

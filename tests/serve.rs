@@ -48,7 +48,7 @@ async fn http2_is_spoken_where_alpn_asks_for_it() {
         hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
     let connection = tokio::spawn(connection);
     for _ in 0..3 {
-        let request = axum::http::Request::post("https://localhost/validate");
+        let request = http::Request::post("https://localhost/validate");
         let request = request.body(Full::<&[u8]>::from(REVIEW.as_bytes())).unwrap();
         let answer = requests.send_request(request).await.unwrap();
         assert_eq!(answer.status(), 200);

@@ -3,7 +3,7 @@
 //! Plain JSON: what is stored is the subject of these tests, and a typed object would hide the
 //! difference between a member that is null and one that is not there.
 
-use axum::http::Request as HttpRequest;
+use http::Request as HttpRequest;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
 use kube::core::{Request, Status};
 use kube::{Client, Error};

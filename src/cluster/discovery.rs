@@ -1,0 +1,277 @@
+//! Which resources the policies mean in this cluster: globs expanded by what is served.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResourceList};
+
+use super::{Cluster, ClusterError, Patience, Target};
+use crate::policy::{PolicySet, ResourceRule};
+
+/// What the policies mean in this cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Targets {
+    /// The resources that some policy judges, by group and plural.
+    pub list: Vec<Target>,
+    /// What policies name and nobody will judge.
+    pub gaps: Vec<Gap>,
+}
+
+/// Something that a policy names and that nobody will judge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// No resource of this name is served in the groups and versions of the policy.
+    NotServed {
+        /// The policy.
+        policy: String,
+        /// `xvshnredis.vshn.appcat.vshn.io`, with the stars of the policy.
+        resource: String,
+    },
+    /// The policy and the cluster differ on whether there is a status subresource: requests arrive
+    /// where the policy does not look.
+    WrongSubresource {
+        /// The policy.
+        policy: String,
+        /// `widgets.example.org`.
+        resource: String,
+        /// Whether the cluster has it.
+        served: bool,
+    },
+    /// An API group whose server does not answer.
+    Unavailable {
+        /// `metrics.k8s.io/v1beta1`.
+        api_version: String,
+        /// What was said instead.
+        reason: String,
+    },
+}
+
+impl Cluster {
+    /// The resources that policies judge.
+    ///
+    /// Through discovery and not through the CustomResourceDefinitions: every account may read it,
+    /// it is small, and it knows the kinds that are no custom resources. Only the groups that a
+    /// policy may mean are asked.
+    ///
+    /// A resource that is served in several versions is taken in one of them, where all of its
+    /// policies judge that one; else in as many as they need.
+    ///
+    /// # Errors
+    /// When discovery fails. Of a group, only that is missing; see [`Gap::Unavailable`].
+    pub async fn targets(&self, policies: &PolicySet) -> Result<Targets, ClusterError> {
+        let mut served = Vec::new();
+        let mut targets = Targets::default();
+        if group_matters(policies, "") {
+            served.extend(self.resources("", "v1", "/api/v1").await?);
+        }
+        let what = "discover the API groups";
+        let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
+        for group in groups.groups.iter().filter(|group| group_matters(policies, &group.name)) {
+            for version in versions(group) {
+                let path = format!("/apis/{}/{version}", group.name);
+                match self.resources(&group.name, version, &path).await {
+                    Ok(resources) => served.extend(resources),
+                    Err(error @ ClusterError::Refused { .. }) => {
+                        let api_version = format!("{}/{version}", group.name);
+                        let reason = error.to_string();
+                        targets.gaps.push(Gap::Unavailable { api_version, reason });
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        targets.gaps.extend(wrong_subresources(&served, policies));
+        targets.list = choose(served, policies);
+        targets.gaps.extend(not_served(policies, &targets));
+        Ok(targets)
+    }
+
+    /// The resources of one version of a group, before anyone has asked for policies.
+    async fn resources(
+        &self,
+        group: &str,
+        version: &str,
+        path: &str,
+    ) -> Result<Vec<Target>, ClusterError> {
+        let what = format!("discover the resources of {}", path.trim_start_matches("/apis/"));
+        let list: APIResourceList = self.read_as(&what, path, Patience::SHORT).await?;
+        let names: Vec<&str> =
+            list.resources.iter().map(|resource| resource.name.as_str()).collect();
+        let main = list.resources.iter().filter(|resource| !resource.name.contains('/'));
+        let targets = main.map(|resource| Target {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: resource.name.clone(),
+            kind: resource.kind.clone(),
+            namespaced: resource.namespaced,
+            status_subresource: names.contains(&format!("{}/status", resource.name).as_str()),
+            policies: Vec::new(),
+        });
+        Ok(targets.collect())
+    }
+}
+
+/// The versions of a group, the preferred one first.
+fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
+    let preferred = group.preferred_version.as_ref().map(|version| version.version.as_str());
+    let others = group.versions.iter().map(|version| version.version.as_str());
+    preferred.into_iter().chain(others.filter(move |version| Some(*version) != preferred))
+}
+
+fn group_matters(policies: &PolicySet, group: &str) -> bool {
+    let rules = policies.policies().iter().flat_map(|policy| &policy.resources);
+    rules.flat_map(|rule| &rule.groups).any(|glob| glob.matches(group))
+}
+
+/// Of all versions of a resource, as few as its policies need.
+fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
+    let mut candidates: Vec<Target> = served
+        .into_iter()
+        .map(|target| Target {
+            policies: target.selected(policies, target.subresource()),
+            ..target
+        })
+        .filter(|target| !target.policies.is_empty())
+        .collect();
+    // Stable: among equals the preferred version stays first.
+    candidates.sort_by(|one, other| {
+        let key = |target: &Target| (target.group.clone(), target.plural.clone());
+        key(one).cmp(&key(other)).then(other.policies.len().cmp(&one.policies.len()))
+    });
+    let mut chosen: Vec<Target> = Vec::new();
+    for candidate in candidates {
+        let same = chosen.iter().filter(|target| target.name() == candidate.name());
+        let covered: Vec<u16> = same.flat_map(|target| target.policies.clone()).collect();
+        if candidate.policies.iter().any(|policy| !covered.contains(policy)) {
+            chosen.push(candidate);
+        }
+    }
+    chosen
+}
+
+fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for target in served {
+        let elsewhere = if target.status_subresource { "" } else { "status" };
+        let seen = target.selected(policies, target.subresource());
+        for index in target.selected(policies, elsewhere) {
+            let Some(policy) = policies.policies().get(usize::from(index)) else { continue };
+            // A policy with a star for every plural means each kind as it is.
+            let named = policy.resources.iter().flat_map(|rule| &rule.resources);
+            let named = named.filter_map(|glob| glob.exact()).any(|name| name == target.plural);
+            let gap = Gap::WrongSubresource {
+                policy: policy.name.clone(),
+                resource: target.name(),
+                served: target.status_subresource,
+            };
+            if named && !seen.contains(&index) && !gaps.contains(&gap) {
+                gaps.push(gap);
+            }
+        }
+    }
+    gaps
+}
+
+/// The plurals without a star that no target is.
+fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for policy in policies.policies() {
+        for rule in &policy.resources {
+            for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
+                let served = |target: &Target| {
+                    target.plural == plural
+                        && rule.groups.iter().any(|glob| glob.matches(&target.group))
+                };
+                let told = targets.gaps.iter().any(|gap| {
+                    matches!(gap, Gap::WrongSubresource { resource, .. }
+                        if resource.split('.').next() == Some(plural))
+                });
+                if !targets.list.iter().any(served) && !told {
+                    let policy = policy.name.clone();
+                    gaps.push(Gap::NotServed { policy, resource: written(plural, rule) });
+                }
+            }
+        }
+    }
+    gaps
+}
+
+fn written(plural: &str, rule: &ResourceRule) -> String {
+    match rule.groups.iter().find_map(|glob| glob.exact()) {
+        Some("") => plural.to_owned(),
+        Some(group) => format!("{plural}.{group}"),
+        None => format!("{plural} (in any group that matches)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Source;
+
+    fn policies(resources: &[(&str, &str)]) -> PolicySet {
+        let documents = resources.iter().enumerate().map(|(number, (name, rule))| Source {
+            name: format!("{number}.yaml"),
+            text: format!(
+                "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: {name}}}, \
+                 spec: {{convention: appcat, resources: [{rule}]}}}}"
+            ),
+        });
+        PolicySet::compile(&documents.collect::<Vec<_>>()).unwrap()
+    }
+
+    fn served(group: &str, version: &str, plural: &str, status_subresource: bool) -> Target {
+        Target {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            kind: plural.to_owned(),
+            namespaced: true,
+            status_subresource,
+            policies: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_version_is_enough_where_all_policies_judge_it() {
+        let policies = policies(&[
+            ("both", "{apiGroups: [a.io], apiVersions: [v1, v2], resources: [foos]}"),
+            ("new", "{apiGroups: [a.io], apiVersions: [v2], resources: [\"*\"]}"),
+        ]);
+        let list = vec![served("a.io", "v1", "foos", true), served("a.io", "v2", "foos", true)];
+        let chosen = choose(list, &policies);
+        assert_eq!(chosen.len(), 1);
+        assert_eq!(
+            (chosen[0].version.as_str(), chosen[0].policies.as_slice()),
+            ("v2", [0, 1].as_slice())
+        );
+    }
+
+    #[test]
+    fn versions_that_no_single_one_covers_are_all_gone_over() {
+        let policies = policies(&[
+            ("old", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}"),
+            ("new", "{apiGroups: [a.io], apiVersions: [v2], resources: [foos]}"),
+        ]);
+        let list = vec![served("a.io", "v2", "foos", true), served("a.io", "v1", "foos", true)];
+        let chosen = choose(list, &policies);
+        assert_eq!(chosen.iter().map(|target| &*target.version).collect::<Vec<_>>(), ["v2", "v1"]);
+    }
+
+    #[test]
+    fn a_policy_that_looks_at_the_wrong_request_is_told() {
+        let policies =
+            policies(&[("p", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos, bars]}")]);
+        let list = vec![served("a.io", "v1", "foos", false)];
+        let gap = |gap: &Gap| match gap {
+            Gap::WrongSubresource { resource, served, .. } => format!("{resource} {served}"),
+            gap => format!("{gap:?}"),
+        };
+        let gaps = wrong_subresources(&list, &policies);
+        assert_eq!(gaps.iter().map(gap).collect::<Vec<_>>(), ["foos.a.io false"]);
+        let targets = Targets { list: choose(list, &policies), gaps };
+        assert_eq!(targets.list, []);
+        let resource = "bars.a.io".to_owned();
+        assert_eq!(
+            not_served(&policies, &targets),
+            [Gap::NotServed { policy: "p".into(), resource }]
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! What can go wrong between us and the API server.
+
+use std::error::Error;
+
+/// Why the API server could not be asked, or what it answered instead.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// A kubeconfig that cannot be read or does not lead to a server.
+    #[error("cannot use {from}")]
+    BadConfig {
+        /// The file, or where it was looked for.
+        from: String,
+        /// What is wrong with it.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No answer: refused, cut off, timed out, or not trusted.
+    #[error("cannot {what} at {server}")]
+    Unreachable {
+        /// `list xvshnredis.vshn.appcat.vshn.io`.
+        what: String,
+        /// The address.
+        server: String,
+        /// Why.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// An answer that is a refusal.
+    #[error("cannot {what}: {}{message}", hint(*code))]
+    Refused {
+        /// `list xvshnredis.vshn.appcat.vshn.io`.
+        what: String,
+        /// The HTTP status.
+        code: u16,
+        /// The server's own words.
+        message: String,
+    },
+    /// A kind that is not served any more.
+    #[error("{resource} is not served any more: its CustomResourceDefinition was removed")]
+    KindRemoved {
+        /// `xvshnredis.vshn.appcat.vshn.io`.
+        resource: String,
+    },
+    /// An answer that is not what the API promises.
+    #[error("cannot {what}: the answer is not understood")]
+    BadAnswer {
+        /// What was asked.
+        what: String,
+        /// Where it stops making sense.
+        source: serde_json::Error,
+    },
+}
+
+impl ClusterError {
+    /// The HTTP status of a refusal.
+    #[must_use]
+    pub const fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+/// What the number means to a person, where the server's words may not say it.
+const fn hint(code: u16) -> &'static str {
+    match code {
+        401 => "not logged in: ",
+        403 => "not allowed: ",
+        404 => "not found: ",
+        429 => "the API server is overloaded: ",
+        500..=599 => "the API server has a problem: ",
+        _ => "",
+    }
+}

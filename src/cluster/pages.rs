@@ -1,0 +1,253 @@
+//! Paged listing: a page is the text that came, split into objects without parsing them.
+
+use hyper::body::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use http::Method;
+
+use super::client::Silence;
+use super::{Answer, Cluster, ClusterError, Patience, Target};
+
+/// Which of a target's objects, and how many at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Objects a page, at most.
+    pub limit: u32,
+    /// Only this namespace; empty for all.
+    pub namespace: String,
+    /// Only what this label selector selects; empty for all.
+    pub selector: String,
+}
+
+impl Default for Query {
+    /// All objects, 500 at a time: what kubectl and client-go ask for.
+    fn default() -> Self {
+        Self { limit: 500, namespace: String::new(), selector: String::new() }
+    }
+}
+
+/// A list in the middle of being read.
+pub struct Pages {
+    cluster: Cluster,
+    target: Target,
+    query: Query,
+    token: String,
+    state: State,
+    restarts: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    More,
+    Over,
+}
+
+/// One page, as it came.
+#[derive(Clone, Debug)]
+pub struct Page {
+    body: Bytes,
+    /// How many objects follow on later pages, where the server says so; with a selector it does
+    /// not.
+    pub remaining: Option<u64>,
+    /// Whether the list began anew with this page: objects of earlier pages come again.
+    pub restarted: bool,
+}
+
+#[derive(Deserialize)]
+struct List<'a> {
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    metadata: ListMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct ListMetadata {
+    #[serde(rename = "continue", default)]
+    token: String,
+    #[serde(rename = "remainingItemCount", default)]
+    remaining: Option<u64>,
+}
+
+impl Cluster {
+    /// The objects of a target, page by page.
+    #[must_use]
+    pub fn pages(&self, target: &Target, query: &Query) -> Pages {
+        Pages {
+            cluster: self.clone(),
+            target: target.clone(),
+            query: query.clone(),
+            token: String::new(),
+            state: State::More,
+            restarts: 0,
+        }
+    }
+
+    /// How many objects a target has, where the server tells.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub async fn count(&self, target: &Target, query: &Query) -> Result<Option<u64>, ClusterError> {
+        let first = Query { limit: 1, ..query.clone() };
+        let Some(page) = self.pages(target, &first).next().await? else { return Ok(Some(0)) };
+        let items = page.items().map_err(|source| bad(target, source))?.len() as u64;
+        Ok(match page.remaining {
+            Some(remaining) => Some(items + remaining),
+            None if query.selector.is_empty() => Some(items),
+            None => None,
+        })
+    }
+
+    /// Whether a target's kind is gone. A 404 alone does not say so: for some moments after a
+    /// restart the API server knows none of its custom resources.
+    pub(super) async fn is_removed(&self, target: &Target) -> bool {
+        if target.group.is_empty() {
+            return false;
+        }
+        let path = crd_path(&target.name());
+        match self.send(Method::GET, &path, "", Vec::new()).await {
+            // Said by the storage of definitions, with a name, and not by a router.
+            Ok(answer) => answer.status == 404 && answer.said().details.name == target.name(),
+            Err(_) => false,
+        }
+    }
+}
+
+impl Pages {
+    /// The next page; `None` after the last one.
+    ///
+    /// A token that has expired (etcd's compaction, five minutes by default) is replaced by the one
+    /// the server sends along, which goes on after the last object at the present state. Where
+    /// there is none, the list begins anew, and says so.
+    ///
+    /// # Errors
+    /// When the objects cannot be listed. The kind may have been removed meanwhile.
+    pub async fn next(&mut self) -> Result<Option<Page>, ClusterError> {
+        if self.state == State::Over {
+            return Ok(None);
+        }
+        let what = format!("list {}", self.target.name());
+        let mut restarted = false;
+        let mut backoff = Patience::LONG.start();
+        loop {
+            let answer = self.cluster.send(Method::GET, &self.path(), "", Vec::new()).await;
+            let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
+            match &answer {
+                Ok(answer) if answer.status < 300 => {
+                    return self.page(answer.body.clone(), restarted).map(Some);
+                }
+                Ok(answer) if answer.status == 410 && !self.token.is_empty() => {
+                    self.token = answer.said().metadata.continue_;
+                    restarted = self.token.is_empty();
+                    self.restarts += 1;
+                    if self.restarts <= MAX_RESTARTS {
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            let missing = answer.as_ref().is_ok_and(|answer| answer.status == 404);
+            if missing && self.cluster.is_removed(&self.target).await {
+                return Err(ClusterError::KindRemoved { resource: self.target.name() });
+            }
+            match backoff.wait(asked) {
+                Some(wait) if worth_another_try(&answer) => tokio::time::sleep(wait).await,
+                _ => return Err(self.cluster.failed(&what, answer)),
+            }
+        }
+    }
+
+    fn page(&mut self, body: Bytes, restarted: bool) -> Result<Page, ClusterError> {
+        let envelope: Envelope =
+            serde_json::from_slice(&body).map_err(|source| bad(&self.target, source))?;
+        self.token = envelope.metadata.token;
+        if self.token.is_empty() {
+            self.state = State::Over;
+        }
+        // Flat memory for objects of any size: the next page is smaller where this one is large.
+        if body.len() > LARGE_PAGE {
+            let fewer = u64::from(self.query.limit) * LARGE_PAGE as u64 / body.len() as u64;
+            self.query.limit = u32::try_from(fewer).unwrap_or(1).max(1);
+        }
+        Ok(Page { body, remaining: envelope.metadata.remaining, restarted })
+    }
+
+    fn path(&self) -> String {
+        let Query { limit, namespace, selector } = &self.query;
+        let mut path = format!("{}?limit={limit}", self.target.path(namespace));
+        for (name, value) in [("labelSelector", selector), ("continue", &self.token)] {
+            if !value.is_empty() {
+                path.push_str(&format!("&{name}={}", encoded(value)));
+            }
+        }
+        path
+    }
+}
+
+impl Page {
+    /// The objects, each as its text.
+    ///
+    /// # Errors
+    /// When the page is no list.
+    pub fn items(&self) -> Result<Vec<&str>, serde_json::Error> {
+        let list: List<'_> = serde_json::from_slice(&self.body)?;
+        Ok(list.items.into_iter().map(RawValue::get).collect())
+    }
+}
+
+/// Where the definition of a custom resource is.
+pub(super) fn crd_path(name: &str) -> String {
+    format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+}
+
+/// A value as it may stand in a query.
+pub(super) fn encoded(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}
+
+/// In the middle of a list 404 is worth another try, too: see [`Cluster::is_removed`].
+fn worth_another_try(answer: &Result<Answer, Silence>) -> bool {
+    answer.as_ref().map_or(true, |answer| answer.passes() || answer.status == 404)
+}
+
+fn bad(target: &Target, source: serde_json::Error) -> ClusterError {
+    ClusterError::BadAnswer { what: format!("list {}", target.name()), source }
+}
+
+/// 500 objects of 16 KB.
+const LARGE_PAGE: usize = 8 << 20;
+
+/// Each takes a page's worth of objects with it at least, unless something is badly wrong.
+const MAX_RESTARTS: u32 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_split_into_texts() {
+        let body = Bytes::from_static(
+            br#"{"kind":"L","metadata":{"continue":"x"},"items":[{"a":1}, {"b":[2, 3]}]}"#,
+        );
+        let page = Page { body, remaining: None, restarted: false };
+        assert_eq!(page.items().unwrap(), [r#"{"a":1}"#, r#"{"b":[2, 3]}"#]);
+    }
+
+    #[test]
+    fn a_query_may_hold_anything() {
+        assert_eq!(encoded("a in (b,c),d!=é"), "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9");
+    }
+}
