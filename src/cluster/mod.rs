@@ -13,15 +13,21 @@
 //! retries are off: they hide how often something was tried, and stop after seconds, where a
 //! restart of an API server takes a minute.
 
+pub mod backfill;
+mod check;
 mod client;
+mod crd;
 mod discovery;
 mod error;
 mod identity;
 mod pages;
 mod patience;
+pub mod precheck;
 mod target;
 
+pub use check::{Check, Level};
 pub use client::{Answer, Cluster};
+pub use crd::{Definition, Place, Schema};
 pub use discovery::{Gap, Targets};
 pub use error::ClusterError;
 pub use identity::Identity;

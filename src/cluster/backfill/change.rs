@@ -1,0 +1,86 @@
+//! What a patch changes, for a person: the leaves that differ.
+
+use serde_json::{Map, Value};
+
+/// One place whose value changes. A patch itself is no diff: it has the parents it had to make,
+/// and not the values that it replaces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// `/status/phase`.
+    pub path: String,
+    /// What is there now, if anything.
+    pub old: Option<Value>,
+    /// What will be there, if anything.
+    pub new: Option<Value>,
+}
+
+/// The differences between two values at a path.
+pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<Change> {
+    let mut found = Vec::new();
+    collect(path, old, new, &mut found);
+    found
+}
+
+fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Change>) {
+    if old == new {
+        return;
+    }
+    let nothing = Map::new();
+    let (before, after) = match (old, new) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => (old, new),
+        // An object that is new is shown by what is in it.
+        (None, Some(Value::Object(new))) if !new.is_empty() => (&nothing, new),
+        (old, new) => {
+            let (old, new) = (old.cloned(), new.cloned());
+            found.push(Change { path: path.to_owned(), old, new });
+            return;
+        }
+    };
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let escaped = name.replace('~', "~0").replace('/', "~1");
+        collect(&format!("{path}/{escaped}"), before.get(name), after.get(name), found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn lines(old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
+        let text =
+            |value: &Option<Value>| value.as_ref().map_or_else(|| "-".into(), Value::to_string);
+        changes("/status", old, new)
+            .iter()
+            .map(|change| format!("{} {} {}", change.path, text(&change.old), text(&change.new)))
+            .collect()
+    }
+
+    #[test]
+    fn only_leaves_that_differ_are_changes() {
+        let old = json!({"phase": "", "a": {"b": 1, "c": 2}, "billing": null, "list": [1]});
+        let new = json!({"phase": "Unknown", "a": {"b": 1, "c": 3}, "list": [1, 2], "x/y": true});
+        assert_eq!(
+            lines(Some(&old), Some(&new)),
+            [
+                "/status/a/c 2 3",
+                "/status/billing null -",
+                "/status/list [1] [1,2]",
+                r#"/status/phase "" "Unknown""#,
+                "/status/x~1y - true",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_status_that_is_new_is_shown_by_its_members() {
+        let new = json!({"phase": "Unknown"});
+        assert_eq!(lines(None, Some(&new)), [r#"/status/phase - "Unknown""#]);
+        assert_eq!(lines(Some(&Value::Null), Some(&new)), [r#"/status null {"phase":"Unknown"}"#]);
+        assert_eq!(lines(None, Some(&json!({}))), ["/status - {}"]);
+    }
+}

@@ -1,0 +1,415 @@
+//! What was written already, so that a run that was stopped can go on.
+//!
+//! A text file of lines that are only ever appended. The first says what the run is about, each
+//! other one what was done:
+//!
+//! ```text
+//! {"journal":"statusgate backfill","version":1,"server":"…","policies":"…","objects":"…"}
+//! patched vshnredis.vshn.appcat.vshn.io/v1 0b0d1b9c-…
+//! finished vshnredis.vshn.appcat.vshn.io/v1 1
+//! ```
+//!
+//! A line is written when the API server has confirmed the write, in one call and before anything
+//! else, so that a process that is killed loses at most the line it was writing. That line, torn, is
+//! dropped at the next start; its object is then judged again and found to need nothing. Objects
+//! that needed nothing, or were refused, are not in here: to judge them again is cheap and never
+//! wrong.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Target;
+use super::shard::fnv1a_128;
+
+/// What a run is about. One that differs cannot go on with another's journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    journal: String,
+    version: u32,
+    /// The address of the API server.
+    server: String,
+    /// A digest of the policy documents.
+    policies: String,
+    /// Namespace, selector, kinds and shard.
+    objects: String,
+}
+
+/// The journal of a run; without a file it remembers nothing.
+#[derive(Debug, Default)]
+pub struct Journal {
+    file: Option<Appended>,
+    patched: HashMap<String, HashSet<u128>>,
+    /// How many were patched, of targets that are done with.
+    finished: HashMap<String, u64>,
+}
+
+#[derive(Debug)]
+struct Appended {
+    path: PathBuf,
+    file: File,
+    /// The end of the last whole line.
+    end: u64,
+}
+
+impl Scope {
+    /// The scope of a run with these documents over these objects.
+    #[must_use]
+    pub fn new<'t>(
+        server: &str,
+        documents: impl Iterator<Item = &'t str>,
+        objects: String,
+    ) -> Self {
+        let mut text = Vec::new();
+        for document in documents {
+            text.extend_from_slice(document.as_bytes());
+            // So that moving text from one file to the next makes a difference.
+            text.push(0);
+        }
+        Self {
+            journal: NAME.to_owned(),
+            version: VERSION,
+            server: server.to_owned(),
+            policies: format!("{:032x}", fnv1a_128(&text)),
+            objects,
+        }
+    }
+}
+
+impl Journal {
+    /// Opens a journal, or begins one.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, that is no journal or that of another run, or that
+    /// another process is writing.
+    pub fn open(path: &Path, scope: &Scope) -> Result<Self, JournalError> {
+        let failed = |source| JournalError::Failed { path: path.to_owned(), source };
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(JournalError::Busy { path: path.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        let mut journal = Self::default();
+        let end = journal.read(path, &file, scope)?;
+        // Behind the last whole line only a torn one can be.
+        file.set_len(end).map_err(failed)?;
+        let mut appended = Appended { path: path.to_owned(), file, end };
+        appended.file.seek(SeekFrom::Start(end)).map_err(failed)?;
+        if end == 0 {
+            let header = serde_json::to_string(scope).map_err(io::Error::from).map_err(failed)?;
+            appended.append(&header)?;
+        }
+        journal.file = Some(appended);
+        Ok(journal)
+    }
+
+    /// Whether an object was patched by an earlier run.
+    #[must_use]
+    pub fn has_patched(&self, target: &Target, uid: &str) -> bool {
+        self.patched.get(&name(target)).is_some_and(|done| done.contains(&key(uid)))
+    }
+
+    /// How many objects of a target were patched, if an earlier run got to its end.
+    #[must_use]
+    pub fn finished(&self, target: &Target) -> Option<u64> {
+        self.finished.get(&name(target)).copied()
+    }
+
+    /// Notes that an object was patched.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn note_patched(&mut self, target: &Target, uid: &str) -> Result<(), JournalError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.append(&format!("{PATCHED} {} {uid}", name(target)))?;
+        self.patched.entry(name(target)).or_default().insert(key(uid));
+        Ok(())
+    }
+
+    /// Notes that everything of a target was seen, and forgets its objects.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn note_finished(&mut self, target: &Target) -> Result<(), JournalError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let patched = self.patched.remove(&name(target)).map_or(0, |patched| patched.len());
+        file.append(&format!("{FINISHED} {} {patched}", name(target)))?;
+        file.sync()
+    }
+
+    /// Puts what was noted on the disk: the end of the machine loses it, the end of the process
+    /// does not.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn sync(&mut self) -> Result<(), JournalError> {
+        self.file.as_mut().map_or(Ok(()), Appended::sync)
+    }
+
+    /// Reads what is there; returns where the whole lines end.
+    fn read(&mut self, path: &Path, file: &File, scope: &Scope) -> Result<u64, JournalError> {
+        let bad = |line: usize| JournalError::NotAJournal { path: path.to_owned(), line };
+        let mut reader = BufReader::new(file);
+        let (mut end, mut bytes) = (0, Vec::new());
+        for number in 1.. {
+            bytes.clear();
+            let read = reader.read_until(b'\n', &mut bytes);
+            read.map_err(|source| JournalError::Failed { path: path.to_owned(), source })?;
+            if bytes.pop() != Some(b'\n') {
+                // A first line that is torn may also be the whole of some other file.
+                return if number == 1 && !torn_header(&bytes) {
+                    Err(bad(number))
+                } else {
+                    Ok(end)
+                };
+            }
+            let line = std::str::from_utf8(&bytes).map_err(|_| bad(number))?;
+            if number == 1 {
+                let found: Scope = serde_json::from_str(line).map_err(|_| bad(number))?;
+                compare(path, &found, scope)?;
+            } else {
+                self.remember(line).ok_or_else(|| bad(number))?;
+            }
+            end += bytes.len() as u64 + 1;
+        }
+        Ok(end)
+    }
+
+    fn remember(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split(' ');
+        match (words.next()?, words.next()?, words.next(), words.next()) {
+            (PATCHED, target, Some(uid), None) if !uid.is_empty() => {
+                self.patched.entry(target.to_owned()).or_default().insert(key(uid));
+            }
+            (FINISHED, target, Some(patched), None) => {
+                self.patched.remove(target);
+                self.finished.insert(target.to_owned(), patched.parse().ok()?);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl Appended {
+    fn append(&mut self, line: &str) -> Result<(), JournalError> {
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        if let Err(source) = written {
+            // A full disk takes half a line. What cannot be undone the next start undoes.
+            let _ = self.file.set_len(self.end);
+            return Err(JournalError::Failed { path: self.path.clone(), source });
+        }
+        self.end += line.len() as u64 + 1;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), JournalError> {
+        let path = &self.path;
+        let failed = |source| JournalError::Failed { path: path.clone(), source };
+        self.file.sync_data().map_err(failed)
+    }
+}
+
+fn compare(path: &Path, found: &Scope, scope: &Scope) -> Result<(), JournalError> {
+    let differs = if (&*found.journal, found.version) != (NAME, VERSION) {
+        return Err(JournalError::NotAJournal { path: path.to_owned(), line: 1 });
+    } else if found.server != scope.server {
+        format!("of the API server {}, and this is {}", found.server, scope.server)
+    } else if found.policies != scope.policies {
+        "with other policies".to_owned()
+    } else if found.objects != scope.objects {
+        format!("over {}, and this is over {}", found.objects, scope.objects)
+    } else {
+        return Ok(());
+    };
+    Err(JournalError::AnotherRun { path: path.to_owned(), differs })
+}
+
+/// A header of which only the beginning was written.
+fn torn_header(bytes: &[u8]) -> bool {
+    let start = format!("{{\"journal\":\"{NAME}\"");
+    let length = bytes.len().min(start.len());
+    bytes.get(..length) == start.as_bytes().get(..length)
+}
+
+fn name(target: &Target) -> String {
+    format!("{}/{}", target.name(), target.version)
+}
+
+/// Sixteen bytes for a uid of any length.
+pub(super) fn key(uid: &str) -> u128 {
+    fnv1a_128(uid.as_bytes())
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// A file that cannot be read or written.
+    #[error("cannot keep the journal {}", path.display())]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file that is something else, or was edited.
+    #[error("{} is not a journal of statusgate backfill: line {line} is not understood; name another file", path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The journal of a run that was about something else.
+    #[error("the journal {} is of a run {differs}; give this run a file of its own", path.display())]
+    AnotherRun {
+        /// The file.
+        path: PathBuf,
+        /// What is different.
+        differs: String,
+    },
+    /// A journal that is being written.
+    #[error("another process is writing the journal {}", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+const NAME: &str = "statusgate backfill";
+const VERSION: u32 = 1;
+const PATCHED: &str = "patched";
+const FINISHED: &str = "finished";
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn target(plural: &str) -> Target {
+        Target {
+            group: "a.io".into(),
+            version: "v1".into(),
+            plural: plural.into(),
+            kind: "Foo".into(),
+            namespaced: true,
+            status_subresource: true,
+            policies: vec![0],
+        }
+    }
+
+    fn scope(documents: &[&str]) -> Scope {
+        Scope::new("https://here/", documents.iter().copied(), "everything".into())
+    }
+
+    #[test]
+    fn what_was_noted_is_known_to_the_next_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let (foos, bars) = (target("foos"), target("bars"));
+        let mut first = Journal::open(&path, &scope(&["p"])).unwrap();
+        first.note_patched(&foos, "one").unwrap();
+        first.note_patched(&foos, "two").unwrap();
+        first.note_patched(&bars, "three").unwrap();
+        first.note_finished(&bars).unwrap();
+        drop(first);
+        let next = Journal::open(&path, &scope(&["p"])).unwrap();
+        assert!(next.has_patched(&foos, "one") && next.has_patched(&foos, "two"));
+        assert!(!next.has_patched(&foos, "three"));
+        assert_eq!((next.finished(&foos), next.finished(&bars)), (None, Some(1)));
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_a_shorter_journal_and_can_be_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let foos = target("foos");
+        let uids = ["one", "two", "three"];
+        let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+        for uid in uids {
+            journal.note_patched(&foos, uid).unwrap();
+        }
+        drop(journal);
+        let whole = fs::read(&path).unwrap();
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+            let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+            for (number, uid) in uids.iter().enumerate() {
+                assert_eq!(journal.has_patched(&foos, uid), number + 1 < lines, "{length} {uid}");
+            }
+            journal.note_patched(&foos, "four").unwrap();
+            drop(journal);
+            assert!(Journal::open(&path, &scope(&["p"])).unwrap().has_patched(&foos, "four"));
+        }
+    }
+
+    #[test]
+    fn the_journal_of_another_run_is_refused_and_says_what_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        drop(Journal::open(&path, &scope(&["p", "q"])).unwrap());
+        let refused = |scope: Scope| Journal::open(&path, &scope).unwrap_err().to_string();
+        assert!(refused(scope(&["pq"])).contains("with other policies"));
+        let objects = Scope { objects: "shard 1/2".into(), ..scope(&["p", "q"]) };
+        assert!(refused(objects).contains("over everything, and this is over shard 1/2"));
+        let server = Scope { server: "https://there/".into(), ..scope(&["p", "q"]) };
+        assert!(
+            refused(server).contains("of the API server https://here/, and this is https://there/")
+        );
+        assert!(Journal::open(&path, &scope(&["p", "q"])).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        for text in ["shopping list", "bread\nbutter\n", "{}\n"] {
+            fs::write(&path, text).unwrap();
+            let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+            assert!(error.contains("is not a journal"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_line_in_the_middle_that_makes_no_sense_is_told_by_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        drop(Journal::open(&path, &scope(&["p"])).unwrap());
+        let mut text = fs::read_to_string(&path).unwrap();
+        text.push_str("patched foos.a.io/v1 one\npatched\nfinished foos.a.io/v1 1\n");
+        fs::write(&path, text).unwrap();
+        let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+        assert!(error.contains("line 3 is not understood"), "{error}");
+    }
+
+    #[test]
+    fn two_processes_cannot_write_one_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let _held = Journal::open(&path, &scope(&["p"])).unwrap();
+        let error = Journal::open(&path, &scope(&["p"])).unwrap_err();
+        assert!(matches!(error, JournalError::Busy { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        // A device that is always full; elsewhere than on Linux there is none.
+        let path = Path::new("/dev/full");
+        let Ok(file) = OpenOptions::new().write(true).open(path) else { return };
+        let mut full = Appended { path: path.to_owned(), file, end: 0 };
+        let error = full.append("patched foos.a.io/v1 one").unwrap_err();
+        assert_eq!(error.to_string(), "cannot keep the journal /dev/full");
+    }
+}

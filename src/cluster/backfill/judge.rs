@@ -1,0 +1,184 @@
+//! What the mutating webhook would do with a stored object, as a patch that can be sent.
+
+use jiff::Timestamp;
+use json_patch::PatchOperation;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::change::{Change, changes};
+use super::{Identity, Target};
+use crate::engine::{Verdict, decide};
+use crate::model::{Json, Object, Webhook, Writer};
+use crate::policy::PolicySet;
+
+/// Who writes, for policies that name writers: the service account of `deploy/backfill`, under
+/// whatever name a person runs the command.
+pub const WRITER: &str = "system:serviceaccount:statusgate-system:statusgate-backfill";
+
+/// One object, judged.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub(super) object: Named,
+    /// The policies that judged it, by their place in the set.
+    pub(super) policies: Vec<u16>,
+    pub(super) todo: Todo,
+}
+
+/// Which object this is about, in which version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+}
+
+/// What is to be done with it.
+#[derive(Clone, Debug)]
+pub(super) enum Todo {
+    Nothing,
+    /// A JSON patch, guards first, ready to be sent.
+    Patch {
+        body: Vec<u8>,
+        changes: Vec<Change>,
+    },
+    /// It cannot be judged, and why.
+    Broken(String),
+}
+
+/// Judges an object as it is stored.
+pub(super) fn judge(
+    policies: &PolicySet,
+    target: &Target,
+    text: &str,
+    now: Timestamp,
+) -> Result<Judged, serde_json::Error> {
+    let object = Named::from(&Identity::parse(text)?);
+    let writer = Writer { user: WRITER.into(), groups: Vec::new() };
+    let subject = match target.subject(text, writer) {
+        Ok(subject) => subject,
+        // One object of two hundred thousand values must not end the run.
+        Err(error) => {
+            let todo = Todo::Broken(format!("cannot be judged: {error}"));
+            return Ok(Judged { object, policies: target.policies.clone(), todo });
+        }
+    };
+    let verdict = decide(policies, &subject, Webhook::Mutate, now);
+    let todo = todo(&subject.object, &object, &verdict);
+    Ok(Judged { object, policies: verdict.policies, todo })
+}
+
+fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
+    if verdict.patch_failed {
+        return Todo::Broken(
+            "a patch was made that does not apply: a bug in statusgate".to_owned(),
+        );
+    }
+    let Some(patch) = &verdict.patch else { return Todo::Nothing };
+    // A null and a member that is not there differ in a diff, and for a patch.
+    let old = object.status.as_ref().map(Json::to_value);
+    let mut whole = old.as_ref().map_or_else(|| json!({}), |status| json!({"status": status}));
+    if json_patch::patch(&mut whole, &patch.0).is_err() {
+        return Todo::Broken(
+            "a patch was made that does not apply: a bug in statusgate".to_owned(),
+        );
+    }
+    let changes = changes("/status", old.as_ref(), whole.get("status"));
+    match body(named, &patch.0) {
+        Ok(body) => Todo::Patch { body, changes },
+        Err(error) => Todo::Broken(format!("cannot be written as JSON: {error}")),
+    }
+}
+
+/// The operations behind two tests: of the uid, for the name may be another object's by now, and
+/// of the version, for what was judged is what is changed.
+fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    enum Step<'o> {
+        Guard(Value),
+        Change(&'o PatchOperation),
+    }
+    let guard =
+        |path: &str, value: &str| Step::Guard(json!({"op": "test", "path": path, "value": value}));
+    let mut steps = vec![
+        guard("/metadata/uid", &named.uid),
+        guard("/metadata/resourceVersion", &named.resource_version),
+    ];
+    steps.extend(operations.iter().map(Step::Change));
+    serde_json::to_vec(&steps)
+}
+
+impl Named {
+    /// Whether this is the very version of the very object.
+    pub(super) fn is_same_version(&self, other: &Self) -> bool {
+        self.uid == other.uid && self.resource_version == other.resource_version
+    }
+}
+
+impl From<&Identity<'_>> for Named {
+    fn from(identity: &Identity<'_>) -> Self {
+        Self {
+            namespace: identity.namespace.to_string(),
+            name: identity.name.to_string(),
+            uid: identity.uid.to_string(),
+            resource_version: identity.resource_version.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(text: &str) -> Judged {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let target = Target {
+            group: "vshn.appcat.vshn.io".into(),
+            version: "v1".into(),
+            plural: "vshnredis".into(),
+            kind: "VSHNRedis".into(),
+            namespaced: true,
+            status_subresource: true,
+            policies: vec![0],
+        };
+        judge(&policies, &target, text, Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    #[test]
+    fn an_object_without_a_phase_gets_a_guarded_patch() {
+        let judged = judged(
+            r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7"},"spec":{}}"#,
+        );
+        let Todo::Patch { body, changes } = judged.todo else { panic!("{judged:?}") };
+        assert_eq!(
+            String::from_utf8(body).unwrap(),
+            concat!(
+                r#"[{"op":"test","path":"/metadata/uid","value":"u"},"#,
+                r#"{"op":"test","path":"/metadata/resourceVersion","value":"7"},"#,
+                r#"{"op":"add","path":"/status","value":{}},"#,
+                r#"{"op":"add","path":"/status/phase","value":"Unknown"}]"#
+            )
+        );
+        assert_eq!(changes.len(), 1);
+        assert_eq!(changes[0].path, "/status/phase");
+        assert_eq!(judged.policies, [0]);
+    }
+
+    #[test]
+    fn a_stored_disagreement_is_not_touched() {
+        let judged = judged(
+            r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"status":{"phase":"Ready",
+                "lastTransitionTime":"2024-01-01T00:00:00Z","conditions":[{"type":"Ready","status":"False",
+                "reason":"No","lastTransitionTime":"2024-01-01T00:00:00Z"}]}}"#,
+        );
+        assert!(matches!(judged.todo, Todo::Nothing), "{judged:?}");
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_judged_is_told_and_does_not_end_the_run() {
+        let list = vec!["0"; 200_001].join(",");
+        let text = format!(r#"{{"metadata":{{"name":"a"}},"status":{{"list":[{list}]}}}}"#);
+        assert!(matches!(judged(&text).todo, Todo::Broken(_)));
+    }
+}

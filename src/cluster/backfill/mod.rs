@@ -1,0 +1,360 @@
+//! Bringing stored objects up to date: what the mutating webhook would do, written through
+//! `/status`.
+//!
+//! One task lists and judges, which costs microseconds an object; a bounded number of others
+//! write. The next page is fetched while the objects of this one are written. Everything that is
+//! remembered and told passes through the one task, so there are no locks, and an order: an object
+//! is in the journal before anyone hears of it.
+
+mod change;
+mod journal;
+mod judge;
+mod pace;
+mod shard;
+mod write;
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+pub use change::Change;
+pub use journal::{Journal, JournalError, Scope};
+pub use judge::WRITER;
+pub use shard::{Shard, ShardError};
+
+use self::journal::key;
+use self::judge::{Named, Todo, judge};
+use self::pace::Pace;
+use self::write::{Abort, Desk, Written};
+use super::{Cluster, ClusterError, Identity, Page, Pages, Query, Target};
+use crate::policy::PolicySet;
+
+/// How a backfill is to go about it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which objects.
+    pub query: Query,
+    /// Which part of them.
+    pub shard: Shard,
+    /// Writes at a time.
+    pub concurrency: usize,
+    /// Requests for single objects a second; 0 is no limit.
+    pub qps: f64,
+    /// Whether nothing is to be written.
+    pub dry_run: bool,
+    /// Where the time comes from.
+    pub clock: fn() -> Timestamp,
+}
+
+/// What became of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was written; in a dry run: it would be.
+    Patched,
+    /// There was nothing to do.
+    Unchanged,
+    /// An earlier run wrote it: the journal says so.
+    Earlier,
+    /// It was deleted meanwhile.
+    Gone,
+    /// The API server, a schema or another webhook did not take the patch.
+    Refused(String),
+    /// It could not be written or judged.
+    Failed(String),
+}
+
+/// One object and what became of it.
+#[derive(Debug)]
+pub struct Report<'r> {
+    /// What it is one of.
+    pub target: &'r Target,
+    /// The policies that judged it, by their place in the set.
+    pub policies: &'r [u16],
+    /// `metadata.namespace`; empty for cluster-scoped objects.
+    pub namespace: &'r str,
+    /// `metadata.name`.
+    pub name: &'r str,
+    /// `metadata.uid`.
+    pub uid: &'r str,
+    /// What became of it.
+    pub outcome: &'r Outcome,
+    /// How often somebody else was faster.
+    pub conflicts: u32,
+    /// What is different now, or would be.
+    pub changes: &'r [Change],
+}
+
+/// Who is told.
+pub trait Audience {
+    /// An object is done with.
+    ///
+    /// # Errors
+    /// When it cannot be passed on, which ends the run.
+    fn object(&mut self, report: &Report<'_>) -> io::Result<()>;
+
+    /// An earlier run got to the end of a target, and wrote so many of its objects.
+    fn finished_earlier(&mut self, _target: &Target, _patched: u64) {}
+
+    /// Somebody may want to hear from us: called now and then, also when nothing happens.
+    fn tick(&mut self) {}
+}
+
+/// How a run ended.
+#[derive(Debug, Default)]
+pub struct End {
+    /// Whether it was stopped before it was done.
+    pub stopped: bool,
+    /// Kinds that could not be gone over to the end, and why.
+    pub failures: Vec<ClusterError>,
+}
+
+/// What ends a run at once.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackfillError {
+    /// The API server takes no writes.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// What was done cannot be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// What was done cannot be told.
+    #[error("cannot write the report")]
+    Report(#[from] io::Error),
+    /// Everything fails.
+    #[error("{count} objects in a row failed, the last one because {reason}")]
+    Hopeless {
+        /// How many.
+        count: u32,
+        /// The last reason.
+        reason: String,
+    },
+    /// A task of ours did not come to its end.
+    #[error("a task ended early: a bug in statusgate")]
+    Lost(#[from] tokio::task::JoinError),
+}
+
+/// A backfill.
+pub struct Backfill<'a> {
+    desk: Arc<Desk>,
+    plan: &'a Plan,
+    journal: &'a mut Journal,
+    audience: &'a mut dyn Audience,
+    stop: watch::Receiver<bool>,
+    writing: JoinSet<Written>,
+    failed_in_a_row: u32,
+}
+
+impl<'a> Backfill<'a> {
+    /// Prepares a run. `stop` turns true when it is to end; what is being written is finished.
+    pub fn new(
+        cluster: &Cluster,
+        policies: Arc<PolicySet>,
+        plan: &'a Plan,
+        journal: &'a mut Journal,
+        audience: &'a mut dyn Audience,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let desk = Arc::new(Desk {
+            cluster: cluster.clone(),
+            policies,
+            clock: plan.clock,
+            pace: Pace::new(plan.qps),
+            stop: stop.clone(),
+            allowed: AtomicBool::new(false),
+        });
+        Self { desk, plan, journal, audience, stop, writing: JoinSet::new(), failed_in_a_row: 0 }
+    }
+
+    /// Goes over the targets, one after the other. A kind that cannot be listed does not end it:
+    /// the others are done, and the end tells.
+    ///
+    /// # Errors
+    /// When going on makes no sense. What was done until then is in the journal and was told.
+    pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
+        let mut end = End::default();
+        for target in targets {
+            if *self.stop.borrow() {
+                break;
+            }
+            if let Some(patched) = self.journal.finished(target) {
+                self.audience.finished_earlier(target, patched);
+                continue;
+            }
+            let outcome = self.go_over(target).await;
+            // Whatever happened: what has been sent is waited for, and noted.
+            let drained = self.drain(target).await;
+            match (outcome, drained) {
+                (Ok(()), Ok(())) if !*self.stop.borrow() => self.journal.note_finished(target)?,
+                (Ok(()), Ok(())) => {}
+                (Err(BackfillError::Cluster(error)), Ok(())) if !is_the_server(&error) => {
+                    end.failures.push(error);
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    self.journal.sync()?;
+                    return Err(error);
+                }
+            }
+        }
+        self.journal.sync()?;
+        end.stopped = *self.stop.borrow();
+        Ok(end)
+    }
+
+    async fn go_over(&mut self, target: &Target) -> Result<(), BackfillError> {
+        let shared = Arc::new(target.clone());
+        // Sixteen bytes an object: a list that has to begin anew brings all of them again.
+        let mut seen = HashSet::new();
+        let mut load = load(self.desk.cluster.pages(target, &self.plan.query));
+        while let Some((pages, page)) = self.await_page(target, load).await? {
+            let Some(page) = page? else { break };
+            load = self::load(pages);
+            let bad = |source| ClusterError::BadAnswer {
+                what: format!("list {}", target.name()),
+                source,
+            };
+            for text in page.items().map_err(bad)? {
+                let uid = Identity::parse(text).map_err(bad)?.uid;
+                if self.plan.shard.holds(&uid) && seen.insert(key(&uid)) {
+                    self.object(&shared, text).await?;
+                }
+                if *self.stop.borrow() {
+                    return Ok(());
+                }
+            }
+            self.journal.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a page, and meanwhile for what is being written. Nothing, where the run is to end.
+    async fn await_page(
+        &mut self,
+        target: &Target,
+        mut load: Load,
+    ) -> Result<Option<(Pages, Result<Option<Page>, ClusterError>)>, BackfillError> {
+        let mut stop = self.stop.clone();
+        loop {
+            tokio::select! {
+                loaded = &mut load => return Ok(Some(loaded?)),
+                Some(written) = self.writing.join_next() => self.tell(target, written?)?,
+                Ok(_) = stop.wait_for(|stop| *stop) => {
+                    load.abort();
+                    return Ok(None);
+                }
+                () = tokio::time::sleep(TICK) => self.audience.tick(),
+            }
+        }
+    }
+
+    async fn object(&mut self, target: &Arc<Target>, text: &str) -> Result<(), BackfillError> {
+        let judged = judge(&self.desk.policies, target, text, (self.plan.clock)());
+        let bad =
+            |source| ClusterError::BadAnswer { what: format!("list {}", target.name()), source };
+        let judged = judged.map_err(bad)?;
+        let earlier = self.journal.has_patched(target, &judged.object.uid);
+        let outcome = match &judged.todo {
+            _ if earlier => Outcome::Earlier,
+            Todo::Nothing => Outcome::Unchanged,
+            Todo::Broken(reason) => Outcome::Failed(reason.clone()),
+            Todo::Patch { .. } if self.plan.dry_run => Outcome::Patched,
+            Todo::Patch { .. } => {
+                while self.writing.len() >= self.plan.concurrency.max(1) {
+                    self.await_written(target).await?;
+                }
+                let desk = Arc::clone(&self.desk);
+                self.writing.spawn(desk.write(Arc::clone(target), judged));
+                return Ok(());
+            }
+        };
+        let changes = match judged.todo {
+            Todo::Patch { changes, .. } => changes,
+            Todo::Nothing | Todo::Broken(_) => Vec::new(),
+        };
+        let (object, policies) = (judged.object, judged.policies);
+        self.tell(target, Written { object, policies, changes, conflicts: 0, end: Ok(outcome) })
+    }
+
+    /// Notes and tells what became of an object.
+    fn tell(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
+        let Written { object, policies, changes, conflicts, end } = written;
+        let outcome = match end {
+            Ok(outcome) => outcome,
+            // Left as it is, and found again by the next run.
+            Err(Abort::Stopped) => return Ok(()),
+            Err(Abort::Hopeless(error)) => return Err(error.into()),
+        };
+        let Named { namespace, name, uid, .. } = &object;
+        if outcome == Outcome::Patched && !self.plan.dry_run {
+            self.journal.note_patched(target, uid)?;
+        }
+        let outcome = &outcome;
+        let (policies, changes) = (&*policies, &*changes);
+        self.audience.object(&Report {
+            target,
+            policies,
+            namespace,
+            name,
+            uid,
+            outcome,
+            conflicts,
+            changes,
+        })?;
+        match outcome {
+            Outcome::Failed(reason) => {
+                self.failed_in_a_row += 1;
+                if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW {
+                    let (count, reason) = (self.failed_in_a_row, reason.clone());
+                    return Err(BackfillError::Hopeless { count, reason });
+                }
+            }
+            _ => self.failed_in_a_row = 0,
+        }
+        Ok(())
+    }
+
+    /// Waits for what is being written. All of it, even when something fails in between.
+    async fn drain(&mut self, target: &Target) -> Result<(), BackfillError> {
+        let mut first = Ok(());
+        while !self.writing.is_empty() {
+            let told = self.await_written(target).await;
+            first = first.and(told);
+        }
+        first
+    }
+
+    /// Waits until one more object is written.
+    async fn await_written(&mut self, target: &Target) -> Result<(), BackfillError> {
+        loop {
+            tokio::select! {
+                Some(written) = self.writing.join_next() => return self.tell(target, written?),
+                () = tokio::time::sleep(TICK) => self.audience.tick(),
+            }
+        }
+    }
+}
+
+/// Whether the server itself is out of reach, and so all kinds are.
+const fn is_the_server(error: &ClusterError) -> bool {
+    matches!(error, ClusterError::Unreachable { .. })
+        || matches!(error.code(), Some(401 | 408 | 429 | 500..=599))
+}
+
+type Load = JoinHandle<(Pages, Result<Option<Page>, ClusterError>)>;
+
+fn load(mut pages: Pages) -> Load {
+    tokio::spawn(async move {
+        let page = pages.next().await;
+        (pages, page)
+    })
+}
+
+const TICK: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// A webhook that is down with `failurePolicy: Fail` fails everything, and each try takes long.
+const MAX_FAILED_IN_A_ROW: u32 = 50;

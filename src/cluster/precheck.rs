@@ -1,0 +1,276 @@
+//! What can be known before anything is written: whether what policies fill in would be stored.
+
+use serde_json::Value;
+
+use super::crd::{Definition, Place, Schema};
+use super::{Check, Gap, Target, Targets};
+use crate::model::Pointer;
+use crate::policy::convention::Fill;
+use crate::policy::{Policy, PolicySet};
+
+/// What the policies name and nobody will judge.
+#[must_use]
+pub fn gaps(targets: &Targets) -> Vec<Check> {
+    let check = |gap: &Gap| match gap {
+        Gap::NotServed { policy, resource } => Check::warning(
+            "served",
+            resource,
+            format!("policy {policy} names it, and this cluster does not serve it"),
+            "nothing, if its CustomResourceDefinition is still to come; else correct the name",
+        ),
+        Gap::WrongSubresource { policy, resource, served } => {
+            let (has, value) = if *served { ("has", "true") } else { ("has no", "false") };
+            Check::problem(
+                "subresource",
+                resource,
+                format!("it {has} status subresource, and policy {policy} says otherwise"),
+                format!("statusSubresource: {value} in the policy; else nothing is ever judged"),
+            )
+        }
+        Gap::Unavailable { api_version, reason } => Check::warning(
+            "served",
+            api_version,
+            format!("its server does not answer: {reason}"),
+            "look at its APIService; resources of this group are left out",
+        ),
+    };
+    targets.gaps.iter().map(check).collect()
+}
+
+/// Whether what the policies of a target fill in is stored, as far as the schema says.
+#[must_use]
+pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<Check> {
+    let name = target.name();
+    let schema = match definition {
+        Definition::Custom(schema) => schema,
+        Definition::Other => {
+            let message = "no custom resource: there is no definition to compare with";
+            return vec![Check::ok("schema", name, message)];
+        }
+        Definition::Unknown(reason) => {
+            let message = format!("what is pruned cannot be told: {reason}");
+            let help = "let this account get customresourcedefinitions";
+            return vec![Check::warning("schema", name, message, help)];
+        }
+    };
+    let mut checks = Vec::new();
+    for policy in
+        target.policies.iter().filter_map(|index| policies.policies().get(usize::from(*index)))
+    {
+        for (pointer, filling) in fillings(policy) {
+            let found = look(schema, pointer, &filling);
+            let Some((message, help)) = found else { continue };
+            let message = format!("{message} (policy {})", policy.name);
+            let check = Check::problem("schema", name.clone(), message, help);
+            if !checks.contains(&check) {
+                checks.push(check);
+            }
+        }
+    }
+    if checks.is_empty() {
+        checks.push(Check::ok("schema", name, "it has every field that is filled in"));
+    }
+    checks
+}
+
+/// What may be put in a place.
+enum Filling<'p> {
+    Null,
+    Value(&'p Value),
+    /// One of these texts.
+    Names(Vec<&'p str>),
+    /// A time.
+    Time,
+    /// What is known only when it happens.
+    Anything,
+}
+
+/// Everything that a policy may fill in.
+fn fillings(policy: &Policy) -> Vec<(&Pointer, Filling<'_>)> {
+    let mut fillings = Vec::new();
+    if let Some(phase) = &policy.convention.phase {
+        let imposed = phase.phases.iter().filter(|phase| phase.imposed.is_some());
+        let imposed = imposed.map(|phase| phase.name.as_str());
+        let names: Vec<&str> = phase.default.as_deref().into_iter().chain(imposed).collect();
+        if !names.is_empty() {
+            fillings.push((&phase.path, Filling::Names(names)));
+            if let Some((path, _)) = &phase.transition_time {
+                fillings.push((path, Filling::Time));
+            }
+        }
+    }
+    for default in &policy.backfill {
+        let filling = match &default.fill {
+            Fill::Absent => continue,
+            Fill::Null => Filling::Null,
+            Fill::Value(value) => Filling::Value(value),
+            Fill::CopyOf(_) => Filling::Anything,
+        };
+        fillings.push((&default.path, filling));
+    }
+    fillings
+}
+
+/// What is wrong with a place, and what to do.
+fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(String, String)> {
+    let field = pointer.field();
+    let node = match schema.at(pointer.tokens()) {
+        Place::Free => return None,
+        Place::Pruned => {
+            let message = format!("{field} is not in its schema: what is filled in is pruned");
+            return Some((message, format!("add {field} to the CustomResourceDefinition first")));
+        }
+        Place::Declared(node) => node,
+    };
+    let nullable = node.get("nullable") == Some(&Value::Bool(true));
+    let misfit = |value: &Value| misfit(node, nullable, value);
+    match filling {
+        Filling::Null if !nullable => Some((
+            format!("{field} is not nullable: the null that is filled in fails every write"),
+            format!("nullable: true on {field} in the schema, or nullable: false in the policy"),
+        )),
+        Filling::Null | Filling::Anything => None,
+        Filling::Value(value) => misfit(value),
+        Filling::Names(names) => names.iter().find_map(|name| misfit(&Value::from(*name))),
+        Filling::Time => misfit(&Value::from("2000-01-01T00:00:00Z")),
+    }
+    .map(|(message, help)| {
+        if message.starts_with(field) {
+            (message, help)
+        } else {
+            (format!("{field} {message}"), help)
+        }
+    })
+}
+
+/// Why the schema of a field refuses a value, by its type and its enum. The other ways (patterns,
+/// limits, CEL) show when the first object is refused.
+fn misfit(node: &Value, nullable: bool, value: &Value) -> Option<(String, String)> {
+    if value.is_null() && nullable {
+        return None;
+    }
+    let kind = node.get("type").and_then(Value::as_str);
+    let fits = match kind {
+        None => true,
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        Some(_) => true,
+    };
+    let open = node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
+    if !fits && !open {
+        let kind = kind.unwrap_or_default();
+        let message = format!("is of type {kind}: {value} fails every write");
+        return Some((message, "give the policy a value of that type".to_owned()));
+    }
+    let values = node.get("enum").and_then(Value::as_array)?;
+    if values.contains(value) {
+        return None;
+    }
+    let message = format!("has an enum without {value}: filled in, it fails the write");
+    Some((message, format!("add {value} to that enum first")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Level;
+    use super::*;
+    use crate::policy::Source;
+
+    fn complaints(status: &str, backfill: &str) -> Vec<String> {
+        let text = format!(
+            "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: p}}, spec: \
+             {{convention: appcat, resources: [{{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}}], \
+             backfill: [{backfill}]}}}}"
+        );
+        let policies = PolicySet::compile(&[Source { name: "p.yaml".into(), text }]).unwrap();
+        let crd = format!(
+            r#"{{"spec":{{"versions":[{{"name":"v1","schema":{{"openAPIV3Schema":{{"properties":{{"status":{status}}}}}}}}}]}}}}"#
+        );
+        let target = Target {
+            group: "a.io".into(),
+            version: "v1".into(),
+            plural: "foos".into(),
+            kind: "Foo".into(),
+            namespaced: true,
+            status_subresource: true,
+            policies: vec![0],
+        };
+        let definition = Definition::read(crd.as_bytes(), "v1");
+        let checks = schema(&policies, &target, &definition);
+        let problems = checks.into_iter().filter(|check| check.level == Level::Problem);
+        problems.map(|check| check.message).collect()
+    }
+
+    const WHOLE: &str = r#"{"properties":{"phase":{"type":"string"},
+        "lastTransitionTime":{"type":"string","format":"date-time"},
+        "billing":{"type":"object","nullable":true}}}"#;
+
+    #[test]
+    fn a_schema_with_every_field_is_clean_and_so_is_one_that_keeps_everything() {
+        let backfill = "{path: /status/billing, value: null, nullable: true}";
+        assert_eq!(complaints(WHOLE, backfill), [""; 0]);
+        assert_eq!(
+            complaints(r#"{"x-kubernetes-preserve-unknown-fields":true}"#, backfill),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_field_that_would_be_pruned_is_told() {
+        let schema = WHOLE.replace("\"phase\"", "\"stage\"");
+        assert_eq!(
+            complaints(&schema, ""),
+            ["status.phase is not in its schema: what is filled in is pruned (policy p)"]
+        );
+        assert_eq!(
+            complaints(WHOLE, "{path: /status/plan, value: small}"),
+            ["status.plan is not in its schema: what is filled in is pruned (policy p)"]
+        );
+    }
+
+    #[test]
+    fn a_null_where_none_is_allowed_is_told_and_one_that_stays_absent_is_not() {
+        let schema = WHOLE.replace("\"nullable\":true", "\"nullable\":false");
+        assert_eq!(
+            complaints(&schema, "{path: /status/billing, value: null, nullable: true}"),
+            [
+                "status.billing is not nullable: the null that is filled in fails every write (policy p)"
+            ]
+        );
+        assert_eq!(
+            complaints(&schema, "{path: /status/billing, value: null, nullable: false}"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn a_value_that_the_schema_refuses_is_told() {
+        let schema = WHOLE.replace(r#""type":"string"}"#, r#""type":"string","enum":["Ready"]}"#);
+        assert_eq!(
+            complaints(&schema, ""),
+            [
+                r#"status.phase has an enum without "Unknown": filled in, it fails the write (policy p)"#
+            ]
+        );
+        assert_eq!(
+            complaints(WHOLE, "{path: /status/billing, value: 5}"),
+            ["status.billing is of type object: 5 fails every write (policy p)"]
+        );
+    }
+
+    #[test]
+    fn a_policy_that_looks_at_the_wrong_request_is_a_problem() {
+        let gap = Gap::WrongSubresource {
+            policy: "p".into(),
+            resource: "foos.a.io".into(),
+            served: false,
+        };
+        let checks = gaps(&Targets { list: Vec::new(), gaps: vec![gap] });
+        assert_eq!(checks[0].message, "it has no status subresource, and policy p says otherwise");
+        assert_eq!(checks[0].level, Level::Problem);
+    }
+}
