@@ -3,12 +3,18 @@
 //! Zero is clean, one is findings, two is usage or IO. Errors are printed once, with their causes,
 //! on stderr. A reader that goes away (`| head`) is not an error.
 
+pub mod backfill;
+mod backfill_report;
 pub mod certs;
+mod checks;
+pub mod connection;
 mod duration;
+mod progress;
 pub mod review;
 pub mod serve;
 pub mod status;
 
+mod table;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -30,7 +36,9 @@ enum Command {
     Review(review::Args),
     /// Say what objects amount to: their phase, what it may be, and what kstatus makes of them.
     Status(status::Args),
-    /// Make a certificate authority and a serving certificate.
+
+    /// Bring stored objects up to date, through /status.
+    Backfill(backfill::Args),    /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
 
@@ -61,7 +69,8 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Review(args) => review::run(args),
         Command::Status(args) => status::run(args),
-        Command::Certs(args) => certs::run(args),
+
+        Command::Backfill(args) => backfill::run(args),        Command::Certs(args) => certs::run(args),
     };
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,

@@ -8,12 +8,15 @@ use crate::model::Pointer;
 use crate::policy::convention::Fill;
 use crate::policy::{Policy, PolicySet};
 
+/// The check of a resource that a policy names and the cluster does not have.
+pub const NOT_SERVED: &str = "served";
+
 /// What the policies name and nobody will judge.
 #[must_use]
 pub fn gaps(targets: &Targets) -> Vec<Check> {
     let check = |gap: &Gap| match gap {
         Gap::NotServed { policy, resource } => Check::warning(
-            "served",
+            NOT_SERVED,
             resource,
             format!("policy {policy} names it, and this cluster does not serve it"),
             "nothing, if its CustomResourceDefinition is still to come; else correct the name",
@@ -28,7 +31,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
             )
         }
         Gap::Unavailable { api_version, reason } => Check::warning(
-            "served",
+            "api-group",
             api_version,
             format!("its server does not answer: {reason}"),
             "look at its APIService; resources of this group are left out",

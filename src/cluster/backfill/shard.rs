@@ -18,6 +18,12 @@ impl Shard {
     /// Everything.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
+    /// How many parts there are.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+
     /// Whether an object belongs here.
     #[must_use]
     pub fn holds(self, uid: &str) -> bool {
