@@ -14,7 +14,7 @@ use super::backfill_report::{Format, Teller};
 use super::connection::{Connection, Selection, block_on};
 use super::{Outcome, checks};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
-use crate::cluster::{Check, Cluster, Target, precheck};
+use crate::cluster::{Cluster, Target, precheck};
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
 
@@ -104,7 +104,7 @@ async fn backfill(
         let definition = cluster.definition(target).await?;
         checks.extend(precheck::schema(&policies, target, &definition));
     }
-    warn(&checks)?;
+    checks::complain(&mut io::stderr(), &checks)?;
     let total = count(&cluster, &targets, &plan, args.shard).await;
     let format = match (args.output, args.dry_run) {
         (Output::Json, dry_run) => Format::Json { dry_run },
@@ -151,19 +151,6 @@ fn open_journal(args: &Args, sources: &[Source], cluster: &Cluster) -> anyhow::R
     let objects = format!("{}, shard {}", args.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
     Ok(Journal::open(path, &Scope::new(cluster.server(), documents, objects))?)
-}
-
-fn warn(checks: &[Check]) -> io::Result<()> {
-    // A policy may name dozens of kinds, of which a cluster has a few: one line for all of them.
-    let (missing, others): (Vec<&Check>, Vec<&Check>) =
-        checks.iter().partition(|check| check.id == precheck::NOT_SERVED);
-    let mut err = io::stderr();
-    if !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().map(|check| check.subject.as_str()).collect();
-        writeln!(err, "note: not served by this cluster: {}", names.join(", "))?;
-    }
-    let others: Vec<Check> = others.into_iter().cloned().collect();
-    checks::complain(&mut err, &others)
 }
 
 /// How many objects there are to go over; nothing where the server does not say.

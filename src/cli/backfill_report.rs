@@ -83,10 +83,11 @@ impl Teller {
             let numbers = numbers.iter().map(u64::to_string);
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
+        let text = table::text(&mut table);
         if matches!(self.format, Format::Json { .. }) {
-            writeln!(io::stderr(), "{table}")
+            writeln!(io::stderr(), "{text}")
         } else {
-            writeln!(io::stdout(), "{table}")
+            writeln!(io::stdout(), "{text}")
         }
     }
 

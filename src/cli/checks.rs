@@ -30,18 +30,37 @@ pub(super) fn print_table(out: &mut impl Write, checks: &[Check]) -> io::Result<
     sorted.sort_by_key(|check| std::cmp::Reverse(check.level));
     let mut table = table::new(&["", "check", "of", "found"]);
     for check in sorted {
-        let found = if check.help.is_empty() {
-            check.message.clone()
-        } else {
-            format!("{}\n→ {}", check.message, check.help)
-        };
+        let mut found = wrapped(&check.message);
+        if !check.help.is_empty() {
+            found.push_str(&format!("\n→ {}", wrapped(&check.help)));
+        }
         table.add_row([check.level.name(), check.id, &check.subject, &found]);
     }
-    writeln!(out, "{table}")?;
+    writeln!(out, "{}", table::text(&mut table))?;
     let count = |level| checks.iter().filter(|check| check.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     writeln!(out, "\n{problems} problems, {warnings} warnings, {} ok", count(Level::Ok))
 }
+
+/// A text in lines that leave room for the other columns.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in text.split(' ') {
+        if width > 0 && width + word.len() > WIDTH {
+            lines.push_str("\n  ");
+            width = 2;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += word.len();
+    }
+    lines
+}
+
+/// Columns of the last column.
+const WIDTH: usize = 90;
 
 /// Prints all of them as one JSON document.
 ///

@@ -8,6 +8,7 @@ mod backfill_report;
 pub mod certs;
 mod checks;
 pub mod connection;
+pub mod doctor;
 mod duration;
 mod progress;
 pub mod review;
@@ -39,7 +40,11 @@ enum Command {
 
     /// Bring stored objects up to date, through /status.
     Backfill(backfill::Args),    /// Make a certificate authority and a serving certificate.
-    Certs(certs::Args),
+
+    Backfill(backfill::Args),
+    /// Look whether policies, schemas, registrations and certificate fit together.
+    Doctor(doctor::Args),
+    /// Make a certificate authority and a serving certificate.    Certs(certs::Args),
 }
 
 /// How a command ended that did not fail.
@@ -71,7 +76,10 @@ pub fn run() -> ExitCode {
         Command::Status(args) => status::run(args),
 
         Command::Backfill(args) => backfill::run(args),        Command::Certs(args) => certs::run(args),
-    };
+
+        Command::Backfill(args) => backfill::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Certs(args) => certs::run(args),    };
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),

@@ -2,6 +2,14 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 
+/// The text of a table, the columns two spaces apart.
+pub(super) fn text(table: &mut Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}
+
 /// An empty table with these column names.
 pub(super) fn new(header: &[&str]) -> Table {
     let mut table = Table::new();

@@ -21,6 +21,7 @@ use super::{ClusterError, Patience};
 pub struct Cluster {
     client: Client,
     server: String,
+    version: String,
 }
 
 /// What the server said, whether it did what was asked or not.
@@ -52,8 +53,10 @@ impl Cluster {
         let server = config.cluster_url.to_string();
         let client = Client::try_from(config)
             .map_err(|source| ClusterError::BadConfig { from, source: source.into() })?;
-        let cluster = Self { client, server };
-        cluster.read("ask for the version", "/version", Patience::NONE).await?;
+        let mut cluster = Self { client, server, version: String::new() };
+        let what = "ask for the version";
+        let version: Version = cluster.read_as(what, "/version", Patience::NONE).await?;
+        cluster.version = version.git_version;
         Ok(cluster)
     }
 
@@ -61,6 +64,12 @@ impl Cluster {
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// Its version: `v1.33.2`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// GETs a path, and tries again for as long as the reason passes. `what` says in messages what
@@ -183,6 +192,12 @@ impl Answer {
     pub(super) fn said(&self) -> Said {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    #[serde(rename = "gitVersion")]
+    git_version: String,
 }
 
 /// What of a `metav1.Status` counts here.

@@ -18,6 +18,7 @@ mod check;
 mod client;
 mod crd;
 mod discovery;
+pub mod doctor;
 mod error;
 mod identity;
 mod pages;

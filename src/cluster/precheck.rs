@@ -1,5 +1,7 @@
 //! What can be known before anything is written: whether what policies fill in would be stored.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::crd::{Definition, Place, Schema};
@@ -8,36 +10,44 @@ use crate::model::Pointer;
 use crate::policy::convention::Fill;
 use crate::policy::{Policy, PolicySet};
 
-/// The check of a resource that a policy names and the cluster does not have.
-pub const NOT_SERVED: &str = "served";
-
 /// What the policies name and nobody will judge.
 #[must_use]
 pub fn gaps(targets: &Targets) -> Vec<Check> {
-    let check = |gap: &Gap| match gap {
-        Gap::NotServed { policy, resource } => Check::warning(
-            NOT_SERVED,
-            resource,
-            format!("policy {policy} names it, and this cluster does not serve it"),
-            "nothing, if its CustomResourceDefinition is still to come; else correct the name",
-        ),
-        Gap::WrongSubresource { policy, resource, served } => {
-            let (has, value) = if *served { ("has", "true") } else { ("has no", "false") };
-            Check::problem(
-                "subresource",
-                resource,
-                format!("it {has} status subresource, and policy {policy} says otherwise"),
-                format!("statusSubresource: {value} in the policy; else nothing is ever judged"),
-            )
+    let mut checks = Vec::new();
+    // A policy may name dozens of resources, of which a cluster has a few: one check for all of
+    // them, and no problem.
+    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for gap in &targets.gaps {
+        match gap {
+            Gap::NotServed { policy, resource } => {
+                missing.entry(policy).or_default().push(resource);
+            }
+            Gap::WrongSubresource { policy, resource, served } => {
+                let (has, value) = if *served { ("has a", "true") } else { ("has no", "false") };
+                checks.push(Check::problem(
+                    "subresource",
+                    resource,
+                    format!("it {has} status subresource, and policy {policy} says otherwise"),
+                    format!("statusSubresource: {value} in the policy; now nothing is judged"),
+                ));
+            }
+            Gap::Unavailable { api_version, reason } => checks.push(Check::warning(
+                "api-group",
+                api_version,
+                format!("its server does not answer: {reason}"),
+                "look at its APIService; resources of this group are left out",
+            )),
         }
-        Gap::Unavailable { api_version, reason } => Check::warning(
-            "api-group",
-            api_version,
-            format!("its server does not answer: {reason}"),
-            "look at its APIService; resources of this group are left out",
-        ),
-    };
-    targets.gaps.iter().map(check).collect()
+    }
+    for (policy, resources) in missing {
+        checks.push(Check::warning(
+            "served",
+            format!("policy {policy}"),
+            format!("this cluster does not serve {}", resources.join(", ")),
+            "nothing, if their definitions are still to come or not meant to",
+        ));
+    }
+    checks
 }
 
 /// Whether what the policies of a target fill in is stored, as far as the schema says.

@@ -1,0 +1,246 @@
+//! Whether a webhook is asked about the requests that can change a stored status.
+
+use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+
+use super::Hook;
+use crate::cluster::{Check, Target};
+use crate::policy::PolicySet;
+
+/// Compares the rules of a webhook with what the policies judge here.
+pub(super) fn fit(hook: &Hook, policies: &PolicySet, targets: &[Target]) -> Vec<Check> {
+    let subject = hook.subject();
+    let mut checks = Vec::new();
+    let mut covered = 0;
+    for target in targets {
+        let missing: Vec<&str> = operations(target)
+            .iter()
+            .copied()
+            .filter(|operation| !is_asked(hook, policies, target, operation))
+            .collect();
+        let name = request(target);
+        if missing.is_empty() {
+            covered += 1;
+        } else {
+            let message = format!("it is not asked about {} of {name}", missing.join(" and "));
+            let help = format!(
+                "add a rule: apiGroups [{}], apiVersions [{}], operations [{}], resources [{name}]",
+                target.group,
+                target.version,
+                operations(target).join(", "),
+            );
+            checks.push(Check::problem("rules", subject.clone(), message, help));
+        }
+        let in_vain = |rule: &RuleWithOperations| {
+            target.status_subresource
+                && names(rule.resources.as_ref(), &target.plural)
+                && speaks_of(rule, target)
+        };
+        if hook.rules.iter().any(in_vain) {
+            let message = format!(
+                "it is asked about {}, whose writes cannot change a stored status",
+                target.plural
+            );
+            let help =
+                format!("take {} out: it costs every write the wait for an answer", target.plural);
+            checks.push(Check::warning("rules", subject.clone(), message, help));
+        }
+    }
+    let star = |list: Option<&Vec<String>>| {
+        list.is_some_and(|list| list.iter().any(|name| name.starts_with('*')))
+    };
+    if hook.rules.iter().any(|rule| star(rule.api_groups.as_ref()) && star(rule.resources.as_ref()))
+    {
+        let message = "a rule asks about every resource of every group";
+        let help = "name groups and resources: all those writes wait for an answer";
+        checks.push(Check::warning("rules", subject.clone(), message, help));
+    }
+    if covered == targets.len() && covered > 0 {
+        let message = format!("its rules cover the {covered} resources of the policies");
+        checks.push(Check::ok("rules", subject, message));
+    }
+    checks
+}
+
+/// How a status is written: the resource as a rule names it.
+fn request(target: &Target) -> String {
+    if target.status_subresource {
+        format!("{}/status", target.plural)
+    } else {
+        target.plural.clone()
+    }
+}
+
+/// With the subresource a status cannot come with a creation.
+const fn operations(target: &Target) -> &'static [&'static str] {
+    if target.status_subresource { &["UPDATE"] } else { &["CREATE", "UPDATE"] }
+}
+
+/// Whether some rule sends a request our way, in a version that a policy judges.
+fn is_asked(hook: &Hook, policies: &PolicySet, target: &Target, operation: &str) -> bool {
+    hook.rules.iter().any(|rule| {
+        let versions = rule.api_versions.as_deref().unwrap_or_default();
+        let in_version = versions.iter().any(|version| {
+            // With `Equivalent`, a write in any version arrives in the version that the rule names.
+            version == "*"
+                || *version == target.version
+                || (hook.match_policy == "Equivalent" && {
+                    let other = Target { version: version.clone(), ..target.clone() };
+                    !other.selected(policies, other.subresource()).is_empty()
+                })
+        });
+        in_version
+            && has(rule.api_groups.as_ref(), &target.group)
+            && has(rule.operations.as_ref(), operation)
+            && in_scope(rule, target)
+            && matches(rule.resources.as_ref(), target)
+    })
+}
+
+fn speaks_of(rule: &RuleWithOperations, target: &Target) -> bool {
+    has(rule.api_groups.as_ref(), &target.group) && in_scope(rule, target)
+}
+
+fn in_scope(rule: &RuleWithOperations, target: &Target) -> bool {
+    match rule.scope.as_deref() {
+        Some("Namespaced") => target.namespaced,
+        Some("Cluster") => !target.namespaced,
+        _ => true,
+    }
+}
+
+fn has(list: Option<&Vec<String>>, name: &str) -> bool {
+    list.is_some_and(|list| list.iter().any(|entry| entry == "*" || entry == name))
+}
+
+fn names(list: Option<&Vec<String>>, name: &str) -> bool {
+    list.is_some_and(|list| list.iter().any(|entry| entry == name))
+}
+
+/// The vocabulary of rules: `foos`, `foos/status`, `foos/*`, `*/status`, `*/*`; and `*`, which is
+/// every resource and no subresource.
+fn matches(list: Option<&Vec<String>>, target: &Target) -> bool {
+    list.into_iter().flatten().any(|entry| match entry.split_once('/') {
+        None => !target.status_subresource && (entry == "*" || *entry == target.plural),
+        Some((resource, subresource)) => {
+            (resource == "*" || resource == target.plural)
+                && (subresource == "*" || (target.status_subresource && subresource == "status"))
+        }
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::Door;
+    use super::*;
+    use crate::cluster::Level;
+    use crate::policy::Source;
+
+    fn policies() -> PolicySet {
+        let text = "{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: p}, spec: \
+            {convention: appcat, resources: [{apiGroups: [a.io], apiVersions: [v1, v2], resources: [foos]}, \
+            {apiGroups: [a.io], apiVersions: [v1], resources: [bars], statusSubresource: false}]}}";
+        PolicySet::compile(&[Source { name: "p.yaml".into(), text: text.into() }]).unwrap()
+    }
+
+    fn target(plural: &str, status_subresource: bool) -> Target {
+        Target {
+            group: "a.io".into(),
+            version: "v1".into(),
+            plural: plural.into(),
+            kind: plural.into(),
+            namespaced: true,
+            status_subresource,
+            policies: vec![0],
+        }
+    }
+
+    fn rule(version: &str, operations: &[&str], resources: &[&str]) -> RuleWithOperations {
+        let owned = |list: &[&str]| Some(list.iter().map(|name| (*name).to_owned()).collect());
+        RuleWithOperations {
+            api_groups: owned(&["a.io"]),
+            api_versions: owned(&[version]),
+            operations: owned(operations),
+            resources: owned(resources),
+            scope: Some("*".into()),
+        }
+    }
+
+    pub(in super::super) fn hook(rules: Vec<RuleWithOperations>) -> Hook {
+        Hook {
+            door: Door::Mutating,
+            registration: "statusgate".into(),
+            name: "mutate.statusgate.dev".into(),
+            service: None,
+            url: None,
+            ca_bundle: Vec::new(),
+            rules,
+            failure_policy: "Ignore".into(),
+            match_policy: "Equivalent".into(),
+            reinvocation_policy: "IfNeeded".into(),
+            side_effects: "None".into(),
+            timeout: 5,
+            review_versions: vec!["v1".into()],
+            narrowed: false,
+        }
+    }
+
+    fn told(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {
+        let checks = fit(hook, &policies(), targets);
+        checks.into_iter().map(|check| (check.level, check.message)).collect()
+    }
+
+    #[test]
+    fn rules_that_name_what_the_policies_judge_are_clean() {
+        let rules = vec![
+            rule("v1", &["UPDATE"], &["foos/status"]),
+            rule("v1", &["CREATE", "UPDATE"], &["bars"]),
+        ];
+        let told = told(&hook(rules), &[target("foos", true), target("bars", false)]);
+        assert_eq!(told, [(Level::Ok, "its rules cover the 2 resources of the policies".into())]);
+    }
+
+    #[test]
+    fn a_star_does_not_match_a_subresource_and_the_plural_neither() {
+        for resources in [["*"], ["foos"]] {
+            let told = told(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
+            let missing = "it is not asked about UPDATE of foos/status".to_owned();
+            assert_eq!(told[0], (Level::Problem, missing), "{resources:?}");
+        }
+        for resources in [["*/*"], ["foos/*"], ["*/status"]] {
+            let told = told(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
+            assert!(told.iter().all(|(level, _)| *level == Level::Ok), "{resources:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_subresource_creations_count_too() {
+        let told = told(&hook(vec![rule("v1", &["UPDATE"], &["bars"])]), &[target("bars", false)]);
+        assert_eq!(told, [(Level::Problem, "it is not asked about CREATE of bars".into())]);
+    }
+
+    #[test]
+    fn a_rule_about_the_main_resource_is_in_vain() {
+        let rules = vec![rule("v1", &["UPDATE"], &["foos/status", "foos"])];
+        let told = told(&hook(rules), &[target("foos", true)]);
+        let message = "it is asked about foos, whose writes cannot change a stored status";
+        assert_eq!(told[0], (Level::Warning, message.into()));
+    }
+
+    #[test]
+    fn another_version_will_do_where_it_is_equivalent_and_judged() {
+        let foos = [target("foos", true)];
+        let mut hook = hook(vec![rule("v2", &["UPDATE"], &["foos/status"])]);
+        assert_eq!(told(&hook, &foos)[0].0, Level::Ok);
+        hook.match_policy = "Exact".into();
+        assert_eq!(told(&hook, &foos)[0].0, Level::Problem);
+        let unjudged = self::hook(vec![rule("v3", &["UPDATE"], &["foos/status"])]);
+        assert_eq!(told(&unjudged, &foos)[0].0, Level::Problem);
+    }
+
+    #[test]
+    fn the_scope_of_a_rule_counts() {
+        let mut rule = rule("v1", &["UPDATE"], &["foos/status"]);
+        rule.scope = Some("Cluster".into());
+        assert_eq!(told(&hook(vec![rule]), &[target("foos", true)])[0].0, Level::Problem);
+    }
+}

@@ -1,0 +1,266 @@
+//! What answers where a registration points: whether its certificate is one that the API server
+//! accepts, and whether it is statusgate.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use http::header::{CONTENT_TYPE, HOST};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::Hook;
+use crate::cluster::Check;
+use crate::cluster::client::Silence;
+use crate::tls::Expiry;
+
+/// A host and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    host: String,
+    port: u16,
+}
+
+/// Looks at what one webhook calls. `elsewhere` is where that is reached from here, if not under
+/// its own name.
+pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<Check> {
+    let subject = hook.subject();
+    let problem =
+        |id, message: String, help: &str| vec![Check::problem(id, subject.clone(), message, help)];
+    let Some(own) = own_address(hook) else {
+        return problem("reachable", "it names neither a service nor a URL".into(), "name one");
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&hook.ca_bundle).flatten() {
+        // One that is no authority is not trusted by the API server either.
+        let _ = roots.add(certificate);
+    }
+    if roots.is_empty() {
+        let help = "put the CA in: cert-manager does, or the commands of deploy/README.md";
+        let message = "there is no CA in it: every call fails".to_owned();
+        return problem("ca-bundle", message, help);
+    }
+    let address = elsewhere.unwrap_or(&own);
+    let stream = match connect(address, &own.host, roots).await {
+        Ok(stream) => stream,
+        Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service.is_some() => {
+            let message = format!("{address} is not reachable from here: {error}");
+            let help = "run doctor in the cluster, or forward the port and name it with --url";
+            return vec![Check::warning("reachable", subject, message, help)];
+        }
+        Err(Miss::Unreachable(error)) => {
+            let message = format!("{address} is not reachable: {error}");
+            return problem("reachable", message, "start statusgate there, or correct the address");
+        }
+        Err(Miss::Refused(error)) => {
+            let (message, help) = distrust(&error, &own.host);
+            return problem("ca-bundle", message, help);
+        }
+    };
+    let mut checks = vec![Check::ok(
+        "ca-bundle",
+        subject.clone(),
+        format!("it verifies the certificate that {address} shows"),
+    )];
+    checks.extend(expiry(&stream, &subject, now));
+    checks.push(match ask(stream, hook, &own).await {
+        Ok(()) => Check::ok("reachable", subject, format!("statusgate answers at {address}")),
+        Err(error) => Check::problem(
+            "reachable",
+            subject,
+            format!("{address} does not answer as statusgate does: {error}"),
+            "look at what listens there",
+        ),
+    });
+    checks
+}
+
+/// Where the API server connects to, and by which name it asks for a certificate.
+fn own_address(hook: &Hook) -> Option<Address> {
+    if let Some(service) = &hook.service {
+        let host = format!("{}.{}.svc", service.name, service.namespace);
+        return Some(Address { host, port: service.port });
+    }
+    hook.url.as_deref()?.parse().ok()
+}
+
+enum Miss {
+    Unreachable(Silence),
+    Refused(rustls::Error),
+}
+
+async fn connect(
+    address: &Address,
+    name: &str,
+    roots: RootCertStore,
+) -> Result<TlsStream<TcpStream>, Miss> {
+    let unreachable = |error: Silence| Miss::Unreachable(error);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unreachable(error.into()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(name.to_owned()).map_err(|error| unreachable(error.into()))?;
+    let exchange = async {
+        let stream = TcpStream::connect((address.host.as_str(), address.port)).await;
+        let stream = stream.map_err(|error| unreachable(error.into()))?;
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| {
+            let refused = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+            refused.cloned().map_or_else(|| unreachable(error.into()), Miss::Refused)
+        })
+    };
+    let limit = tokio::time::timeout(LIMIT, exchange).await;
+    limit.unwrap_or_else(|error| Err(unreachable(error.into())))
+}
+
+/// Why a certificate is not accepted, in words that lead to what has to be done.
+fn distrust(error: &rustls::Error, name: &str) -> (String, &'static str) {
+    let rustls::Error::InvalidCertificate(reason) = error else {
+        return (format!("the handshake fails: {error}"), "look at what listens there");
+    };
+    match reason {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => (
+            "the certificate that is served is not of the CA that is registered".to_owned(),
+            "register the CA of that certificate, or serve one of the registered CA",
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => (
+            format!("the certificate that is served is not for {name}"),
+            "issue one with that name: statusgate certs --help",
+        ),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            ("the certificate that is served has expired".to_owned(), "issue a new one")
+        }
+        other => (
+            format!("the certificate that is served is not accepted: {other:?}"),
+            "issue a new one",
+        ),
+    }
+}
+
+fn expiry(stream: &TlsStream<TcpStream>, subject: &str, now: Timestamp) -> Option<Check> {
+    let (_, session) = stream.get_ref();
+    let leaf = session.peer_certificates()?.first()?;
+    let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
+    let time = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
+    let (not_before, not_after) =
+        (time(leaf.validity().not_before)?, time(leaf.validity().not_after)?);
+    let message = format!("it is valid until {not_after}");
+    Some(match Expiry::of(not_before, not_after, now) {
+        Expiry::Far => Check::ok("certificate", subject, message),
+        Expiry::Near | Expiry::Over => {
+            let help = "renew it; a running server takes up the new file by itself";
+            Check::warning("certificate", subject, message, help)
+        }
+    })
+}
+
+/// Asks about a resource that no policy judges. The answer of statusgate is its own: the uid of
+/// the question, allowed.
+async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result<(), Silence> {
+    let exchange = async {
+        let (mut requests, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        let connection = tokio::spawn(connection);
+        let request = Request::post(hook.door.path())
+            .header(HOST, &own.host)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from_static(QUESTION.as_bytes())))?;
+        let answer = requests.send_request(request).await;
+        let answer = match answer {
+            Ok(answer) => {
+                let status = answer.status();
+                let body = answer.into_body().collect().await.map(|body| body.to_bytes());
+                body.map(|body| (status, body))
+            }
+            Err(error) => Err(error),
+        };
+        connection.abort();
+        let (status, body) = answer?;
+        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let response = &answer["response"];
+        if response["uid"] == UID && response["allowed"] == true {
+            return Ok(());
+        }
+        Err(Silence::from(format!("HTTP {status}, and no AdmissionReview to this request")))
+    };
+    tokio::time::timeout(LIMIT, exchange).await?
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    /// `https://HOST[:PORT][/…]`, or `HOST:PORT`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is not an address such as https://127.0.0.1:8443");
+        let uri: http::Uri = text.parse().map_err(|_| wrong())?;
+        let host = uri.host().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
+        match (uri.scheme_str(), uri.port_u16()) {
+            (Some("https"), port) => Ok(Self { host, port: port.unwrap_or(443) }),
+            (None, Some(port)) => Ok(Self { host, port }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') {
+            write!(formatter, "[{host}]:{port}")
+        } else {
+            write!(formatter, "{host}:{port}")
+        }
+    }
+}
+
+/// The API server itself waits this long by default.
+const LIMIT: Duration = Duration::from_secs(10);
+
+const UID: &str = "statusgate-doctor";
+
+const QUESTION: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
+"uid":"statusgate-doctor","kind":{"group":"statusgate.dev","version":"v1","kind":"Question"},
+"resource":{"group":"statusgate.dev","version":"v1","resource":"questions"},"subResource":"status",
+"name":"doctor","operation":"UPDATE","userInfo":{"username":"statusgate-doctor"},
+"object":{"apiVersion":"statusgate.dev/v1","kind":"Question","metadata":{"name":"doctor"}},
+"oldObject":{"apiVersion":"statusgate.dev/v1","kind":"Question","metadata":{"name":"doctor"}},"dryRun":true}}"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_in_the_forms_people_write() {
+        for (text, address) in [
+            ("https://127.0.0.1:8443", "127.0.0.1:8443"),
+            ("https://statusgate.example.org/mutate", "statusgate.example.org:443"),
+            ("localhost:8443", "localhost:8443"),
+            ("https://[::1]:8443/", "[::1]:8443"),
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), address);
+        }
+        for text in ["", "http://127.0.0.1:8443", "localhost", "/mutate"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_distrust_leads_to_what_to_do() {
+        let told = |reason| distrust(&rustls::Error::InvalidCertificate(reason), "a.b.svc").0;
+        assert!(told(CertificateError::UnknownIssuer).contains("not of the CA that is registered"));
+        assert!(told(CertificateError::NotValidForName).ends_with("is not for a.b.svc"));
+        assert!(told(CertificateError::Expired).ends_with("has expired"));
+    }
+}
