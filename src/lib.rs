@@ -6,7 +6,6 @@
 //! bytes ─► server ─► wire ─► engine ─► wire ─► server ─► bytes
 //! file/stdin ─► files ─► cli ─► engine ─► cli (report)
 
-//! file/stdin ─► cli ─► engine ─► cli (report)
 //! cluster list ─► cluster ─► engine ─► cluster (patch /status)//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
 //! ```
 //!

@@ -14,8 +14,8 @@ mod progress;
 pub mod review;
 pub mod serve;
 pub mod status;
-
 mod table;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -37,14 +37,12 @@ enum Command {
     Review(review::Args),
     /// Say what objects amount to: their phase, what it may be, and what kstatus makes of them.
     Status(status::Args),
-
     /// Bring stored objects up to date, through /status.
-    Backfill(backfill::Args),    /// Make a certificate authority and a serving certificate.
-
     Backfill(backfill::Args),
     /// Look whether policies, schemas, registrations and certificate fit together.
     Doctor(doctor::Args),
-    /// Make a certificate authority and a serving certificate.    Certs(certs::Args),
+    /// Make a certificate authority and a serving certificate.
+    Certs(certs::Args),
 }
 
 /// How a command ended that did not fail.
@@ -74,12 +72,10 @@ pub fn run() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Review(args) => review::run(args),
         Command::Status(args) => status::run(args),
-
-        Command::Backfill(args) => backfill::run(args),        Command::Certs(args) => certs::run(args),
-
         Command::Backfill(args) => backfill::run(args),
         Command::Doctor(args) => doctor::run(args),
-        Command::Certs(args) => certs::run(args),    };
+        Command::Certs(args) => certs::run(args),
+    };
     match outcome {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::crd::{Definition, Place, Schema};
 use super::{Check, Gap, Target, Targets};
 use crate::model::Pointer;
-use crate::policy::convention::Fill;
+use crate::policy::convention::{self, ValueSource};
 use crate::policy::{Policy, PolicySet};
 
 /// What the policies name and nobody will judge.
@@ -71,7 +71,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
         target.policies.iter().filter_map(|index| policies.policies().get(usize::from(*index)))
     {
         for (pointer, filling) in fillings(policy) {
-            let found = look(schema, pointer, &filling);
+            let found = look(schema, &pointer, &filling);
             let Some((message, help)) = found else { continue };
             let message = format!("{message} (policy {})", policy.name);
             let check = Check::problem("schema", name.clone(), message, help);
@@ -98,30 +98,54 @@ enum Filling<'p> {
     Anything,
 }
 
-/// Everything that a policy may fill in.
-fn fillings(policy: &Policy) -> Vec<(&Pointer, Filling<'_>)> {
+/// Everything that a policy may fill in. Places in a list are those of its first element: one schema
+/// holds for all.
+fn fillings(policy: &Policy) -> Vec<(Pointer, Filling<'_>)> {
     let mut fillings = Vec::new();
     if let Some(phase) = &policy.convention.phase {
         let imposed = phase.phases.iter().filter(|phase| phase.imposed.is_some());
         let imposed = imposed.map(|phase| phase.name.as_str());
         let names: Vec<&str> = phase.default.as_deref().into_iter().chain(imposed).collect();
         if !names.is_empty() {
-            fillings.push((&phase.path, Filling::Names(names)));
-            if let Some((path, _)) = &phase.transition_time {
-                fillings.push((path, Filling::Time));
+            fillings.push((phase.path.clone(), Filling::Names(names)));
+            if let Some(time) = phase.transition_time.as_ref().filter(|time| time.in_step) {
+                fillings.push((time.path.clone(), Filling::Time));
             }
         }
     }
     for default in &policy.backfill {
-        let filling = match &default.fill {
-            Fill::Absent => continue,
-            Fill::Null => Filling::Null,
-            Fill::Value(value) => Filling::Value(value),
-            Fill::CopyOf(_) => Filling::Anything,
-        };
-        fillings.push((&default.path, filling));
+        match &default.filling {
+            convention::Filling::Absent(_) | convention::Filling::Steady { .. } => {}
+            convention::Filling::Field(path, sources) => {
+                fillings.extend(each(path, sources));
+            }
+            convention::Filling::Member { list, member, sources } => {
+                let path = in_list(list, member);
+                fillings.extend(path.iter().flat_map(|path| each(path, sources)));
+            }
+            convention::Filling::Element { list, members, .. } => {
+                for (member, sources) in members {
+                    let path = in_list(list, member);
+                    fillings.extend(path.iter().flat_map(|path| each(path, sources)));
+                }
+            }
+        }
     }
     fillings
+}
+
+fn each<'p>(path: &Pointer, sources: &'p [ValueSource]) -> Vec<(Pointer, Filling<'p>)> {
+    let filling = |source: &'p ValueSource| match source {
+        ValueSource::Value(Value::Null) => Filling::Null,
+        ValueSource::Value(value) => Filling::Value(value),
+        ValueSource::CreationTimestamp | ValueSource::DeletionTimestamp => Filling::Time,
+        _ => Filling::Anything,
+    };
+    sources.iter().map(|source| (path.clone(), filling(source))).collect()
+}
+
+fn in_list(list: &Pointer, member: &str) -> Option<Pointer> {
+    format!("{list}/0/{}", member.replace('~', "~0").replace('/', "~1")).parse().ok()
 }
 
 /// What is wrong with a place, and what to do.

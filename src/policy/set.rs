@@ -79,10 +79,16 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("built-in/policies/cluster-api.yaml", include_str!("../../deploy/policies/cluster-api.yaml")),
     ("built-in/policies/crossplane.yaml", include_str!("../../deploy/policies/crossplane.yaml")),
     ("built-in/policies/kstatus.yaml", include_str!("../../deploy/policies/kstatus.yaml")),
-    ("built-in/policies/kstatus-flux.yaml", include_str!("../../deploy/policies/kstatus-flux.yaml")),
+    (
+        "built-in/policies/kstatus-flux.yaml",
+        include_str!("../../deploy/policies/kstatus-flux.yaml"),
+    ),
     ("built-in/policies/metav1.yaml", include_str!("../../deploy/policies/metav1.yaml")),
     ("built-in/policies/olm-csv.yaml", include_str!("../../deploy/policies/olm-csv.yaml")),
-    ("built-in/policies/olm-csv-proposed.yaml", include_str!("../../deploy/policies/olm-csv-proposed.yaml")),
+    (
+        "built-in/policies/olm-csv-proposed.yaml",
+        include_str!("../../deploy/policies/olm-csv-proposed.yaml"),
+    ),
     ("built-in/policies/stackable.yaml", include_str!("../../deploy/policies/stackable.yaml")),
 ];
 
