@@ -54,3 +54,9 @@ bench: ## CPU and latency beside a null server
 .PHONY: bench-e2e
 bench-e2e: ## status writes per second of a real API server
 	bench/e2e.sh
+
+.PHONY: docs
+docs: ## what is generated below docs/: the schemas of documents
+	$(CARGO) build --bin statusgate
+	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
+	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json

@@ -12,6 +12,7 @@ pub mod doctor;
 mod duration;
 mod progress;
 pub mod review;
+pub mod schema;
 pub mod serve;
 pub mod status;
 mod table;
@@ -41,6 +42,8 @@ enum Command {
     Backfill(backfill::Args),
     /// Look whether policies, schemas, registrations and certificate fit together.
     Doctor(doctor::Args),
+    /// Print the JSON Schema of a kind of document.
+    Schema(schema::Args),
     /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
@@ -74,6 +77,7 @@ pub fn run() -> ExitCode {
         Command::Status(args) => status::run(args),
         Command::Backfill(args) => backfill::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Schema(args) => schema::run(args),
         Command::Certs(args) => certs::run(args),
     };
     match outcome {

@@ -1,0 +1,45 @@
+//! `statusgate schema`: the documents as JSON Schemas, for editors.
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+
+use super::Outcome;
+use crate::policy::DocumentKind;
+
+/// What `schema` can be told.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Editors that speak to yaml-language-server read the first line of a document:\n  \
+                        # yaml-language-server: $schema=docs/schemas/statuspolicy.json"
+)]
+pub struct Args {
+    /// The kind of document.
+    #[arg(value_enum)]
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    /// Which resources follow which convention.
+    #[value(name = "StatusPolicy", alias = "statuspolicy")]
+    Policy,
+    /// What is true of .status under one system.
+    #[value(name = "StatusConvention", alias = "statusconvention")]
+    Convention,
+}
+
+/// Prints a schema.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let kind = match args.kind {
+        Kind::Policy => DocumentKind::StatusPolicy,
+        Kind::Convention => DocumentKind::StatusConvention,
+    };
+    let mut text = serde_json::to_string_pretty(&kind.json_schema())?;
+    text.push('\n');
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Outcome::Clean)
+}
