@@ -41,6 +41,12 @@ lint: ## formatting and clippy, warnings as errors
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
 
+.PHONY: docs
+docs: ## what is generated below docs/: the schemas of documents
+	$(CARGO) build --bin statusgate
+	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
+	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
+
 .PHONY: demo
 demo: ## a real API server, a phase filled in, one refused, one repaired
 	$(CARGO) build --bin statusgate
@@ -51,12 +57,10 @@ demo: ## a real API server, a phase filled in, one refused, one repaired
 bench: ## CPU and latency beside a null server
 	bench/run.sh
 
+.PHONY: bench-conventions
+bench-conventions: ## what judging costs under each built-in convention, and loading them
+	$(CARGO) run --release --example judging
+
 .PHONY: bench-e2e
 bench-e2e: ## status writes per second of a real API server
 	bench/e2e.sh
-
-.PHONY: docs
-docs: ## what is generated below docs/: the schemas of documents
-	$(CARGO) build --bin statusgate
-	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
-	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json

@@ -1,0 +1,310 @@
+//! What judging costs under each built-in convention, and what loading them does: no network, no
+//! TLS, the server's own code path from the bytes of a review to the bytes of the answer.
+//!
+//! ```sh
+//! cargo run --release --example judging
+//! ```
+//!
+//! Each convention judges an 11 KB review of a write that it has nothing against, of the kind that is
+//! commonest: a condition is renewed. Machines are never quiet: conventions take turns, in rounds, and
+//! every ratio is the median of those of neighbouring rounds. A target that is missed is printed and
+//! no failure; an answer that is not a clean one is.
+
+use std::hint::black_box;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use statusgate::model::Webhook;
+use statusgate::policy::{PolicySet, Source};
+use statusgate::server::admit::admit;
+
+const BYTES: usize = 11 * 1024;
+const ROUNDS: usize = 15;
+const REVIEWS_A_ROUND: u32 = 2_000;
+
+/// A convention and statuses that it has nothing against: before the write and after it.
+struct Case {
+    convention: &'static str,
+    before: Value,
+    after: Value,
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    // First of all: nothing is loaded yet.
+    let started = Instant::now();
+    let examples = PolicySet::compile(&PolicySet::examples())?;
+    let load = started.elapsed();
+    writeln!(
+        out,
+        "all {} conventions and {} example policies loaded in {:.1} ms (target: under 10)",
+        examples.conventions().len(),
+        examples.policies().len(),
+        load.as_secs_f64() * 1e3,
+    )?;
+
+    let cases = cases();
+    let known: Vec<&str> = cases.iter().map(|case| case.convention).collect();
+    for name in examples.conventions().keys() {
+        ensure!(known.contains(&name.as_str()), "no case for the convention {name}");
+    }
+    let prepared = cases.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut times = vec![Vec::with_capacity(ROUNDS); prepared.len()];
+    for _ in 0..ROUNDS {
+        for ((policies, body), times) in prepared.iter().zip(&mut times) {
+            times.push(round(policies, body));
+        }
+    }
+    writeln!(out, "\n{:<18} {:>10} {:>22}", "convention", "us/review", "ratio to appcat")?;
+    let appcat = known.iter().position(|name| *name == "appcat").context("appcat is there")?;
+    let mut worst = (0.0, "");
+    for (name, own) in known.iter().zip(&times) {
+        let ratios = own.iter().zip(&times[appcat]);
+        let ratio = median(ratios.map(|(own, appcat)| own.div_duration_f64(*appcat)).collect());
+        if ratio > worst.0 {
+            worst = (ratio, name);
+        }
+        let review = median(own.iter().map(Duration::as_secs_f64).collect())
+            / f64::from(REVIEWS_A_ROUND)
+            * 1e6;
+        writeln!(out, "{name:<18} {review:>10.2} {ratio:>22.2}")?;
+    }
+    writeln!(out, "\nworst: {} at {:.2} times appcat (target: 1.50)", worst.1, worst.0)?;
+    Ok(())
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+fn round(policies: &PolicySet, body: &[u8]) -> Duration {
+    let started = Instant::now();
+    for _ in 0..REVIEWS_A_ROUND {
+        let reply = admit(policies, Webhook::Validate, black_box(body), now(), |_, _| {});
+        black_box(reply);
+    }
+    started.elapsed()
+}
+
+/// A fixed time, an hour after the write.
+fn now() -> Timestamp {
+    Timestamp::from_second(1_717_243_200).unwrap_or_default()
+}
+
+/// The policy, and a review of exactly [`BYTES`] that it allows without a word.
+fn prepare(case: &Case) -> anyhow::Result<(PolicySet, Vec<u8>)> {
+    let name = case.convention;
+    let text = format!(
+        "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: bench}}, \
+         spec: {{convention: {name}, resources: [{{apiGroups: [example.com], apiVersions: [v1], \
+         resources: [things]}}]}}}}"
+    );
+    let policies = PolicySet::compile(&[Source { name: "bench".to_owned(), text }])?;
+    let bare = review(case, 0).len();
+    ensure!(bare < BYTES, "{name}: the statuses alone make {bare} bytes");
+    let mut body = review(case, (BYTES - bare) / 2);
+    // What is left of the division, as white space at the end.
+    body.resize(BYTES, b' ');
+    let mut clean = false;
+    let reply = admit(&policies, Webhook::Validate, &body, now(), |_, verdict| {
+        clean = !verdict.policies.is_empty() && verdict.findings.is_empty();
+    });
+    ensure!(clean, "{name}: not a clean answer: {}", String::from_utf8_lossy(&reply.body));
+    Ok((policies, body))
+}
+
+/// A review whose two objects have so many bytes more in the spec.
+fn review(case: &Case, filling: usize) -> Vec<u8> {
+    let object = |status: &Value| {
+        json!({
+            "apiVersion": "example.com/v1",
+            "kind": "Thing",
+            "metadata": {
+                "name": "bench", "namespace": "default", "generation": 2,
+                "uid": "0a8b1c52-6d0f-4d8c-9b0a-5a3e7f1c2d10", "resourceVersion": "1234567",
+                "creationTimestamp": "2024-01-01T00:00:00Z",
+                "managedFields": [{"manager": "operator", "operation": "Update", "time": "2024-06-01T11:00:00Z",
+                    "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {".": {}, "f:conditions": {}}}}],
+            },
+            "spec": {"parameters": "x".repeat(filling)},
+            "status": status,
+        })
+    };
+    json!({
+        "kind": "AdmissionReview",
+        "apiVersion": "admission.k8s.io/v1",
+        "request": {
+            "uid": "705ab4f5-6393-41e8-b7cc-42010a800002",
+            "kind": {"group": "example.com", "version": "v1", "kind": "Thing"},
+            "resource": {"group": "example.com", "version": "v1", "resource": "things"},
+            "subResource": "status",
+            "name": "bench", "namespace": "default", "operation": "UPDATE",
+            "userInfo": {"username": "system:serviceaccount:operators:operator", "groups": ["system:authenticated"]},
+            "object": object(&case.after),
+            "oldObject": object(&case.before),
+            "dryRun": false,
+        },
+    })
+    .to_string()
+    .into_bytes()
+}
+
+const BEFORE: &str = "2024-06-01T10:00:00Z";
+const AFTER: &str = "2024-06-01T11:00:00Z";
+
+/// Conditions, each with all members that its convention knows; the first is renewed by the write.
+fn conditions(list: &[(&str, &str, &str)], extra: &Value, renewed: bool) -> Value {
+    list.iter()
+        .enumerate()
+        .map(|(index, (kind, status, reason))| {
+            let again = renewed && index == 0;
+            let mut condition = json!({
+                "type": kind,
+                "status": status,
+                "lastTransitionTime": if again { AFTER } else { BEFORE },
+                "reason": reason,
+                "message": if again { "as it should be, again" } else { "as it should be" },
+            });
+            if let (Some(members), Some(extra)) = (condition.as_object_mut(), extra.as_object()) {
+                members.extend(extra.clone());
+            }
+            condition
+        })
+        .collect()
+}
+
+/// A case in which only conditions change.
+fn renewal(
+    convention: &'static str,
+    list: &[(&str, &str, &str)],
+    extra: &Value,
+    rest: &Value,
+) -> Case {
+    let status = |renewed| {
+        let mut status = rest.clone();
+        status["conditions"] = conditions(list, extra, renewed);
+        status
+    };
+    Case { convention, before: status(false), after: status(true) }
+}
+
+/// The same, where a time moves with the status only: the status changes.
+fn flip(
+    convention: &'static str,
+    list: &[(&str, &str, &str)],
+    extra: &Value,
+    rest: &Value,
+) -> Case {
+    let mut case = renewal(convention, list, extra, rest);
+    let was = if list[0].1 == "True" { "False" } else { "True" };
+    case.before["conditions"][0]["status"] = was.into();
+    case
+}
+
+fn cases() -> Vec<Case> {
+    let none = json!({});
+    let generation = json!({"observedGeneration": 2});
+    let crossplane = [("Synced", "True", "ReconcileSuccess"), ("Ready", "True", "Available")];
+    let appcat = [
+        ("Synced", "True", "ReconcileSuccess"),
+        ("Ready", "True", "Available"),
+        ("PodReady", "True", "AllPodsReady"),
+    ];
+    let history = |phases: &[(&str, &str)]| -> Value {
+        let element = |(phase, reason): &(&str, &str)| {
+            json!({"phase": phase, "reason": reason, "message": "as it should be",
+                "lastUpdateTime": BEFORE, "lastTransitionTime": BEFORE})
+        };
+        phases.iter().map(element).collect()
+    };
+    let phases = [
+        ("Pending", "RequirementsUnknown"),
+        ("InstallReady", "AllRequirementsMet"),
+        ("Installing", "InstallSucceeded"),
+        ("Succeeded", "InstallSucceeded"),
+    ];
+    let csv = |count: usize, time: &str| {
+        let (phase, reason) = phases[count - 1];
+        json!({"phase": phase, "reason": reason, "message": "as it should be",
+            "lastUpdateTime": time, "lastTransitionTime": time, "conditions": history(&phases[..count])})
+    };
+    let machine = [
+        ("Available", "True", "Available"),
+        ("Ready", "True", "Ready"),
+        ("UpToDate", "True", "UpToDate"),
+        ("BootstrapConfigReady", "True", "Ready"),
+        ("InfrastructureReady", "True", "Ready"),
+        ("NodeHealthy", "True", "NodeHealthy"),
+        ("Updating", "False", "NotUpdating"),
+        ("Deleting", "False", "NotDeleting"),
+        ("Paused", "False", "NotPaused"),
+    ];
+    let mut old_machine = renewal(
+        "capi-v1beta1",
+        &[("Ready", "False", "Waiting"), ("InfrastructureReady", "False", "Waiting")],
+        &json!({"severity": "Info"}),
+        &json!({"phase": "Running", "observedGeneration": 2}),
+    );
+    for status in [&mut old_machine.before, &mut old_machine.after] {
+        status["v1beta2"] = json!({"conditions": conditions(&machine, &none, false)});
+    }
+    vec![
+        renewal(
+            "appcat",
+            &appcat,
+            &none,
+            &json!({"phase": "Ready", "instanceNamespace": "vshn-x",
+            "lastTransitionTime": BEFORE, "observedGeneration": 2}),
+        ),
+        flip("metav1", &appcat, &generation, &generation),
+        renewal("crossplane", &crossplane, &none, &none),
+        flip(
+            "stackable",
+            &[
+                ("Available", "True", ""),
+                ("Degraded", "False", ""),
+                ("Progressing", "False", ""),
+                ("ReconciliationPaused", "False", ""),
+                ("Stopped", "False", ""),
+            ],
+            &none,
+            &none,
+        ),
+        renewal("aso", &[("Ready", "True", "Succeeded")], &generation, &none),
+        renewal("ack", &[("ACK.ResourceSynced", "True", ""), ("Ready", "True", "")], &none, &none),
+        flip(
+            "kstatus",
+            &[
+                ("Ready", "True", "Done"),
+                ("Reconciling", "False", "Done"),
+                ("Stalled", "False", "Done"),
+            ],
+            &none,
+            &generation,
+        ),
+        renewal(
+            "kstatus-flux",
+            &[("Ready", "True", "Succeeded"), ("ArtifactInStorage", "True", "Succeeded")],
+            &generation,
+            &generation,
+        ),
+        Case { convention: "olm-csv", before: csv(3, BEFORE), after: csv(4, AFTER) },
+        flip(
+            "olm-csv-proposed",
+            &[("Available", "True", "Installed"), ("Progressing", "False", "Installed")],
+            &none,
+            &json!({"phase": "Succeeded", "version": {"name": "etcd", "version": "1.0.0"}}),
+        ),
+        old_machine,
+        flip(
+            "capi-v1beta2",
+            &machine,
+            &generation,
+            &json!({"phase": "Running", "observedGeneration": 2}),
+        ),
+    ]
+}
