@@ -120,6 +120,40 @@ fn the_example_policies_compile_and_judge_what_they_should() {
     assert_eq!(used, built_in, "each built-in convention has a policy that shows its use");
 }
 
+const PAGE: &str = include_str!("../docs/policies.md");
+
+fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
+    let fence = format!("```{language}\n");
+    let blocks: Vec<&str> = PAGE.split(&fence).skip(1).collect();
+    blocks.into_iter().map(|rest| rest.split("```").next().unwrap_or_default())
+}
+
+/// Whole documents as they are, keys of `spec` in a policy that has the rest.
+#[test]
+fn what_the_page_about_policies_shows_compiles() {
+    let spec = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: page}\nspec:\n  \
+        convention: appcat\n  resources: [{apiGroups: [a], apiVersions: [v1], resources: [b]}]\n";
+    let mut count = 0;
+    for block in blocks("yaml") {
+        let text =
+            if block.starts_with("apiVersion") { block.into() } else { spec.to_owned() + block };
+        let source = Source { name: "policies.md".into(), text };
+        PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"));
+        count += 1;
+    }
+    assert!(count >= 6, "the page lost its blocks: {count}");
+}
+
+#[test]
+fn the_mistake_of_the_page_about_policies_is_shown_as_it_says() {
+    let expected = blocks("text").find(|block| block.contains("my-policy.yaml")).unwrap();
+    let text = blocks("yaml").next().unwrap();
+    let text = text.replace("has(self.status.message)", "has(self.stats.message)");
+    let mistakes =
+        PolicySet::compile(&[Source { name: "my-policy.yaml".into(), text }]).unwrap_err();
+    assert_eq!(mistakes.to_string().trim(), expected.trim());
+}
+
 /// Whatever a document holds, the compiler answers: every prefix of a good one, and every one with a
 /// line left out.
 #[test]

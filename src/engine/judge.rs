@@ -2,13 +2,13 @@
 
 use crate::model::{Json, Object, Pointer, Subject, in_status};
 use crate::policy::convention::{Filling, Rule, Trigger, ValueSource, Watched};
-use crate::policy::{Action, Disposition, Policy};
+use crate::policy::{Action, CelRule, Disposition, Policy};
 
 use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, phase_of, phase_path};
 use super::ratchet::{Violation, keep_introduced};
-use super::{Cause, Finding, fields, phase};
+use super::{Cause, Finding, cel, fields, phase};
 
 /// Judges a subject by one policy.
 pub(crate) fn judge<'p>(
@@ -113,6 +113,9 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         for rule in &convention.rules {
             self.judge_rule(rule, object, old, &facts, &mut violations);
         }
+        for rule in &self.policy.rules {
+            self.judge_cel(rule, object, old, &facts, &mut violations);
+        }
         if let Some(old) = old {
             self.judge_owners(object, old, &mut violations);
         }
@@ -134,7 +137,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             Some(list) => facts.reading(list).ask(&rule.when),
             None => facts.ask(&rule.when),
         };
-        if answer != Truth::True || !self.triggered(rule, object, old) {
+        let list = rule.list.as_ref();
+        if answer != Truth::True || !self.triggered(&rule.trigger, list, object, old) {
             return;
         }
         let field = rule.path.field().to_owned();
@@ -143,9 +147,58 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         violations.push(Violation { ratcheted, ..found });
     }
 
+    /// A rule of the policy, in CEL. Without a status there is nothing to ask for, and without a stored
+    /// object a rule that names it says nothing: both as in Kubernetes' own validation rules.
+    fn judge_cel(
+        &self,
+        rule: &'p CelRule,
+        object: &Object<'a>,
+        old: Option<&Object<'a>>,
+        facts: &Facts<'_, '_>,
+        violations: &mut Vec<Violation<'p>>,
+    ) {
+        if object.status_object().is_none() || !self.triggered(&rule.trigger, None, object, old) {
+            return;
+        }
+        let names_old = rule.expression.reads.stored.is_some();
+        // The stored object by itself, for the ratchet: over itself it shows whether such a rule can be
+        // evaluated at all. It is no violation there: a transition is not a state.
+        let by_itself = names_old && old.is_none();
+        let old = if by_itself && self.subject.old.is_some() { Some(object) } else { old };
+        if names_old && old.is_none() {
+            return;
+        }
+        let field = rule.path.field().to_owned();
+        let (message, place) = match cel::holds(&rule.expression, object, old, &self.subject.writer)
+        {
+            Ok(true) => return,
+            Ok(false) if by_itself => return,
+            Ok(false) => (rule.message.clone(), None),
+            // At a place of its own: a stored object of which the rule cannot tell does not excuse a
+            // written one that violates it.
+            Err(reason) => {
+                let message = format!("rule {} cannot be evaluated: {reason}", rule.name);
+                (message, Some(format!("{field} unknown")))
+            }
+        };
+        // The default phase is a way out of every state, and Deleting is not the writer's choice.
+        let phase = self.policy.convention.phase.as_ref();
+        let default = phase.and_then(|rules| rules.default.as_deref());
+        let out = default.is_some() && facts.phase == default;
+        let mild = rule.sees_the_phase && (out || facts.deleting());
+        let action = if mild { rule.action.min(Action::Warn) } else { rule.action };
+        // What cannot be told of the stored object either is never held against a write, whatever the
+        // trigger: where a member of `oldSelf` is missing, no write could mend it.
+        let ratcheted = rule.trigger == Trigger::Introduced || place.is_some();
+        let found = fixed(&rule.id, field, Cause::Invalid, message, action.into());
+        violations.push(Violation { place, ratcheted, ..found });
+    }
+
+    /// Whether a rule looks at this write. `list` is where its conditions are, if not in the first.
     fn triggered<'o>(
         &self,
-        rule: &Rule,
+        trigger: &Trigger,
+        list: Option<&Pointer>,
         object: &'o Object<'a>,
         old: Option<&'o Object<'a>>,
     ) -> bool {
@@ -159,7 +212,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                     let version = &self.subject.resource.version;
                     Some(&self.policy.convention.primary_conditions(version)?.path)
                 };
-                let path = rule.list.as_ref().or_else(primary);
+                let path = list.or_else(primary);
                 let found = |object: &'o Object<'a>| {
                     let value = in_status(object.status_object(), path?);
                     crate::model::Conditions::of(value).find(kind)
@@ -167,7 +220,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                 found(object) != found(old)
             }
         };
-        match &rule.trigger {
+        match trigger {
             Trigger::State | Trigger::Introduced => true,
             Trigger::Moved(watched) => watched.iter().any(moved),
             Trigger::CoWritten(watched) => {

@@ -26,6 +26,7 @@
 
 mod agreement;
 mod because;
+mod cel;
 mod conditions;
 mod draft;
 mod evidence;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
 
 use super::Source;
 use super::yaml::Span;
@@ -46,11 +47,43 @@ impl Diagnostics {
     #[must_use]
     pub fn place(&self, diagnostic: &Diagnostic) -> (&str, usize, usize) {
         let Some(source) = self.sources.get(diagnostic.span.source) else { return ("", 1, 1) };
-        let before = source.text.get(..diagnostic.span.bytes.start).unwrap_or(&source.text);
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let (line, column) = line_and_column(&source.text, diagnostic.span.bytes.start);
         (&source.name, line, column)
     }
+
+    /// The mistakes as data, in the order in which a reader meets them: a list of `{file, line,
+    /// column, endLine, endColumn, message, help}`. Lines and columns count from 1, columns in
+    /// characters; the end is behind the last character, and `help` is left out where there is none.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let records = self.list.iter().map(|diagnostic| {
+            let source = self.sources.get(diagnostic.span.source);
+            let text = source.map_or("", |source| source.text.as_str());
+            let span = visible(text, &diagnostic.span.bytes);
+            let (line, column) = line_and_column(text, span.start);
+            let (end_line, end_column) = line_and_column(text, span.end);
+            let file = source.map_or("", |source| source.name.as_str());
+            let Diagnostic { message, help, .. } = diagnostic;
+            let help = help.as_deref();
+            Record { file, line, column, end_line, end_column, message, help }
+        });
+        // A record of numbers and texts always is JSON.
+        records.filter_map(|record| serde_json::to_value(record).ok()).collect()
+    }
+}
+
+/// A mistake as editors and pipelines want it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'d> {
+    file: &'d str,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+    message: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'d str>,
 }
 
 impl std::error::Error for Diagnostics {}
@@ -80,6 +113,13 @@ impl fmt::Display for Diagnostics {
     }
 }
 
+/// Both from 1, the column in characters.
+fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    (line, before.rsplit('\n').next().unwrap_or_default().chars().count() + 1)
+}
+
 /// A span that can be drawn: inside the text, on character boundaries, on one line, never empty.
 /// A block mapping has no extent of its own in the YAML events, only a start.
 fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
@@ -96,4 +136,46 @@ fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
         end = text[start..line].find([' ', ':']).map_or(line, |length| start + length);
     }
     start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn diagnostics(text: &str, list: &[(Range<usize>, Option<&str>)]) -> Diagnostics {
+        let sources = [
+            Source { name: "other.yaml".into(), text: String::new() },
+            Source { name: "policy.yaml".into(), text: text.into() },
+        ];
+        let diagnostic = |(span, help): &(Range<usize>, Option<&str>)| Diagnostic {
+            span: Span { source: 1, bytes: span.clone() },
+            message: "wrong".into(),
+            help: help.map(str::to_owned),
+        };
+        Diagnostics::new(&sources, list.iter().map(diagnostic).collect())
+    }
+
+    #[test]
+    fn mistakes_as_data_have_their_place_in_lines_and_characters() {
+        let text = "kind: x\nä: öü #\n";
+        let at = text.find("öü").unwrap();
+        let mistakes = diagnostics(text, &[(at..at + 4, Some("right")), (0..4, None)]);
+        assert_eq!(
+            mistakes.to_json(),
+            json!([
+                {"file": "policy.yaml", "line": 1, "column": 1, "endLine": 1, "endColumn": 5, "message": "wrong"},
+                {"file": "policy.yaml", "line": 2, "column": 4, "endLine": 2, "endColumn": 6, "message": "wrong", "help": "right"},
+            ])
+        );
+    }
+
+    #[test]
+    fn a_place_beyond_the_text_or_inside_a_character_does_no_harm() {
+        for span in [99..999, 1..1, 1..2, 0..0, 2..3] {
+            let list = diagnostics("äö\n", &[(span.clone(), None)]).to_json();
+            let record = &list.as_array().unwrap()[0];
+            assert!(record["endColumn"].as_u64() >= record["column"].as_u64(), "{span:?}: {list}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::convention::{Backfill, Convention, read_backfill};
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
 use super::yaml::{Node, Problems, Value};
-use super::{Action, Glob};
+use super::{Action, CelRule, Glob, cel};
 
 /// Which resources follow which convention, how strictly, with what local additions.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct Policy {
     pub owner_rule: String,
     /// What a writer cannot drop.
     pub preserve: Vec<Pointer>,
+    /// What the convention cannot say.
+    pub rules: Vec<CelRule>,
 }
 
 /// Resources in the vocabulary of webhook rules.
@@ -122,19 +124,21 @@ impl Writers {
     }
 }
 
-/// Reads the `spec` of a `StatusPolicy`. `None` where it has mistakes; they are in `problems`.
+/// Reads the `spec` of a `StatusPolicy`. `None` where it has mistakes, which are in `problems`, or where
+/// its convention has: `broken` has the names of those that do not compile.
 pub(crate) fn read(
     name: &str,
     spec: &Node,
     problems: &Problems,
     conventions: &BTreeMap<String, Arc<Convention>>,
+    broken: &[String],
 ) -> Option<Policy> {
     let before = problems.count();
     let map = problems.map(spec)?;
     let convention = map.required("convention").and_then(|node| {
         let name = problems.string(node)?;
         let found = conventions.get(name);
-        if found.is_none() {
+        if found.is_none() && !broken.iter().any(|broken| broken == name) {
             let known = conventions.keys().map(String::as_str);
             problems.unknown(&node.span, "convention", name, known);
         }
@@ -171,20 +175,15 @@ pub(crate) fn read(
     {
         problems.report(&node.span, "a policy without resources would judge nothing");
     }
-    if let Some(node) = map.get("rules") {
-        let help = Some("say it with a StatusConvention's rules, or leave it out".to_owned());
-        let message = "rules in CEL are not supported by this version";
-        problems.report_with_help(&node.span, message, help);
-    }
     let own = map.get("backfill");
     let own: Vec<Backfill> = own
         .map(|node| problems.list(node, |item| read_backfill(item, problems, &phases)))
         .unwrap_or_default();
     let inherited = convention.iter().flat_map(|convention| &convention.backfill);
     let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
+    let backfill: Vec<Backfill> = inherited.chain(&own).cloned().collect();
     let policy = Policy {
         name: name.to_owned(),
-        backfill: inherited.chain(&own).cloned().collect(),
         resources: list.unwrap_or_default(),
         enforcement: map
             .get("enforcement")
@@ -211,6 +210,11 @@ pub(crate) fn read(
             .get("preserve")
             .map(|node| problems.list(node, |item| pointer(item, problems)))
             .unwrap_or_default(),
+        rules: map
+            .get("rules")
+            .map(|node| cel::read(name, node, problems, convention.as_deref(), &backfill))
+            .unwrap_or_default(),
+        backfill,
         convention: match convention {
             Some(convention) => convention,
             None => {

@@ -2,6 +2,7 @@
 //! checked, indexed. Pure: texts in, a [`PolicySet`] or [`Diagnostics`] out.
 
 mod action;
+pub mod cel;
 pub mod convention;
 mod diagnostic;
 mod document;
@@ -14,6 +15,7 @@ mod set;
 mod yaml;
 
 pub use action::{Action, Disposition};
+pub use cel::CelRule;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use glob::Glob;

@@ -123,7 +123,7 @@ pub(crate) fn read_checks(
 }
 
 fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &str) -> Check {
-    let id = map.get("id").and_then(|node| rule_name(node, problems)).unwrap_or(default_id);
+    let id = map.get("id").and_then(|node| problems.identifier(node)).unwrap_or(default_id);
     let length = |name| map.get(name).and_then(|node| size(node, problems));
     let flag = |name| map.get(name).and_then(|node| problems.boolean(node));
     let check = Check {
@@ -165,11 +165,6 @@ pub(crate) fn size(node: &Node, problems: &Problems) -> Option<usize> {
         .ok()
 }
 
-/// The second half of a rule id.
-pub(crate) fn rule_name<'n>(node: &'n Node, problems: &Problems) -> Option<&'n str> {
-    problems.string(node)
-}
-
 const TYPES: [(&str, FieldType); 6] = [
     ("string", FieldType::String),
     ("integer", FieldType::Integer),
@@ -186,15 +181,23 @@ const FORMATS: [(&str, Format); 3] = [
 ];
 
 pub(crate) fn pattern(node: &Node, problems: &Problems) -> Option<Regex> {
-    let text = problems.string(node)?;
+    compile_pattern(problems.string(node)?)
+        .map_err(|error| problems.report(&node.span, format!("not a pattern: {error}")))
+        .ok()
+}
+
+/// Compiles a pattern as documents write it.
+///
+/// # Errors
+/// Why it is none, without a full stop.
+pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
     regex::bytes::RegexBuilder::new(text)
         .size_limit(PATTERN_SIZE_LIMIT)
         // Patterns are those of OpenAPI schemas: they speak of ASCII names, and the tables for
         // Unicode classes are not built in.
         .unicode(false)
         .build()
-        .map_err(|error| problems.report(&node.span, format!("not a pattern: {error}")))
-        .ok()
+        .map_err(|error| error.to_string().trim_end_matches('.').to_owned())
 }
 
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,

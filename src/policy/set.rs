@@ -52,13 +52,20 @@ struct BuiltIn {
     sources: Vec<Source>,
     specs: Specs,
     conventions: Conventions,
+    /// The names of those that do not compile: a policy that uses one of these has made no mistake.
+    broken: Vec<String>,
 }
 
 /// Compiled once a process: a reload, and a test that compiles a thousand policies, share them.
 static BUILT_IN_CONVENTIONS: LazyLock<Result<BuiltIn, Diagnostics>> = LazyLock::new(|| {
     let sources = sources(&BUILT_IN);
     let (documents, mut mistakes) = read_documents(&sources, 0);
-    let mut built_in = BuiltIn { sources, specs: Specs::default(), conventions: BTreeMap::new() };
+    let mut built_in = BuiltIn {
+        sources,
+        specs: Specs::default(),
+        conventions: BTreeMap::new(),
+        broken: Vec::new(),
+    };
     mistakes.extend(compile_conventions(&documents, &mut built_in));
     if mistakes.is_empty() {
         Ok(built_in)
@@ -107,7 +114,7 @@ impl PolicySet {
         let mut known = BUILT_IN_CONVENTIONS.clone()?;
         let (documents, mut mistakes) = read_documents(sources, known.sources.len());
         mistakes.extend(compile_conventions(&documents, &mut known));
-        let (policies, more) = compile_policies(&documents, &known.conventions);
+        let (policies, more) = compile_policies(&documents, &known);
         mistakes.extend(more);
         if mistakes.is_empty() {
             Ok(Self::index(policies, known.conventions))
@@ -241,7 +248,7 @@ fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagn
     let mut specs: Vec<(&str, &Node)> = Vec::new();
     for document in documents {
         let Some((Kind::Convention, name, spec)) = document.envelope(&quiet) else { continue };
-        let Some(text) = read_name(name, &problems) else { continue };
+        let Some(text) = problems.identifier(name) else { continue };
         let taken = |(other, _): &(&str, &Node)| *other == text;
         if known.conventions.contains_key(text) || specs.iter().any(taken) {
             let message = format!("there is a convention \"{text}\" already");
@@ -253,9 +260,12 @@ fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagn
     }
     known.specs.add(specs.iter().copied(), &problems);
     for (name, _) in &specs {
-        let Some(whole) = known.specs.get(name) else { continue };
-        if let Some(convention) = convention::read(name, whole, &problems) {
-            known.conventions.insert((*name).to_owned(), Arc::new(convention));
+        let whole = known.specs.get(name);
+        match whole.and_then(|whole| convention::read(name, whole, &problems)) {
+            Some(convention) => {
+                known.conventions.insert((*name).to_owned(), Arc::new(convention));
+            }
+            None => known.broken.push((*name).to_owned()),
         }
     }
     problems.into_list()
@@ -263,38 +273,24 @@ fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagn
 
 fn compile_policies(
     documents: &[Document],
-    conventions: &Conventions,
+    known: &BuiltIn,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
     for document in documents {
         let problems = Problems::default();
         if let Some((Kind::Policy, name, spec)) = document.envelope(&problems)
-            && let Some(text) = read_name(name, &problems)
+            && let Some(text) = problems.identifier(name)
         {
             if policies.iter().any(|policy| policy.name == text) {
                 problems.report(&name.span, format!("there is a policy \"{text}\" already"));
             } else if policies.len() > usize::from(u16::MAX) {
                 problems.report(&name.span, "more than 65,536 policies");
-            } else if let Some(policy) = document::read(text, spec, &problems, conventions) {
+            } else if let Some(policy) = document::read(text, spec, &problems, &known.conventions, &known.broken)
+            {
                 policies.push(policy);
             }
         }
         mistakes.extend(problems.into_list());
     }
     (policies, mistakes)
-}
-
-/// A name that can stand in a rule id and in a metric label: a DNS label.
-fn read_name<'n>(node: &'n Node, problems: &Problems) -> Option<&'n str> {
-    let name = problems.string(node)?;
-    let good = !name.is_empty()
-        && name.len() <= 63
-        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
-        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.ends_with(|last: char| last.is_ascii_alphanumeric());
-    if !good {
-        let message = "a name has at most 63 of a-z, 0-9, '-' and '.', and starts and ends with a letter or digit";
-        problems.report(&node.span, message);
-    }
-    good.then_some(name)
 }

@@ -13,6 +13,10 @@ use serde_saphyr::{Location, Spanned};
 
 use super::Diagnostic;
 
+/// The longest message of a rule, in characters. An answer has up to 32 of them, and controllers copy
+/// it into a condition, whose message may have 32,768.
+const MAX_SENTENCE: usize = 200;
+
 /// Where something stands: which source, by its place in the list given to the compiler, and which
 /// bytes of it. A convention that extends another is read from nodes of both their documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -317,6 +321,38 @@ impl Problems {
         found
     }
 
+    /// A name that ends up in a rule id, and so in metric labels and between brackets in answers.
+    pub(crate) fn identifier<'n>(&self, node: &'n Node) -> Option<&'n str> {
+        let name = self.string(node)?;
+        let good = !name.is_empty()
+            && name.len() <= 63
+            && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+            && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && name.ends_with(|last: char| last.is_ascii_alphanumeric());
+        if !good {
+            let message = "a name has at most 63 of a-z, 0-9, '-' and '.', and starts and ends with a letter or digit";
+            self.report(&node.span, message);
+        }
+        good.then_some(name)
+    }
+
+    /// A sentence that ends up in answers: one line, not longer than a client shows.
+    pub(crate) fn sentence<'n>(&self, node: &'n Node, what: &str) -> Option<&'n str> {
+        let text = self.string(node)?;
+        if text.is_empty() || text.contains(char::is_control) {
+            self.report(&node.span, format!("a {what} is one line of text"));
+            return None;
+        }
+        let length = text.chars().count();
+        if length > MAX_SENTENCE {
+            let message =
+                format!("a {what} has at most {MAX_SENTENCE} characters, this one {length}");
+            self.report(&node.span, message);
+            return None;
+        }
+        Some(text)
+    }
+
     /// Anything that parses from a text.
     pub(crate) fn parsed<T: std::str::FromStr<Err: fmt::Display>>(&self, node: &Node) -> Option<T> {
         let text = self.string(node)?;
@@ -331,23 +367,31 @@ impl Problems {
         found: &str,
         known: impl Iterator<Item = &'w str> + Clone,
     ) {
-        let near = known
-            .clone()
-            .map(|name| {
-                (strsim::damerau_levenshtein(&name.to_lowercase(), &found.to_lowercase()), name)
-            })
-            .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
-            .min_by_key(|(distance, _)| *distance);
-        let help = match near {
-            Some((_, name)) => format!("did you mean \"{name}\"?"),
-            None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
-        };
+        let help = did_you_mean(found, known);
         self.report_with_help(span, format!("unknown {what} \"{found}\""), Some(help));
     }
 
     fn wrong<T>(&self, node: &Node, wanted: &str, found: &Value) -> Option<T> {
         self.report(&node.span, format!("this must be {wanted}, it is {}", found.kind()));
         None
+    }
+}
+
+/// The name that is nearest to one that does not exist, or all that do.
+pub(crate) fn did_you_mean<'w>(
+    found: &str,
+    known: impl Iterator<Item = &'w str> + Clone,
+) -> String {
+    let near = known
+        .clone()
+        .map(|name| {
+            (strsim::damerau_levenshtein(&name.to_lowercase(), &found.to_lowercase()), name)
+        })
+        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
+        .min_by_key(|(distance, _)| *distance);
+    match near {
+        Some((_, name)) => format!("did you mean \"{name}\"?"),
+        None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
     }
 }
 

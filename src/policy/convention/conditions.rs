@@ -1,7 +1,7 @@
 //! A list of conditions: the shape of its elements, its key, and the rules about each of them.
 
 use super::super::predicate::{self, pointer};
-use super::super::schema::{self, Check, kebab, rule_name};
+use super::super::schema::{self, Check, kebab};
 use super::super::yaml::{Key, Map, Node};
 use super::super::{Action, Disposition, Glob, Predicate};
 use super::{ConditionTypes, Reader, Sanction, TransitionTimes};
@@ -130,13 +130,14 @@ impl Reader<'_> {
 
     fn element_rule(&self, node: &Node) -> Option<ElementRule> {
         let map = self.problems.map(node)?;
-        let id = map.required("id").and_then(|node| rule_name(node, self.problems));
+        let id = map.required("id").and_then(|node| self.problems.identifier(node));
         let when = map.required("when");
         let when =
             when.and_then(|node| predicate::read_of_element(node, self.problems, self.phases));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
-        let message = map.required("message").and_then(|node| self.problems.string(node));
+        let message = map.required("message");
+        let message = message.and_then(|node| self.problems.sentence(node, "message"));
         let rule = ElementRule {
             id: self.id(id?),
             when: when?,

@@ -21,6 +21,7 @@ pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
 
 pub(crate) use backfill::read as read_backfill;
+pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
 use super::schema::{self, FieldRule};
@@ -96,8 +97,7 @@ impl Convention {
 pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Convention> {
     let before = problems.count();
     let map = problems.map(spec)?;
-    let text = |key| map.get(key).and_then(|node| problems.string(node)).unwrap_or_default();
-    let (title, source) = (text("title").to_owned(), text("source").to_owned());
+    let title = map.get("title").and_then(|node| problems.sentence(node, "title"));
     let phase = map.get("phase");
     // Evidence anywhere may name any phase: names first, then the rest.
     let phases = phase.map(|node| phase::names(node, problems)).unwrap_or_default();
@@ -105,8 +105,8 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
     let phase = phase.and_then(|node| reader.phase(node));
     let convention = Convention {
         name: name.to_owned(),
-        title,
-        source,
+        title: title.unwrap_or_default().to_owned(),
+        source: reader.text(&map, "source"),
         differences: reader.strings(&map, "differences"),
         status_rule: reader.id("status"),
         conditions: reader.list(&map, "conditions", |item| reader.condition_list(item)),

@@ -1,7 +1,6 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
 use super::super::predicate::{self, pointer};
-use super::super::schema::rule_name;
 use super::super::yaml::{Node, Problems, Value};
 use super::super::{Action, Disposition, Predicate};
 use super::{PhaseRules, Reader};
@@ -64,7 +63,7 @@ pub enum Watched {
 impl Reader<'_> {
     pub(super) fn rule(&self, node: &Node, phase: Option<&PhaseRules>) -> Option<Rule> {
         let map = self.problems.map(node)?;
-        let id = map.required("id").and_then(|node| rule_name(node, self.problems));
+        let id = map.required("id").and_then(|node| self.problems.identifier(node));
         let when = map.required("when");
         let when = when.and_then(|node| predicate::read(node, self.problems, self.phases));
         let trigger = map
@@ -80,7 +79,8 @@ impl Reader<'_> {
                 None
             }),
         };
-        let message = map.required("message").and_then(|node| self.problems.string(node));
+        let message = map.required("message");
+        let message = message.and_then(|node| self.problems.sentence(node, "message"));
         let (source, optional) = (self.text(&map, "source"), self.flag(&map, "optional"));
         map.close();
         Some(Rule {
@@ -97,8 +97,9 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a trigger: one of two words, or a mapping with what is watched.
-fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> {
+/// Reads a trigger: one of two words, or a mapping with what is watched. The rules of policies have
+/// the same.
+pub(crate) fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> {
     if let Value::String(_) = node.value {
         let words = [("state", false), ("introduced", true)];
         let introduced = problems.word(node, &words)?;

@@ -1,0 +1,541 @@
+//! Rules in CEL, evaluated: whether one holds of an object, or why that cannot be told.
+//!
+//! Nobody can wait for an expression longer than for the API server's own timeout, and the `cel` crate
+//! cannot be interrupted. So the data that a rule reads is turned into CEL values with a limit, and
+//! each round of its loops costs steps of a limited number; see `policy::cel` for how it is counted.
+//! Reasons are ours and not the crate's: those print values, and maps in the order of the moment.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use cel::common::traits::Container;
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, DYN_TYPE, Type,
+};
+use cel::common::value::{CowVal, Val};
+use cel::context::VariableResolver;
+use cel::{Context, Env, ExecutionError, Value};
+use regex::bytes::Regex;
+
+use super::because::quoted;
+use crate::model::{Json, Metadata, Object, Writer};
+use crate::policy::cel::{Expression, Needs, ORDERED, PATTERN, Part, STEP, Work};
+
+/// The values that one evaluation may read. An object of 1,000 conditions is 7,000; converting this
+/// many takes some 2 ms.
+const MAX_VALUES: u64 = 10_000;
+
+/// The steps that one evaluation may take. A step is a round of a loop, a visit to 64 values, or 512
+/// bytes of text to read: each a microsecond at most, together 0.1 s, a hundredth of the API server's
+/// default timeout.
+const MAX_STEPS: u64 = 100_000;
+
+/// Why the value of an expression cannot be told. The text is stable: the same object gives the same.
+pub(crate) type Reason = String;
+
+/// Whether a rule holds of an object.
+///
+/// # Errors
+/// The reason why that cannot be told, as half a sentence.
+pub(crate) fn holds(
+    expression: &Expression,
+    object: &Object<'_>,
+    old: Option<&Object<'_>>,
+    writer: &Writer<'_>,
+) -> Result<bool, Reason> {
+    let reads = &expression.reads;
+    let spec = read_spec(reads.written.as_ref(), Some(object))?;
+    let old_spec = read_spec(reads.stored.as_ref(), old)?;
+    let mut reader = Reader::default();
+    let written = reads.written.as_ref().map(|part| reader.object(object, &spec, part));
+    let written = written.transpose()?;
+    let stored = reads.stored.as_ref().zip(old);
+    let stored = stored.map(|(part, old)| reader.object(old, &old_spec, part)).transpose()?;
+    let writer = reads.writer.as_ref().map(|_| reader.writer(writer)).transpose()?;
+    let meter = Meter { values: reader.values, longest: reader.longest, spent: AtomicU64::new(0) };
+    meter.spend(expression.needs.once);
+    let variables = Variables {
+        written,
+        stored,
+        writer,
+        needs: &expression.needs,
+        meter,
+        yes: true.into(),
+        no: false.into(),
+    };
+    let Ok(environment) = &*ENVIRONMENT else { return Err("the evaluator is broken".to_owned()) };
+    let mut context = Context::with_env(Arc::clone(environment));
+    context.set_variable_resolver(&variables);
+    let answer = catch_unwind(AssertUnwindSafe(|| {
+        let value = Value::resolve_val(&expression.tree, &context).map_err(|error| why(&error))?;
+        let kind = || format!("its result is {}, not true or false", value.get_type().name());
+        value.downcast_ref::<CelBool>().map(|answer| *answer.inner()).ok_or_else(kind)
+    }));
+    // Whatever was found after the last step was found by not looking.
+    if variables.meter.is_exhausted() {
+        return Err(format!("it takes more than {MAX_STEPS} steps"));
+    }
+    answer.unwrap_or_else(|_| Err("the evaluator gave up".to_owned()))
+}
+
+/// The spec of an object, where a rule reads it: the hot path keeps it as text.
+fn read_spec<'a>(
+    part: Option<&Part>,
+    object: Option<&Object<'a>>,
+) -> Result<Option<Json<'a>>, Reason> {
+    let wanted = part.is_some_and(|part| part.covers(&["spec".to_owned()]));
+    let text = object.filter(|_| wanted).and_then(|object| object.spec.text());
+    let spec = text.map(|text| Json::parse(text.get()));
+    spec.transpose().map_err(|_| "spec is too large".to_owned())
+}
+
+/// The functions of CEL's standard library, without optional values, and ours.
+static ENVIRONMENT: LazyLock<Result<Arc<Env>, cel::DeclarationError>> = LazyLock::new(|| {
+    let mut environment = Env::default().with_optional_support(false).with_stdlib();
+    environment.add_overload(ORDERED, ORDERED, vec![DYN_TYPE], ordered)?;
+    Ok(Arc::new(environment))
+});
+
+/// The keys of a map in order; everything else as it is.
+fn ordered<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let value = arguments.pop().ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let Some(map) = value.downcast_ref::<CelMap<'v>>() else { return Ok(value) };
+    let mut keys: Vec<&CelMapKey<'v>> = map.keys().collect();
+    keys.sort();
+    let keys: Vec<Box<dyn Val + 'v>> =
+        keys.into_iter().map(|key| key.inner().clone_as_boxed()).collect();
+    Ok(CowVal::owned(CelList::from(keys)))
+}
+
+/// Counts steps. Atomic because the crate wants its resolvers `Sync`; one thread uses it.
+#[derive(Debug)]
+struct Meter {
+    /// Values that have been read.
+    values: u64,
+    /// Bytes of the longest text that has been read.
+    longest: u64,
+    spent: AtomicU64,
+}
+
+impl Meter {
+    /// Counts some work, at its price for the data of this evaluation.
+    fn spend(&self, work: Work) {
+        let values = u64::from(work.values) * self.values / 64;
+        let texts = u64::from(work.texts) * self.longest / 512;
+        self.spent.fetch_add(1 + values + texts, Ordering::Relaxed);
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.spent.load(Ordering::Relaxed) > MAX_STEPS
+    }
+}
+
+/// What the names in an expression stand for.
+struct Variables<'v> {
+    written: Option<Box<dyn Val + 'v>>,
+    stored: Option<Box<dyn Val + 'v>>,
+    writer: Option<Box<dyn Val + 'v>>,
+    needs: &'v Needs,
+    meter: Meter,
+    yes: CelBool,
+    no: CelBool,
+}
+
+impl VariableResolver for Variables<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        let number = |prefix| name.strip_prefix(prefix)?.parse::<usize>().ok();
+        let object = match name {
+            "self" => &self.written,
+            "oldSelf" => &self.stored,
+            "writer" => &self.writer,
+            _ => {
+                if let Some(work) = number(STEP).and_then(|number| self.needs.rounds.get(number)) {
+                    self.meter.spend(*work);
+                    let enough = self.meter.is_exhausted();
+                    return Some(CowVal::Borrowed(if enough { &self.no } else { &self.yes }));
+                }
+                let pattern = number(PATTERN).and_then(|number| self.needs.patterns.get(number))?;
+                return Some(CowVal::owned(Pattern(pattern)));
+            }
+        };
+        object.as_ref().map(|object| CowVal::Borrowed(object.as_ref()))
+    }
+}
+
+/// A pattern as a value that contains the texts it matches.
+#[derive(Debug)]
+struct Pattern<'v>(&'v Regex);
+
+static PATTERN_TYPE: Type = Type::new_unspecified_type("pattern");
+
+impl Val for Pattern<'_> {
+    fn get_type(&self) -> &Type {
+        &PATTERN_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &PATTERN_TYPE
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(Self(self.0))
+    }
+}
+
+impl Container for Pattern<'_> {
+    fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
+        let text = value.downcast_ref::<CelString<'_>>();
+        text.map(|text| self.0.is_match(text.inner().as_bytes())).ok_or_else(|| {
+            let (got, want) = (value.get_type().name().to_owned(), "string".to_owned());
+            ExecutionError::UnexpectedType { got, want }
+        })
+    }
+}
+
+/// Turns data into CEL values, and counts them. Texts stay where they are.
+#[derive(Debug, Default)]
+struct Reader {
+    values: u64,
+    longest: u64,
+}
+
+impl Reader {
+    /// An object with the members that it has in the cluster.
+    fn object<'v>(
+        &mut self,
+        object: &'v Object<'_>,
+        spec: &'v Option<Json<'_>>,
+        part: &Part,
+    ) -> Result<Box<dyn Val + 'v>, Reason> {
+        let wants = |name: &str| part.covers(&[name.to_owned()]);
+        let inside = |name: &str| if part.whole { None } else { part.members.get(name) };
+        let mut members = Members::default();
+        for (name, text) in [("apiVersion", &object.api_version), ("kind", &object.kind)] {
+            if wants(name) && !text.is_empty() {
+                members.put(name, self.text(text)?);
+            }
+        }
+        if wants("metadata") {
+            members.put("metadata", self.metadata(&object.metadata)?);
+        }
+        for (name, value) in [("spec", spec), ("status", &object.status)] {
+            if let Some(value) = value.as_ref().filter(|_| wants(name)) {
+                members.put(name, self.value(value, inside(name))?);
+            }
+        }
+        Ok(members.into_value())
+    }
+
+    fn metadata<'v>(&mut self, metadata: &'v Metadata<'_>) -> Result<Box<dyn Val + 'v>, Reason> {
+        let mut members = Members::default();
+        let texts = [
+            ("name", Some(&metadata.name)),
+            ("namespace", Some(&metadata.namespace)),
+            ("creationTimestamp", metadata.creation_timestamp.as_ref()),
+            ("deletionTimestamp", metadata.deletion_timestamp.as_ref()),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                members.put(name, self.text(text)?);
+            }
+        }
+        if let Some(generation) = metadata.generation {
+            members.put("generation", self.one(CelInt::from(generation))?);
+        }
+        Ok(members.into_value())
+    }
+
+    fn writer<'v>(&mut self, writer: &'v Writer<'_>) -> Result<Box<dyn Val + 'v>, Reason> {
+        let groups: Vec<_> =
+            writer.groups.iter().map(|group| self.text(group)).collect::<Result<_, _>>()?;
+        let mut members = Members::default();
+        members.put("user", self.text(&writer.user)?);
+        members.put("groups", Box::new(CelList::from(groups)));
+        Ok(members.into_value())
+    }
+
+    /// A value, or the parts of it that are read.
+    fn value<'v>(
+        &mut self,
+        json: &'v Json<'_>,
+        part: Option<&Part>,
+    ) -> Result<Box<dyn Val + 'v>, Reason> {
+        let part = part.filter(|part| !part.whole);
+        match json {
+            Json::Null | Json::Deep => self.one(CelNull),
+            Json::Bool(value) => self.one(CelBool::from(*value)),
+            Json::Number(number) => match number.as_i64() {
+                Some(whole) => self.one(CelInt::from(whole)),
+                None => self.one(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
+            },
+            Json::String(text) => self.text(text),
+            Json::Array(items) => {
+                // Nothing reads a member of a list.
+                let items = if part.is_some() { &[] } else { items.as_slice() };
+                let items = items.iter().map(|item| self.value(item, None));
+                let items: Vec<_> = items.collect::<Result<_, _>>()?;
+                self.one(CelList::from(items))
+            }
+            Json::Object(all) => {
+                let mut members = Members::default();
+                match part {
+                    None => {
+                        for (name, value) in all {
+                            members.put(name, self.value(value, None)?);
+                        }
+                    }
+                    Some(part) => {
+                        for (name, inside) in &part.members {
+                            if let Some((name, value)) =
+                                all.iter().rev().find(|(key, _)| key == name)
+                            {
+                                members.put(name, self.value(value, Some(inside))?);
+                            }
+                        }
+                    }
+                }
+                self.count(1)?;
+                Ok(members.into_value())
+            }
+        }
+    }
+
+    fn text<'v>(&mut self, text: &'v str) -> Result<Box<dyn Val + 'v>, Reason> {
+        self.longest = self.longest.max(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        self.one(CelString::from(text))
+    }
+
+    fn one<'v>(&mut self, value: impl Val + 'v) -> Result<Box<dyn Val + 'v>, Reason> {
+        self.count(1)?;
+        Ok(Box::new(value))
+    }
+
+    fn count(&mut self, values: u64) -> Result<(), Reason> {
+        self.values += values;
+        if self.values > MAX_VALUES {
+            return Err(format!("it reads more than {MAX_VALUES} values"));
+        }
+        Ok(())
+    }
+}
+
+/// The members of a map to be. The last of several with one name counts, as in Go.
+#[derive(Default)]
+struct Members<'v>(HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>);
+
+impl<'v> Members<'v> {
+    fn put(&mut self, name: &'v str, value: Box<dyn Val + 'v>) {
+        self.0.insert(name.into(), value);
+    }
+
+    fn into_value(self) -> Box<dyn Val + 'v> {
+        Box::new(CelMap::from(self.0))
+    }
+}
+
+/// An error in words that stay the same while the object does.
+fn why(error: &ExecutionError) -> Reason {
+    let operator = |name: &str| name.trim_matches(['_', '@']).replace("[_]", "[…]");
+    match error {
+        ExecutionError::NoSuchKey(name) => format!("there is no {}", quoted(name)),
+        ExecutionError::NoSuchOverload(overload) => {
+            let types = overload.argument_types().join(" and ");
+            format!("{} does not work on {types}", quoted(&operator(overload.function())))
+        }
+        ExecutionError::UnsupportedBinaryOperator(name, one, other) => {
+            let name = match *name {
+                "add" => "+",
+                "sub" => "-",
+                "mul" => "*",
+                "div" => "/",
+                "rem" => "%",
+                name => name,
+            };
+            format!("\"{name}\" does not work on {} and {}", one.type_of(), other.type_of())
+        }
+        ExecutionError::UnexpectedType { got, want } => {
+            format!("{} stands where {} is needed", quoted(got), quoted(want))
+        }
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "it divides by zero".to_owned()
+        }
+        ExecutionError::Overflow(..) => "a number is too large".to_owned(),
+        ExecutionError::IndexOutOfBounds(_) => "a list is shorter than an index".to_owned(),
+        ExecutionError::DuplicateKey(_) => "a map has a key twice".to_owned(),
+        ExecutionError::FunctionError { function, .. } => {
+            format!("{} cannot take this value", quoted(function))
+        }
+        _ => "an operation does not fit its values".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::cel::compile;
+
+    /// Whether an expression holds of a status, over a stored `{"n": 1}`.
+    fn ask(expression: &str, status: &str) -> Result<bool, Reason> {
+        let expression = compile(expression).unwrap_or_else(|error| panic!("{error:?}"));
+        let text = format!(
+            r#"{{"apiVersion": "g/v1", "kind": "Thing", "metadata": {{"name": "n", "generation": 3, "labels": {{}}}},
+                "spec": {{"replicas": 2}}, "status": {status}}}"#
+        );
+        let object = Object::parse(&text).unwrap();
+        let old = Object::parse(r#"{"status": {"n": 1}}"#).unwrap();
+        let writer = Writer { user: "operator".into(), groups: vec!["system:masters".into()] };
+        holds(&expression, &object, Some(&old), &writer)
+    }
+
+    #[test]
+    fn everything_that_is_documented_can_be_read() {
+        for expression in [
+            "self.apiVersion == 'g/v1' && self.kind == 'Thing'",
+            "self.metadata.name == 'n' && self.metadata.generation == 3",
+            "!has(self.metadata.namespace) && !has(self.metadata.deletionTimestamp)",
+            "self.spec.replicas == 2 && !has(self.spec.other)",
+            "oldSelf.status.n + 1 == self.status.n",
+            "writer.user == 'operator' && 'system:masters' in writer.groups",
+            "self.status.list == [1, 2.5, 'three', null, true, {'four': 4}]",
+        ] {
+            let status = r#"{"n": 2, "list": [1, 2.5, "three", null, true, {"four": 4}]}"#;
+            assert_eq!(ask(expression, status), Ok(true), "{expression}");
+        }
+    }
+
+    #[test]
+    fn the_language_does_what_kubernetes_does() {
+        let status = r#"{"n": 2, "f": 2.0, "text": "Ready", "list": ["b", "a"], "map": {"z": 1, "y": 2},
+            "conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "False"}]}"#;
+        for (expression, answer) in [
+            ("self.status.n == self.status.f", true),
+            ("has(self.status.none)", false),
+            ("has(self.status.none) && self.status.none.x == 1", false),
+            ("self.status.conditions.exists(c, c.type == 'Synced' && c.status == 'False')", true),
+            ("self.status.conditions.all(c, c.status == 'True')", false),
+            ("self.status.conditions.exists_one(c, c.status == 'True')", true),
+            (
+                "self.status.conditions.filter(c, c.status == 'True').map(c, c.type) == ['Ready']",
+                true,
+            ),
+            ("self.status.list.map(x, x != 'b', x + x) == ['aa']", true),
+            ("self.status.text.matches('^[A-Z][a-z]+$')", true),
+            ("matches(self.status.text, 'y$') && !self.status.text.matches('^y')", true),
+            ("self.status.text.startsWith('Re') && self.status.text.size() == 5", true),
+            ("self.status.text > 'Re' ? true : false", true),
+            ("'z' in self.status.map && self.status.map.all(k, self.status.map[k] > 0)", true),
+            // Errors beside what decides already are none.
+            ("self.status.none.x == 1 || true", true),
+            ("self.status.list.exists(x, x == 'a' || x.none == 1)", true),
+        ] {
+            assert_eq!(ask(expression, status), Ok(answer), "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_map_is_walked_in_the_order_of_its_keys() {
+        let members: Vec<String> = (0..50).map(|n| format!(r#""k{n:02}": {n}"#)).collect();
+        let status = format!(r#"{{"map": {{{}}}}}"#, members.join(", "));
+        for expression in [
+            "self.status.map.map(k, k)[0] == 'k00' && self.status.map.map(k, k)[49] == 'k49'",
+            "{'b': 1, 'a': 2, 'c': 3}.map(k, k) == ['a', 'b', 'c']",
+        ] {
+            assert_eq!(ask(expression, &status), Ok(true), "{expression}");
+        }
+    }
+
+    #[test]
+    fn why_something_cannot_be_told_is_a_stable_sentence() {
+        let status = r#"{"n": 2, "text": "x", "list": [1], "map": {"a": {"b": 1}, "c": {"d": 2}}}"#;
+        for (expression, reason) in [
+            ("self.status.phase == 'Ready'", r#"there is no "phase""#),
+            ("self.status.map[self.status.text] == 1", r#"there is no "x""#),
+            ("self.status.n / 0 == 1", "it divides by zero"),
+            ("self.status.n % (self.status.n - 2) == 1", "it divides by zero"),
+            ("self.status.n * 9223372036854775807 > 0", "a number is too large"),
+            ("self.status.list[7] == 1", "a list is shorter than an index"),
+            ("self.status.n > self.status.text", r#"">" does not work on int and string"#),
+            ("self.status.n + self.status.text == 'x'", r#""+" does not work on int and string"#),
+            ("self.status.map && true", r#""&&" does not work on map and bool"#),
+            ("self.status.n.matches('x')", r#""in" does not work on int and pattern"#),
+            ("self.status.n.startsWith('x')", r#""startsWith" does not work on int and string"#),
+            ("int(self.status.text) == 1", r#""int" cannot take this value"#),
+            ("self.status.text", "its result is string, not true or false"),
+            ("self.status.n.all(x, true)", r#""int" stands where "iterable" is needed"#),
+            ("self.status.map.all(k, self.status.map[k].b == 1)", r#"there is no "b""#),
+        ] {
+            for _ in 0..3 {
+                assert_eq!(ask(expression, status), Err(reason.to_owned()), "{expression}");
+            }
+        }
+    }
+
+    fn list(length: usize) -> String {
+        format!(r#"{{"n": 2, "list": [0{}]}}"#, ",0".repeat(length - 1))
+    }
+
+    #[test]
+    fn an_evaluation_reads_so_many_values_and_no_more() {
+        let limit = usize::try_from(MAX_VALUES).unwrap();
+        let size = "size(self.status.list) > 0";
+        // Beside its items there are the list and the status.
+        assert_eq!(ask(size, &list(limit - 2)), Ok(true));
+        let reason = Err("it reads more than 10000 values".to_owned());
+        assert_eq!(ask(size, &list(limit - 1)), reason);
+        // What is not read does not count.
+        assert_eq!(ask("has(self.status.list) && self.status.n == 2", &list(limit)), Ok(true));
+    }
+
+    #[test]
+    fn an_evaluation_takes_so_many_steps_and_no_more() {
+        let reason = Err("it takes more than 100000 steps".to_owned());
+        for expression in [
+            "self.status.list.all(x, self.status.list.all(y, x >= y && y >= x || true))",
+            "!self.status.list.exists(x, self.status.list.exists(y, y == 1))",
+            "self.status.list.map(x, self.status.list.filter(y, y == 0)).size() > 0",
+            "self.status.list.exists_one(x, self.status.list.exists_one(y, y == 0)) || true",
+            "self.status.list.all(x, x in self.status.list && !(1 in self.status.list))",
+            "self.status.list.all(x, self.status.list == self.status.list)",
+            "self.status.list.map(x, self.status.list).size() > 0",
+        ] {
+            assert_eq!(ask(expression, &list(100)), Ok(true), "{expression}");
+            assert_eq!(ask(expression, &list(5000)), reason, "{expression}");
+        }
+        assert_eq!(ask("self.status.list.all(x, x == 0)", &list(5000)), Ok(true));
+    }
+
+    #[test]
+    fn a_long_text_is_paid_for_each_time_it_is_read() {
+        let status = |length: usize| {
+            format!(r#"{{"text": "{}", "list": [{}1]}}"#, "x".repeat(length), "1,".repeat(999))
+        };
+        for expression in [
+            "self.status.list.all(x, self.status.text.matches('^(x|y)*$'))",
+            "self.status.list.all(x, !self.status.text.contains('y'))",
+            "self.status.list.all(x, (self.status.text + 'x').size() > 0)",
+        ] {
+            assert_eq!(ask(expression, &status(1000)), Ok(true), "{expression}");
+            let reason = Err("it takes more than 100000 steps".to_owned());
+            assert_eq!(ask(expression, &status(1 << 20)), reason, "{expression}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_duplicate_members_counts_as_in_go() {
+        let status = r#"{"a": 1, "a": 2, "b": {"c": 1, "c": 2}}"#;
+        for expression in
+            ["self.status.a == 2", "self.status.b == {'c': 2}", "size(self.status) == 2"]
+        {
+            assert_eq!(ask(expression, status), Ok(true), "{expression}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Rules in CEL, for what a convention cannot say: compiled at load, checked as far as a text can be.
+//!
+//! The `cel` crate parses and evaluates; what it does not have is here and in `engine::cel`. It has no
+//! types, so that names are checked by walking the tree. It has no limit of cost, so that
+//! the tree is rewritten: each round of a loop first asks for a variable that counts. And it compiles
+//! a pattern each time it meets one, so that patterns become variables too.
+
+mod document;
+mod names;
+mod nesting;
+mod reads;
+mod rewrite;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use cel::common::ast::IdedExpr;
+
+use crate::model::Pointer;
+
+use super::Action;
+use super::convention::Trigger;
+
+pub(crate) use document::read;
+pub use reads::{Part, Reads};
+pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
+
+/// The longest expression, in bytes. Longer ones are programs; the longest rule known from CRDs in
+/// use fits five times.
+const MAX_LENGTH: usize = 2048;
+
+/// A rule of a policy.
+#[derive(Clone, Debug)]
+pub struct CelRule {
+    /// `local/failed-needs-a-message`: the policy's name and its own.
+    pub id: String,
+    /// Its own name.
+    pub name: String,
+    /// What must hold.
+    pub expression: Expression,
+    /// The sentence in the answer.
+    pub message: String,
+    /// What happens when it does not hold.
+    pub action: Action,
+    /// The field that is named in the answer.
+    pub path: Pointer,
+    /// Which writes it looks at.
+    pub trigger: Trigger,
+    /// Where it comes from.
+    pub source: String,
+    /// Whether it could lock the way out: a write of the default phase alone can violate it.
+    pub sees_the_phase: bool,
+}
+
+/// A compiled expression.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// What is evaluated.
+    pub tree: IdedExpr,
+    /// What the tree names beside its data, and what evaluating it costs.
+    pub needs: Needs,
+    /// What of the written and the stored object it reads.
+    pub reads: Reads,
+}
+
+/// A mistake in an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    /// The byte of the expression where it is, where that is known.
+    pub(crate) at: Option<usize>,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Mistake {
+    fn new(at: Option<usize>, message: impl Into<String>) -> Self {
+        Self { at, message: message.into(), help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Compiles an expression.
+///
+/// # Errors
+/// All mistakes that can be found without data.
+pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
+    let one = |mistake| Err(vec![mistake]);
+    if text.trim().is_empty() {
+        return one(Mistake::new(None, "an expression cannot be empty"));
+    }
+    if text.len() > MAX_LENGTH {
+        let message =
+            format!("an expression has at most {MAX_LENGTH} bytes, this one has {}", text.len());
+        return one(Mistake::new(None, message).help("make it several rules"));
+    }
+    let depth = nesting::nesting(text);
+    if depth > nesting::MAX_NESTING {
+        let message = format!(
+            "an expression nests at most {} levels deep, this one {depth}",
+            nesting::MAX_NESTING
+        );
+        return one(Mistake::new(None, message).help("make it several rules"));
+    }
+    // Optional values (`a.?b`) are left out: `has` says the same, and half the clusters in use do
+    // not know them.
+    let parser = cel::parser::Parser::new().enable_optional_syntax(false);
+    let parsed = catch_unwind(AssertUnwindSafe(|| parser.parse_with_source_info(text)));
+    let (mut tree, places) = match parsed {
+        Ok(Ok(parsed)) => parsed,
+        Ok(Err(errors)) => return one(syntax(text, &errors)),
+        Err(_) => return one(Mistake::new(None, "not CEL: the parser gave up on it")),
+    };
+    let mistakes = names::check(&tree, text, &places);
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    let reads = Reads::of(&tree);
+    let needs = rewrite::rewrite(&mut tree, text, &places)?;
+    Ok(Expression { tree, needs, reads })
+}
+
+/// The first syntax error: those behind it are mostly its fallout.
+fn syntax(text: &str, errors: &cel::ParseErrors) -> Mistake {
+    let Some(error) = errors.errors.first() else {
+        return Mistake::new(None, "not CEL");
+    };
+    let (line, column) = error.pos;
+    let place = usize::try_from(line).ok().zip(usize::try_from(column).ok());
+    let at = place.filter(|(line, _)| *line > 0).map(|(line, column)| {
+        let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let letters = text[before..].char_indices().nth(column.saturating_sub(1));
+        letters.map_or(text.len(), |(at, _)| before + at)
+    });
+    // The parser lists every token that would have fitted: true, and no help.
+    let message = error.msg.strip_prefix("Syntax error: ").unwrap_or(&error.msg);
+    let message = message.split(" expecting ").next().unwrap_or_default();
+    Mistake::new(at, format!("not CEL: {}", message.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistakes(text: &str) -> Vec<Mistake> {
+        compile(text).unwrap_err()
+    }
+
+    #[test]
+    fn the_place_of_a_mistake_is_counted_in_bytes_whatever_stands_before() {
+        for (text, word) in [
+            ("'äöü€' == self.stats.x", "stats"),
+            ("'ä' == 'ö' || 'ü' == selff.x", "selff"),
+            ("'äö' == self.kind && self.kind.startWith('ü')", "startWith"),
+        ] {
+            let found = mistakes(text);
+            let at = found[0].at.unwrap_or_else(|| panic!("{found:?}"));
+            assert!(text[at..].starts_with(word), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn no_text_is_too_strange_to_be_answered() {
+        for text in [
+            "ä",
+            "'",
+            "\"",
+            "\0",
+            "'\\u{}'",
+            "'\\ud800' == self.kind",
+            "r'",
+            "1.",
+            "9".repeat(99).as_str(),
+            "a..b",
+            "has()",
+            "self.status.all(1, true)",
+            "self.status.all(a.b, true)",
+            "\u{202e}",
+            "`a`",
+            "{}{}",
+            "[1,]",
+            "self.`a-b`",
+            "0x",
+            "1u.1",
+            "b'\\xff'",
+            ".self",
+            "self.status.x?.y",
+        ] {
+            assert!(!mistakes(text).is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_and_deepest_expressions_are_read_and_none_beyond() {
+        let filler = " ".repeat(MAX_LENGTH - 4);
+        assert!(compile(&format!("true{filler}")).is_ok());
+        assert!(compile(&format!("true {filler}")).is_err());
+        let deep = |levels: usize| format!("{}true{}", "(".repeat(levels), ")".repeat(levels));
+        assert!(compile(&deep(nesting::MAX_NESTING)).is_ok());
+        assert!(compile(&deep(nesting::MAX_NESTING + 1)).is_err());
+    }
+
+    /// Whatever leans, leans inside the stack of a thread.
+    #[test]
+    fn every_way_to_nest_is_counted() {
+        let many = 600;
+        for (open, middle, close) in [
+            ("(", "true", ")"),
+            ("[", "1", "]"),
+            ("{1:", "1", "}"),
+            ("!", "true", ""),
+            ("-", "1", ""),
+            ("- -", "1", ""),
+            ("1+", "1", ""),
+            ("1==", "1", ""),
+            ("true?true:", "true", ""),
+            ("dyn(", "1", ")"),
+            ("", "self", ".a"),
+            ("", "self", "[0]"),
+            ("", "self", ".a()"),
+            ("[1].all(x,", "true", ")"),
+            ("1 in ", "[1]", ""),
+        ] {
+            let times = many.min((MAX_LENGTH - middle.len()) / (open.len() + close.len()));
+            let text = format!("{}{middle}{}", open.repeat(times), close.repeat(times));
+            let found = mistakes(&text);
+            assert!(found[0].message.contains("nests"), "{open}{middle}{close}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What can be found wrong with an expression without data: names, functions, loops, the result.
+//!
+//! The `cel` crate has no types: a misspelt member would only show as an error at the first write.
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, SourceInfo, operators};
+
+use super::Mistake;
+use super::reads::{children, path};
+use crate::policy::yaml::did_you_mean;
+
+/// Loops inside of loops. Two compare every element with every other; a third level is a program.
+const MAX_LOOPS: usize = 2;
+
+const VARIABLES: [&str; 3] = ["self", "oldSelf", "writer"];
+
+/// Names of types are values, for `type(x) == string`.
+const TYPES: [&str; 10] =
+    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
+
+/// What there is of an object. Labels and annotations are not read: they would have to be parsed at
+/// each write, for all policies.
+const OBJECT: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+const METADATA: [&str; 5] =
+    ["name", "namespace", "generation", "creationTimestamp", "deletionTimestamp"];
+const WRITER: [&str; 2] = ["user", "groups"];
+
+/// Functions with the number of their arguments.
+const FUNCTIONS: [(&str, usize); 10] = [
+    ("size", 1),
+    ("int", 1),
+    ("uint", 1),
+    ("double", 1),
+    ("string", 1),
+    ("bool", 1),
+    ("bytes", 1),
+    ("dyn", 1),
+    ("type", 1),
+    ("matches", 2),
+];
+
+/// Functions behind a value and a dot.
+const METHODS: [(&str, usize); 5] =
+    [("contains", 1), ("startsWith", 1), ("endsWith", 1), ("matches", 1), ("size", 0)];
+
+/// What the parser turns into loops, when it is called rightly.
+const MACROS: [&str; 5] = ["all", "exists", "exists_one", "map", "filter"];
+
+/// Everything that is wrong with a tree.
+pub(super) fn check(tree: &IdedExpr, text: &str, places: &SourceInfo) -> Vec<Mistake> {
+    let mut checker = Checker { text, places, mistakes: Vec::new() };
+    checker.visit(tree, &mut Vec::new(), 0);
+    if checker.mistakes.is_empty()
+        && let Some(kind) = never_boolean(tree)
+    {
+        let message = format!("an expression says what must hold, this one gives {kind}");
+        checker.mistakes.push(Mistake::new(None, message));
+    }
+    checker.mistakes
+}
+
+struct Checker<'t> {
+    text: &'t str,
+    places: &'t SourceInfo,
+    mistakes: Vec<Mistake>,
+}
+
+impl Checker<'_> {
+    fn visit<'e>(&mut self, tree: &'e IdedExpr, bound: &mut Vec<&'e str>, loops: usize) {
+        let mut inside = loops;
+        match &tree.expr {
+            Expr::Ident(name) => self.variable(tree, name, bound),
+            Expr::Select(_) => self.members(tree, bound),
+            Expr::Call(call) => {
+                self.members(tree, bound);
+                self.function(tree, call);
+            }
+            Expr::Comprehension(_) => {
+                inside += 1;
+                if inside == MAX_LOOPS + 1 {
+                    let message = format!("loops inside of loops: at most {MAX_LOOPS}");
+                    self.report(tree, "", message, "make it several rules");
+                }
+            }
+            Expr::Struct(message) => {
+                let what = format!("there is no type \"{}\" to make", message.type_name);
+                self.report(tree, &message.type_name, what, "use a map: {\"name\": value}");
+            }
+            Expr::Unspecified => {
+                self.report(tree, "", "not CEL: a part is missing".to_owned(), "complete it");
+            }
+            Expr::List(_) | Expr::Map(_) | Expr::Literal(_) => {}
+        }
+        children(tree, bound, &mut |child, bound| self.visit(child, bound, inside));
+    }
+
+    fn variable(&mut self, tree: &IdedExpr, name: &str, bound: &[&str]) {
+        let known = VARIABLES.iter().chain(&TYPES);
+        if !bound.contains(&name) && !known.clone().any(|known| *known == name) {
+            let near = did_you_mean(
+                name,
+                VARIABLES
+                    .into_iter()
+                    .chain(bound.iter().copied().filter(|name| !name.starts_with('@'))),
+            );
+            self.report(tree, name, format!("unknown variable \"{name}\""), &near);
+        }
+    }
+
+    /// The last name of a path, where all the names are ours to know.
+    fn members(&mut self, tree: &IdedExpr, bound: &[&str]) {
+        let Some((root, names)) = path(tree) else { return };
+        let Some((name, before)) = names.split_last() else { return };
+        let known: &[&str] = match (root, before) {
+            _ if bound.contains(&root) => return,
+            ("self" | "oldSelf", []) => &OBJECT,
+            ("self" | "oldSelf", ["metadata"]) => &METADATA,
+            ("writer", []) => &WRITER,
+            _ => return,
+        };
+        if known.contains(name) {
+            return;
+        }
+        let owner = before.iter().fold(root.to_owned(), |owner, name| owner + "." + name);
+        let message = format!("unknown member \"{name}\" of {owner}");
+        let help = if matches!(*name, "labels" | "annotations") {
+            format!("of metadata there is {}: the rest is not read", METADATA.join(", "))
+        } else {
+            did_you_mean(name, known.iter().copied())
+        };
+        self.report(tree, name, message, &help);
+    }
+
+    fn function(&mut self, tree: &IdedExpr, call: &CallExpr) {
+        let name = call.func_name.as_str();
+        let is_operator = !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            || operators::find_operator(name).is_some()
+            || name.starts_with('_') && name.ends_with('_');
+        if is_operator {
+            return;
+        }
+        let (known, macros): (&[(&str, usize)], &[&str]) =
+            if call.target.is_some() { (&METHODS, &MACROS) } else { (&FUNCTIONS, &["has"]) };
+        if macros.contains(&name) {
+            let help = if name == "has" {
+                "write has(self.status.field)".to_owned()
+            } else {
+                format!("write list.{name}(x, …)")
+            };
+            return self.report(tree, name, format!("{name} is not called like this"), &help);
+        }
+        match known.iter().find(|(known, _)| *known == name) {
+            None => {
+                let names = known.iter().map(|(known, _)| *known).chain(macros.iter().copied());
+                let help = did_you_mean(name, names);
+                self.report(tree, name, format!("unknown function \"{name}\""), &help);
+            }
+            Some((_, wanted)) if *wanted != call.args.len() => {
+                let noun = if *wanted == 1 { "argument" } else { "arguments" };
+                let message = format!("{name} takes {wanted} {noun} here, not {}", call.args.len());
+                self.report(tree, name, message, "docs/policies.md lists the functions");
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Points at `word`, which starts at or behind the place the parser has for the expression: of a
+    /// member that is its dot, of a call its bracket.
+    fn report(&mut self, tree: &IdedExpr, word: &str, message: String, help: &str) {
+        let mistake = Mistake::new(place(self.text, self.places, tree, word), message).help(help);
+        if !self.mistakes.contains(&mistake) {
+            self.mistakes.push(mistake);
+        }
+    }
+}
+
+/// The byte where `word` stands, the nearest to where the parser has the expression.
+pub(super) fn place(text: &str, places: &SourceInfo, tree: &IdedExpr, word: &str) -> Option<usize> {
+    let (start, _) = places.offset_for(tree.id)?;
+    let mut start = usize::try_from(start).ok()?.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let behind = text[start..].find(word).map(|at| start + at);
+    let before = || text[..start].rfind(word);
+    // A call stands at its bracket, behind its name.
+    if text[..start].ends_with(word) { before() } else { behind.or_else(before) }
+}
+
+/// What an expression gives, where that can never be a boolean.
+fn never_boolean(tree: &IdedExpr) -> Option<&'static str> {
+    match &tree.expr {
+        Expr::Literal(LiteralValue::Boolean(_)) => None,
+        Expr::Literal(LiteralValue::String(_)) => Some("a text"),
+        Expr::Literal(LiteralValue::Null) => Some("null"),
+        Expr::Literal(_) => Some("a number"),
+        Expr::List(_) => Some("a list"),
+        Expr::Map(_) => Some("a map"),
+        Expr::Ident(name) if VARIABLES.contains(&name.as_str()) => Some("an object"),
+        Expr::Call(call) => match call.func_name.as_str() {
+            "size" | "int" | "uint" | "double" => Some("a number"),
+            "string" => Some("a text"),
+            operators::SUBSTRACT
+            | operators::MULTIPLY
+            | operators::DIVIDE
+            | operators::MODULO
+            | operators::NEGATE => Some("a number"),
+            operators::ADD => Some("a sum"),
+            operators::CONDITIONAL => call.args.iter().skip(1).find_map(never_boolean),
+            _ => None,
+        },
+        // `map` and `filter` collect in a list.
+        Expr::Comprehension(comprehension) => never_boolean(&comprehension.accu_init)
+            .filter(|_| matches!(comprehension.result.expr, Expr::Ident(_))),
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! How deep an expression nests, told from its text before a parser has seen it.
+
+/// Levels of nesting that are accepted. The parser and the evaluator of the `cel` crate recurse a
+/// level at a time, and a stack that overflows ends the process: no panic to catch. A level of
+/// brackets takes some 5 KiB to parse, so that this many are a tenth of a thread's 2 MiB. The deepest
+/// rule in the documentation has 8.
+pub(super) const MAX_NESTING: usize = 20;
+
+/// What has been opened at one level of brackets and not been closed.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// Members, calls and indices in a row: `a.b.c(d)[0]`.
+    members: usize,
+    /// Operators in a row. Those of equal rank lean to the left: `a + b + c` nests twice.
+    operators: usize,
+    /// Conditionals in a row lean to the right.
+    conditionals: usize,
+}
+
+/// The deepest place of `text`, never less than what a parser would count.
+///
+/// `&&` and `||` are left out: the parser balances them.
+pub(super) fn nesting(text: &str) -> usize {
+    let mut levels = vec![Level::default()];
+    let mut deepest = 0;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = literal(rest).unwrap_or_else(|| word_or_sign(rest, first));
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        match token {
+            "(" | "[" | "{" => levels.push(Level::default()),
+            ")" | "]" | "}" if levels.len() > 1 => {
+                levels.pop();
+                top(&mut levels).members += 1;
+            }
+            "." => top(&mut levels).members += 1,
+            "," => *top(&mut levels) = Level::default(),
+            "&&" | "||" | ":" => {
+                let level = top(&mut levels);
+                *level = Level { conditionals: level.conditionals, ..Level::default() };
+            }
+            "?" => {
+                let level = top(&mut levels);
+                *level = Level { conditionals: level.conditionals + 1, ..Level::default() };
+            }
+            "+" | "-" | "*" | "/" | "%" | "!" | "<" | ">" | "==" | "!=" | "<=" | ">=" | "in" => {
+                let level = top(&mut levels);
+                *level = Level { members: 0, operators: level.operators + 1, ..*level };
+            }
+            _ => {}
+        }
+        let depth = levels.iter().map(|l| 1 + l.members + l.operators + l.conditionals);
+        deepest = deepest.max(depth.sum::<usize>() - 1);
+    }
+    deepest
+}
+
+fn top(levels: &mut [Level]) -> &mut Level {
+    let last = levels.len() - 1;
+    &mut levels[last]
+}
+
+/// The length of the text literal or comment that `rest` starts with.
+fn literal(rest: &str) -> Option<usize> {
+    if rest.starts_with("//") {
+        return Some(rest.find('\n').unwrap_or(rest.len()));
+    }
+    let prefix = rest.bytes().take_while(|byte| matches!(byte, b'r' | b'R' | b'b' | b'B')).count();
+    let raw = rest[..prefix].contains(['r', 'R']);
+    let body = &rest[prefix..];
+    let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| body.starts_with(quote))?;
+    let mut at = prefix + quote.len();
+    while at < rest.len() && !rest[at..].starts_with(quote) {
+        let escaped = !raw && rest[at..].starts_with('\\');
+        let width = |text: &str| text.chars().next().map_or(0, char::len_utf8);
+        at += width(&rest[at..]);
+        if escaped {
+            at += width(&rest[at..]);
+        }
+    }
+    Some((at + quote.len()).min(rest.len()))
+}
+
+fn word_or_sign(rest: &str, first: char) -> usize {
+    if first.is_ascii_alphanumeric() || first == '_' {
+        return rest
+            .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+            .unwrap_or(rest.len());
+    }
+    let double = ["&&", "||", "==", "!=", "<=", ">="].iter().any(|sign| rest.starts_with(sign));
+    if double { 2 } else { first.len_utf8() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nests_is_counted_and_what_stands_beside_it_is_not() {
+        for (text, depth) in [
+            ("a", 0),
+            ("a.b.c", 2),
+            ("((a))", 2),
+            ("a && b || c && d", 0),
+            ("f(a, b, c)", 1),
+            ("a + b + c", 2),
+            ("a.b + c.d + e.f", 3),
+            ("!!!a", 3),
+            ("a ? b : c ? d : e", 2),
+            ("[[[a]]]", 3),
+            ("'((((' == a", 1),
+            ("'it\\'s ((' != \"\"\"((\"\"\"", 1),
+            ("r'\\' + '(('", 1),
+            ("a // ((((\n", 0),
+            ("x in y", 1),
+            ("inner", 0),
+            (
+                "self.status.conditions.all(c, c.status == 'True' || (has(c.message) && c.message.matches('[a-z]')))",
+                8,
+            ),
+        ] {
+            assert_eq!(nesting(text), depth, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_is_too_strange_to_be_counted() {
+        for text in ["", ")))]]", "'", "'\\", "\"\"\"", "r", "ä'ö\\ü", "//", "((('"] {
+            assert!(nesting(text) < MAX_NESTING, "{text}");
+        }
+    }
+}

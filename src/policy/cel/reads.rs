@@ -1,0 +1,166 @@
+//! What of an object an expression reads, so that only that is turned into CEL values.
+
+use std::collections::BTreeMap;
+
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+/// What an expression reads of each variable; `None` where it does not name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Of `self`, the written object.
+    pub written: Option<Part>,
+    /// Of `oldSelf`, the stored object.
+    pub stored: Option<Part>,
+    /// Of `writer`.
+    pub writer: Option<Part>,
+}
+
+/// A part of a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// All that is inside.
+    pub whole: bool,
+    /// Only these members; without any, only whether it is there.
+    pub members: BTreeMap<String, Self>,
+}
+
+impl Reads {
+    pub(super) fn of(tree: &IdedExpr) -> Self {
+        let mut reads = Self::default();
+        reads.visit(tree, &mut Vec::new());
+        reads
+    }
+
+    fn visit<'e>(&mut self, tree: &'e IdedExpr, bound: &mut Vec<&'e str>) {
+        let test = matches!(&tree.expr, Expr::Select(select) if select.test);
+        if let Some((root, path)) = path(tree)
+            && !bound.contains(&root)
+        {
+            let variable = match root {
+                "self" => &mut self.written,
+                "oldSelf" => &mut self.stored,
+                "writer" => &mut self.writer,
+                _ => return,
+            };
+            let end = path.iter().fold(variable.get_or_insert_default(), |part, name| {
+                part.members.entry((*name).to_owned()).or_default()
+            });
+            end.whole |= !test;
+            return;
+        }
+        children(tree, bound, &mut |child, bound| self.visit(child, bound));
+    }
+}
+
+impl Part {
+    /// Whether the value at `path`, or something inside it or around it as a whole, is read.
+    #[must_use]
+    pub fn covers(&self, path: &[String]) -> bool {
+        self.whole
+            || match path.split_first() {
+                None => true,
+                Some((name, rest)) => {
+                    self.members.get(name).is_some_and(|member| member.covers(rest))
+                }
+            }
+    }
+}
+
+/// The variable and the names behind it, where an expression is nothing but these: `self.a["b"]`.
+pub(super) fn path(tree: &IdedExpr) -> Option<(&str, Vec<&str>)> {
+    match &tree.expr {
+        Expr::Ident(name) => Some((name, Vec::new())),
+        Expr::Select(select) => {
+            let (root, mut names) = path(&select.operand)?;
+            names.push(&select.field);
+            Some((root, names))
+        }
+        Expr::Call(call) if call.func_name == operators::INDEX => match call.args.as_slice() {
+            [value, IdedExpr { expr: Expr::Literal(LiteralValue::String(name)), .. }] => {
+                let (root, mut names) = path(value)?;
+                names.push(name.inner());
+                Some((root, names))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Visits the direct parts of an expression with the loop variables that are bound there.
+pub(super) fn children<'e>(
+    tree: &'e IdedExpr,
+    bound: &mut Vec<&'e str>,
+    visit: &mut dyn FnMut(&'e IdedExpr, &mut Vec<&'e str>),
+) {
+    match &tree.expr {
+        Expr::Call(call) => {
+            call.target.iter().for_each(|target| visit(target, bound));
+            call.args.iter().for_each(|argument| visit(argument, bound));
+        }
+        Expr::Select(select) => visit(&select.operand, bound),
+        Expr::List(list) => list.elements.iter().for_each(|element| visit(element, bound)),
+        Expr::Map(map) => {
+            for entry in &map.entries {
+                if let EntryExpr::MapEntry(entry) = &entry.expr {
+                    visit(&entry.key, bound);
+                    visit(&entry.value, bound);
+                }
+            }
+        }
+        Expr::Comprehension(comprehension) => {
+            visit(&comprehension.iter_range, bound);
+            visit(&comprehension.accu_init, bound);
+            let outside = bound.len();
+            bound.push(&comprehension.iter_var);
+            bound.extend(comprehension.iter_var2.as_deref());
+            bound.push(&comprehension.accu_var);
+            visit(&comprehension.loop_cond, bound);
+            visit(&comprehension.loop_step, bound);
+            visit(&comprehension.result, bound);
+            bound.truncate(outside);
+        }
+        Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::cel::compile;
+
+    fn reads(text: &str) -> Reads {
+        compile(text).unwrap().reads
+    }
+
+    #[test]
+    fn only_what_is_named_is_read() {
+        let reads = reads("!has(self.status.phase) || self.status['phase'] == oldSelf.kind");
+        let written = reads.written.unwrap();
+        let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
+        assert!(written.covers(&path("status.phase")));
+        assert!(!written.covers(&path("status.conditions")));
+        assert!(!written.covers(&path("spec")));
+        assert!(reads.stored.unwrap().covers(&path("kind")));
+        assert_eq!(reads.writer, None);
+    }
+
+    #[test]
+    fn a_value_that_is_passed_on_is_read_whole() {
+        for text in ["size(self.status) > 0", "self.status.exists(name, self.status[name] == 1)"] {
+            let written = reads(text).written.unwrap();
+            assert!(written.members["status"].whole, "{text}");
+        }
+    }
+
+    #[test]
+    fn presence_alone_reads_nothing_that_is_inside() {
+        let written = reads("has(self.status.conditions)").written.unwrap();
+        assert_eq!(written.members["status"].members["conditions"], Part::default());
+    }
+
+    #[test]
+    fn a_loop_variable_hides_what_it_is_named_like() {
+        assert_eq!(reads("[1].all(self, self > 0)").written, None);
+    }
+}

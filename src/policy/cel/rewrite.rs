@@ -1,0 +1,270 @@
+//! Gives the evaluator what it lacks: a count of the work, and patterns that are compiled once.
+//!
+//! Both are variables with names that no text can spell. Before each round of a loop `@step0` is
+//! asked for; whoever resolves it counts, and says false when it is enough. `x.matches("…")` becomes
+//! `x in @pattern0`, where the variable is a value that contains what it matches.
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr, ListExpr, LiteralValue, SourceInfo, operators};
+use cel::common::ast::{ComprehensionExpr, EntryExpr};
+use regex::bytes::Regex;
+
+use super::Mistake;
+use super::names::place;
+use super::reads::path;
+use crate::policy::schema::compile_pattern;
+
+/// The variable that counts a round of loop number N is this and N.
+pub const STEP: &str = "@step";
+
+/// The variable that stands for pattern number N is this and N.
+pub const PATTERN: &str = "@pattern";
+
+/// A function that gives the keys of a map in order, and everything else as it is.
+pub const ORDERED: &str = "@ordered";
+
+/// Work whose amount depends on the data, counted in operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Operations that may visit all values: `==`, `in`, a list that is made.
+    pub values: u32,
+    /// Operations that may read a whole text: `contains`, `matches`, `+`.
+    pub texts: u32,
+}
+
+/// What a rewritten tree needs beside its data.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// The patterns, by number.
+    pub patterns: Vec<Regex>,
+    /// The work of one round of each loop, by number.
+    pub rounds: Vec<Work>,
+    /// The work outside of loops.
+    pub once: Work,
+}
+
+/// Rewrites a tree that has passed the checks.
+pub(super) fn rewrite(
+    tree: &mut IdedExpr,
+    text: &str,
+    places: &SourceInfo,
+) -> Result<Needs, Vec<Mistake>> {
+    let mut rewriter = Rewriter {
+        text,
+        places,
+        needs: Needs::default(),
+        mistakes: Vec::new(),
+        work: Work::default(),
+    };
+    rewriter.visit(tree);
+    rewriter.needs.once = rewriter.work;
+    if rewriter.mistakes.is_empty() { Ok(rewriter.needs) } else { Err(rewriter.mistakes) }
+}
+
+struct Rewriter<'t> {
+    text: &'t str,
+    places: &'t SourceInfo,
+    needs: Needs,
+    mistakes: Vec<Mistake>,
+    /// Of what has been visited since the innermost loop began.
+    work: Work,
+}
+
+impl Rewriter<'_> {
+    fn visit(&mut self, tree: &mut IdedExpr) {
+        match &mut tree.expr {
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::Call(call) => {
+                if call.func_name == "matches" {
+                    let pattern = call.args.pop();
+                    let subject =
+                        call.target.take().map(|target| *target).or_else(|| call.args.pop());
+                    let pattern = pattern.and_then(|pattern| self.pattern(&pattern));
+                    let (Some(subject), Some(number)) = (subject, pattern) else { return };
+                    call.func_name = operators::IN.to_owned();
+                    call.args = vec![subject, ident(format!("{PATTERN}{number}"))];
+                }
+                self.count(call);
+                call.target.iter_mut().for_each(|target| self.visit(target));
+                call.args.iter_mut().for_each(|argument| self.visit(argument));
+            }
+            Expr::Select(select) => self.visit(&mut select.operand),
+            Expr::List(ListExpr { elements, .. }) => {
+                // The evaluator copies what it puts into a list.
+                self.work.values += elements.iter().map(copies).sum::<u32>();
+                elements.iter_mut().for_each(|element| self.visit(element));
+            }
+            Expr::Map(map) => {
+                for entry in &mut map.entries {
+                    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                        self.work.values += copies(&entry.value);
+                        self.visit(&mut entry.key);
+                        self.visit(&mut entry.value);
+                    }
+                }
+            }
+            Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+        }
+    }
+
+    fn comprehension(&mut self, comprehension: &mut ComprehensionExpr) {
+        self.visit(&mut comprehension.iter_range);
+        let outside = std::mem::take(&mut self.work);
+        let variable = comprehension.iter_var.as_str();
+        match appended(&mut comprehension.loop_step) {
+            Some((guard, element)) => {
+                // What is in the list already is copied once for all rounds; anything else, anew.
+                let own = path(element).is_some_and(|(root, _)| root == variable);
+                self.work.values += if own { 0 } else { copies(element) };
+                guard.into_iter().for_each(|guard| self.visit(guard));
+                self.visit(element);
+            }
+            None => self.visit(&mut comprehension.loop_step),
+        }
+        let round = std::mem::replace(&mut self.work, outside);
+        let step = ident(format!("{STEP}{}", self.needs.rounds.len()));
+        self.needs.rounds.push(round);
+        // `map` and `filter` append in place only where the condition of their loop is a literal:
+        // there the count guards the step, elsewhere it joins the condition.
+        if matches!(comprehension.loop_cond.expr, Expr::Literal(_)) {
+            let mut body = std::mem::take(&mut comprehension.loop_step);
+            match &mut body.expr {
+                Expr::Call(CallExpr { func_name, args, .. })
+                    if func_name == operators::CONDITIONAL && !args.is_empty() =>
+                {
+                    let guard = std::mem::take(&mut args[0]);
+                    args[0] = call(operators::LOGICAL_AND, vec![step, guard]);
+                }
+                _ => {
+                    let kept = ident(comprehension.accu_var.clone());
+                    body = call(operators::CONDITIONAL, vec![step, body, kept]);
+                }
+            }
+            comprehension.loop_step = body;
+        } else {
+            let condition = std::mem::take(&mut comprehension.loop_cond);
+            comprehension.loop_cond = call(operators::LOGICAL_AND, vec![step, condition]);
+        }
+        // The evaluator's maps are hash maps with an order of the moment; answers must be stable.
+        let range = std::mem::take(&mut comprehension.iter_range);
+        comprehension.iter_range = call(ORDERED, vec![range]);
+    }
+
+    fn pattern(&mut self, tree: &IdedExpr) -> Option<usize> {
+        let Expr::Literal(LiteralValue::String(pattern)) = &tree.expr else {
+            let at = place(self.text, self.places, tree, "");
+            let mistake = Mistake::new(at, "the pattern of matches must be a text in quotes")
+                .help("patterns are compiled once, when the policy is read");
+            self.mistakes.push(mistake);
+            return None;
+        };
+        match compile_pattern(pattern.inner()) {
+            Ok(regex) => {
+                self.needs.patterns.push(regex);
+                Some(self.needs.patterns.len() - 1)
+            }
+            Err(error) => {
+                let at = place(self.text, self.places, tree, "");
+                self.mistakes.push(Mistake::new(at, format!("not a pattern: {error}")));
+                None
+            }
+        }
+    }
+
+    fn count(&mut self, call: &CallExpr) {
+        let literal = |argument: &IdedExpr| matches!(argument.expr, Expr::Literal(_));
+        let number = |argument: &IdedExpr| match &argument.expr {
+            Expr::Literal(LiteralValue::String(_) | LiteralValue::Bytes(_)) => false,
+            Expr::Literal(_) => true,
+            _ => false,
+        };
+        let (values, texts) = match call.func_name.as_str() {
+            operators::EQUALS | operators::NOT_EQUALS if !call.args.iter().any(literal) => (1, 1),
+            operators::IN => (1, 1),
+            operators::ADD if !call.args.iter().any(number) => (1, 1),
+            operators::LESS
+            | operators::LESS_EQUALS
+            | operators::GREATER
+            | operators::GREATER_EQUALS
+                if !call.args.iter().any(literal) =>
+            {
+                (0, 1)
+            }
+            "contains" | "size" | "bytes" | "string" | "int" | "uint" | "double" => (0, 1),
+            _ => (0, 0),
+        };
+        self.work.values += values;
+        self.work.texts += texts;
+    }
+}
+
+/// The guard and the element of a step that appends an element: `filter` and `map` are such.
+fn appended(step: &mut IdedExpr) -> Option<(Option<&mut IdedExpr>, &mut IdedExpr)> {
+    let Expr::Call(call) = &mut step.expr else { return None };
+    match (call.func_name.as_str(), call.args.as_mut_slice()) {
+        (operators::CONDITIONAL, [guard, step, _]) => {
+            appended(step).map(|(_, element)| (Some(guard), element))
+        }
+        (operators::ADD, [_, IdedExpr { expr: Expr::List(list), .. }]) => {
+            list.elements.first_mut().map(|element| (None, element))
+        }
+        _ => None,
+    }
+}
+
+/// The price of an element that the evaluator copies into a list, whatever its size. A value that is
+/// copied is allocated, and stays: as much work as sixteen that are looked at.
+fn copies(element: &IdedExpr) -> u32 {
+    if matches!(element.expr, Expr::Literal(_)) { 0 } else { 16 }
+}
+
+fn ident(name: String) -> IdedExpr {
+    IdedExpr { id: 0, expr: Expr::Ident(name) }
+}
+
+fn call(name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    IdedExpr {
+        id: 0,
+        expr: Expr::Call(CallExpr { func_name: name.to_owned(), target: None, args }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::cel::compile;
+
+    fn needs(text: &str) -> Needs {
+        compile(text).unwrap().needs
+    }
+
+    #[test]
+    fn the_work_of_a_round_is_that_of_its_own_loop() {
+        let needs = needs("self.status.a.all(x, self.status.b.exists(y, x == y || x.contains(y)))");
+        let [inner, outer] = needs.rounds.as_slice() else { panic!("{needs:?}") };
+        assert_eq!(*inner, Work { values: 1, texts: 2 });
+        assert_eq!((*outer, needs.once), (Work::default(), Work::default()));
+    }
+
+    #[test]
+    fn what_every_rule_does_with_conditions_costs_its_rounds_and_no_more() {
+        for text in [
+            "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
+            "self.status.conditions.filter(c, c.type == 'Ready').all(c, has(c.reason))",
+            "'Ready' == self.status.conditions.map(c, c.type)[0]",
+            "self.status.conditions.exists_one(c, c.type == 'Ready')",
+        ] {
+            let needs = needs(text);
+            assert!(
+                needs.rounds.iter().all(|round| *round == Work::default()),
+                "{text}: {needs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_compiled_at_load_in_both_spellings() {
+        for text in ["self.kind.matches('^[a-z]+$')", "matches(self.kind, '^[a-z]+$')"] {
+            assert_eq!(needs(text).patterns.len(), 1, "{text}");
+        }
+    }
+}
