@@ -129,6 +129,12 @@ impl Manifest<'_> {
         tokens.extend(locate::tokens(field));
         Place::of(self.source.file, &locate::find(self.source, &tokens))
     }
+
+    /// A mistake at a field of this object.
+    #[must_use]
+    pub fn mistake(&self, field: &str, message: String) -> Mistake {
+        Mistake { file: self.file.to_owned(), place: Some(Box::new(self.place(field))), message }
+    }
 }
 
 impl Identity {

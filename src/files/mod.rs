@@ -31,9 +31,13 @@ mod members;
 mod open;
 mod parallel;
 mod place;
+mod plurals;
+mod request;
 
 pub use file::File;
 pub use manifest::{Identity, Manifest, Manifests};
 pub use open::open;
 pub use parallel::in_parallel;
 pub use place::{Mistake, Place, picture};
+pub use plurals::Plurals;
+pub use request::Request;

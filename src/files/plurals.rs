@@ -1,0 +1,207 @@
+//! From kinds, which manifests have, to plurals, which policies select by.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::{Identity, Manifest, Manifests, Mistake};
+use crate::policy::PolicySet;
+
+/// What is known of resources: what CRDs say, and good guesses for the rest.
+#[derive(Debug, Default)]
+pub struct Plurals {
+    known: HashMap<(String, String), Known>,
+}
+
+/// What a CRD says.
+#[derive(Debug)]
+struct Known {
+    plural: String,
+    /// By version.
+    status_subresource: HashMap<String, bool>,
+}
+
+impl Plurals {
+    /// Reads the CustomResourceDefinitions among some objects; others are passed over.
+    #[must_use]
+    pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Mistake>) {
+        let (mut known, mut mistakes) = (HashMap::new(), Vec::new());
+        let is_crd = |manifest: &Manifest<'_>| {
+            manifest.identity.kind == "CustomResourceDefinition"
+                && manifest.identity.group() == "apiextensions.k8s.io"
+        };
+        for manifest in manifests.iter().filter(is_crd) {
+            match serde_json::from_str::<Crd>(manifest.text) {
+                Ok(Crd { spec }) => {
+                    let (group, kind) = (spec.group.clone(), spec.names.kind.clone());
+                    known.insert((group, kind), spec.into_known());
+                }
+                Err(error) => {
+                    let full = error.to_string();
+                    let said = full.split(" at line ").next().unwrap_or(&full);
+                    let message = format!("this is no CustomResourceDefinition: {said}");
+                    mistakes.push(manifest.mistake("spec", message));
+                }
+            }
+        }
+        (Self { known }, mistakes)
+    }
+
+    /// The plural of an object's kind: what its CRD says; else a candidate that a policy names for
+    /// the same group and version; else a guess by the rules of English, as `kubectl` makes one.
+    ///
+    /// Policies come before the guess because they were written by somebody who knows: the plural of
+    /// AppCat's VSHNRedis is `vshnredis`.
+    #[must_use]
+    pub fn plural(&self, identity: &Identity, policies: &PolicySet) -> String {
+        if let Some(known) = self.find(identity) {
+            return known.plural.clone();
+        }
+        let singular = identity.kind.to_ascii_lowercase();
+        let guess = guess(&singular);
+        let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
+        let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
+        let named = |plural: &&String| {
+            rules().any(|rule| {
+                rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
+                    && rule.groups.iter().any(|glob| glob.matches(identity.group()))
+                    && rule.versions.iter().any(|glob| glob.matches(identity.version()))
+            })
+        };
+        std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone()
+    }
+
+    /// Whether status has a subresource of its own; `None` where no CRD says.
+    #[must_use]
+    pub fn has_status_subresource(&self, identity: &Identity) -> Option<bool> {
+        self.find(identity)?.status_subresource.get(identity.version()).copied()
+    }
+
+    fn find(&self, identity: &Identity) -> Option<&Known> {
+        self.known.get(&(identity.group().to_owned(), identity.kind.clone()))
+    }
+}
+
+/// apimachinery's `UnsafeGuessKindToResource`, and what it forgets: a vowel before the y, and
+/// sibilants other than s. It guesses `gatewaies`; discovery corrects it, and there is none here.
+fn guess(singular: &str) -> String {
+    if let Some(stem) = singular.strip_suffix('y')
+        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
+    {
+        return format!("{stem}ies");
+    }
+    // The one built-in kind that is plural already.
+    if singular == "endpoints" {
+        return singular.to_owned();
+    }
+    let sibilant = ["s", "x", "z", "ch", "sh"].iter().any(|end| singular.ends_with(end));
+    format!("{singular}{}", if sibilant { "es" } else { "s" })
+}
+
+#[derive(Deserialize)]
+struct Crd {
+    spec: Spec,
+}
+
+/// v1, and what v1beta1 had in other places.
+#[derive(Deserialize)]
+struct Spec {
+    group: String,
+    names: Names,
+    #[serde(default)]
+    versions: Vec<Version>,
+    version: Option<String>,
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    kind: String,
+    plural: String,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    name: String,
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Subresources {
+    status: Option<IgnoredAny>,
+}
+
+impl Spec {
+    fn into_known(self) -> Known {
+        let has = |subresources: Option<&Subresources>| {
+            subresources.is_some_and(|subresources| subresources.status.is_some())
+        };
+        let top = self.subresources.as_ref();
+        let versions = self.versions.iter();
+        let mut status_subresource: HashMap<String, bool> = versions
+            .map(|version| (version.name.clone(), has(version.subresources.as_ref().or(top))))
+            .collect();
+        if let Some(version) = &self.version {
+            status_subresource.entry(version.clone()).or_insert_with(|| has(top));
+        }
+        Known { plural: self.names.plural, status_subresource }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::File;
+    use super::*;
+    use crate::policy::Source;
+
+    fn identity(api_version: &str, kind: &str) -> Identity {
+        let (namespace, name) = (String::new(), String::new());
+        Identity { api_version: api_version.into(), kind: kind.into(), namespace, name }
+    }
+
+    #[test]
+    fn a_policy_that_names_a_candidate_wins_over_the_guess() {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let plural =
+            |api_version, kind| Plurals::default().plural(&identity(api_version, kind), &policies);
+        assert_eq!(plural("vshn.appcat.vshn.io/v1", "VSHNRedis"), "vshnredis");
+        assert_eq!(plural("vshn.appcat.vshn.io/v1", "XVSHNPostgreSQL"), "xvshnpostgresqls");
+        // Another group or version is another resource.
+        assert_eq!(plural("example.com/v1", "VSHNRedis"), "vshnredises");
+        assert_eq!(plural("vshn.appcat.vshn.io/v9", "VSHNRedis"), "vshnredises");
+    }
+
+    #[test]
+    fn guesses_follow_english() {
+        for (kind, plural) in [
+            ("Gateway", "gateways"),
+            ("HelmRepository", "helmrepositories"),
+            ("Ingress", "ingresses"),
+            ("Switch", "switches"),
+            ("Box", "boxes"),
+            ("Endpoints", "endpoints"),
+            ("Kafka", "kafkas"),
+        ] {
+            assert_eq!(guess(&kind.to_lowercase()), plural);
+        }
+    }
+
+    #[test]
+    fn crds_say_plurals_and_subresources_by_version() {
+        let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: g.io\n  names: {kind: Mouse, plural: mice}\n  versions:\n  - {name: v1, subresources: {status: {}}}\n  - {name: v2}\n---\n\
+            apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {group: g.io, version: v1, names: {kind: Ox, plural: oxen}, subresources: {status: {}}}\n---\n\
+            apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: g.io}\n---\n{apiVersion: v1, kind: Secret}";
+        let files = [File::new("crds.yaml", text)];
+        let (plurals, mistakes) = Plurals::of_crds(&Manifests::read(&files));
+        let policies = PolicySet::compile(&[] as &[Source]).unwrap();
+        let (v1, v2) = (identity("g.io/v1", "Mouse"), identity("g.io/v2", "Mouse"));
+        assert_eq!(plurals.plural(&v1, &policies), "mice");
+        assert_eq!(plurals.has_status_subresource(&v1), Some(true));
+        assert_eq!(plurals.has_status_subresource(&v2), Some(false));
+        assert_eq!(plurals.has_status_subresource(&identity("g.io/v3", "Mouse")), None);
+        assert_eq!(plurals.has_status_subresource(&identity("g.io/v1", "Ox")), Some(true));
+        assert_eq!(mistakes.len(), 1);
+        assert!(mistakes[0].to_string().contains("missing field `names`"), "{}", mistakes[0]);
+    }
+}

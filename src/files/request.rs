@@ -1,0 +1,100 @@
+//! The request that an object of a desk stands for.
+
+use super::{Identity, Plurals};
+use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
+use crate::policy::PolicySet;
+
+/// A write, as far as a desk knows of it.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// What the object is called.
+    pub identity: &'a Identity,
+    /// The object, as JSON text.
+    pub object: &'a str,
+    /// The same object as it was before, as JSON text.
+    pub old: Option<&'a str>,
+    /// Who writes.
+    pub writer: Writer<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// The subject of a judgement.
+    ///
+    /// Status writes go to the `status` subresource, unless the object's CRD says that there is
+    /// none or, where no CRD is known, the only policies that select it say so. Then status travels
+    /// with the main resource, and an object without an old one is new.
+    ///
+    /// # Errors
+    /// When the object, or the old one, cannot be judged: a status of too many values.
+    pub fn subject(
+        self,
+        policies: &PolicySet,
+        plurals: &Plurals,
+    ) -> Result<Subject<'a>, ObjectError> {
+        let Request { identity, object, old, writer } = self;
+        let mut subject = Subject {
+            resource: Resource {
+                group: identity.group().into(),
+                version: identity.version().into(),
+                resource: plurals.plural(identity, policies).into(),
+            },
+            subresource: "status".into(),
+            operation: Operation::Update,
+            writer,
+            object: Object::parse(object)?,
+            old: old.map(Object::parse).transpose()?,
+        };
+        let has_status = plurals
+            .has_status_subresource(identity)
+            .unwrap_or_else(|| policies.select(&subject).next().is_some());
+        if !has_status {
+            subject.subresource = "".into();
+            if subject.old.is_none() {
+                subject.operation = Operation::Create;
+            }
+        }
+        Ok(subject)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{File, Manifests};
+    use super::*;
+    use crate::policy::Source;
+
+    #[test]
+    fn status_goes_where_the_policy_or_the_crd_says() {
+        let policy = |name: &str, plural: &str, subresource: bool| {
+            format!(
+                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec: {{convention: appcat, resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{plural}], statusSubresource: {subresource}}}]}}\n"
+            )
+        };
+        let text = [policy("with", "as", true), policy("without", "bs", false)].join("---\n");
+        let policies = PolicySet::compile(&[Source { name: "p".into(), text }]).unwrap();
+        let crds = [File::new(
+            "c",
+            "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: A, plural: as}, versions: [{name: v1}]}}",
+        )];
+        let (crds, _) = Plurals::of_crds(&Manifests::read(&crds));
+        let asked = |kind: &str, old: Option<&'static str>, plurals: &Plurals| {
+            let identity = Identity {
+                api_version: "g/v1".into(),
+                kind: kind.into(),
+                namespace: String::new(),
+                name: String::new(),
+            };
+            let request =
+                Request { identity: &identity, object: "{}", old, writer: Writer::default() };
+            let subject = request.subject(&policies, plurals).unwrap();
+            (subject.operation, subject.subresource.into_owned(), policies.select(&subject).count())
+        };
+        let guessed = Plurals::default();
+        let (update, create) = (Operation::Update, Operation::Create);
+        assert_eq!(asked("A", None, &guessed), (update, "status".to_owned(), 1));
+        assert_eq!(asked("B", None, &guessed), (create, String::new(), 1));
+        assert_eq!(asked("B", Some("{}"), &guessed), (update, String::new(), 1));
+        // The API server never sends what the policy waits for.
+        assert_eq!(asked("A", None, &crds), (create, String::new(), 0));
+    }
+}
