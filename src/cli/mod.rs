@@ -11,6 +11,9 @@ pub mod connection;
 pub mod doctor;
 mod duration;
 mod progress;
+pub mod check;
+mod judge;
+mod report;
 pub mod review;
 pub mod schema;
 pub mod serve;
@@ -44,6 +47,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Print the JSON Schema of a kind of document.
     Schema(schema::Args),
+    /// Judge manifests: files, folders, pipes.
+    Check(check::Args),
     /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
@@ -78,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::Backfill(args) => backfill::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Schema(args) => schema::run(args),
+        Command::Check(args) => check::run(args),
         Command::Certs(args) => certs::run(args),
     };
     match outcome {

@@ -130,6 +130,12 @@ impl Manifest<'_> {
         Place::of(self.source.file, &locate::find(self.source, &tokens))
     }
 
+    /// The document that holds the object, as it is written.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        &self.source.file.text[self.source.range.clone()]
+    }
+
     /// A mistake at a field of this object.
     #[must_use]
     pub fn mistake(&self, field: &str, message: String) -> Mistake {

@@ -87,7 +87,7 @@ mod tests {
             let request =
                 Request { identity: &identity, object: "{}", old, writer: Writer::default() };
             let subject = request.subject(&policies, plurals).unwrap();
-            (subject.operation, subject.subresource.into_owned(), policies.select(&subject).count())
+            (subject.operation, subject.subresource.to_string(), policies.select(&subject).count())
         };
         let guessed = Plurals::default();
         let (update, create) = (Operation::Update, Operation::Create);

@@ -1,0 +1,264 @@
+//! `statusgate check`: manifests on a desk and in a pipeline, judged as the webhooks would.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use jiff::Timestamp;
+
+use super::Outcome;
+use super::judge::{judge, writer};
+use super::report::{FailOn, Format, Judged, Report, plural};
+use crate::files::{File, Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
+use crate::policy::{PolicySet, Source};
+use crate::server::policy_files;
+
+/// What `check` can be told.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code 0: nothing at or above --fail-on. 1: findings. 2: something could not \
+                  be read; everything else was judged and printed all the same."
+)]
+pub struct Args {
+    /// Files, folders, or `-` for standard input: YAML of several documents, JSON, JSON lines,
+    /// Lists.
+    #[arg(value_name = "FILE")]
+    paths: Vec<PathBuf>,
+
+    /// The same, as kubectl spells it. May be repeated.
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Look into the subfolders of folders.
+    #[arg(short = 'R', long)]
+    recursive: bool,
+
+    /// The objects as they were before: they decide about transitions, and only what is new is
+    /// found. Found by group, kind, namespace and name; an object that is not there is new. May be
+    /// repeated.
+    #[arg(long, value_name = "FILE")]
+    old: Vec<PathBuf>,
+
+    /// Policies: a file or a folder. May be repeated. Without it: the example policies.
+    #[arg(long, value_name = "PATH")]
+    policies: Vec<PathBuf>,
+
+    /// Judge every object by this convention alone, whatever the policies select. --policies may
+    /// still hold conventions.
+    #[arg(long, value_name = "NAME")]
+    convention: Option<String>,
+
+    /// CustomResourceDefinitions: they know the plurals of kinds and whether status has a
+    /// subresource. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    crds: Vec<PathBuf>,
+
+    /// Judge as if this user wrote, such as system:serviceaccount:crossplane-system:crossplane.
+    #[arg(long = "as", value_name = "USER", default_value = "")]
+    user: String,
+
+    /// A group of that user. May be repeated.
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    groups: Vec<String>,
+
+    /// Judge the objects as they are, not what the mutating webhook would make of them.
+    #[arg(long)]
+    no_mutate: bool,
+
+    /// The mildest finding that gives exit code 1.
+    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "Deny")]
+    fail_on: FailOn,
+
+    /// The time to judge by (RFC 3339), for results that do not change. Default: the clock.
+    #[arg(long, value_name = "TIME")]
+    now: Option<Timestamp>,
+
+    /// How to report.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Format,
+
+    /// Name the objects that no policy selects, and show what the mutating webhook would change.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Judges the objects of some files.
+///
+/// # Errors
+/// When policies are wrong, or when something could not be read; then everything else has been
+/// printed.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let policies = policies(&args.policies, args.convention.as_deref())?;
+    let paths: Vec<PathBuf> = args.files.iter().chain(&args.paths).cloned().collect();
+    if paths.is_empty() {
+        bail!("name a file, a folder, or - for standard input");
+    }
+    let (crd_files, mut mistakes) = open(&args.crds, args.recursive);
+    let crds = Manifests::read(&crd_files);
+    mistakes.extend_from_slice(crds.mistakes());
+    let (plurals, more) = Plurals::of_crds(&crds);
+    mistakes.extend(more);
+    let (old_files, more) = open(&args.old, args.recursive);
+    mistakes.extend(more);
+    let old = Manifests::read(&old_files);
+    mistakes.extend_from_slice(old.mistakes());
+    let (files, more) = open(&paths, args.recursive);
+    mistakes.extend(more);
+    let manifests = Manifests::read(&files);
+    mistakes.extend_from_slice(manifests.mistakes());
+
+    #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
+    let now = args.now.unwrap_or_else(Timestamp::now);
+    let desk = Desk { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };
+    let list: Vec<Manifest<'_>> = manifests.iter().collect();
+    if list.is_empty() && mistakes.is_empty() {
+        bail!("there is no object in {}", names(&files));
+    }
+    let mut objects = Vec::with_capacity(list.len());
+    for judged in in_parallel(&list, |manifest| desk.judge(manifest)) {
+        match judged {
+            Ok(judged) => objects.push(judged),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    let report = Report {
+        files: files.into_iter().map(|file| file.name).collect(),
+        objects,
+        mistakes,
+        fail_on: args.fail_on,
+        verbose: args.verbose,
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    report.write(args.output, &mut out)?;
+    out.flush()?;
+    if !report.mistakes.is_empty() {
+        let mut stderr = io::stderr().lock();
+        // GitHub shows both streams in one log, and has them as annotations already.
+        for mistake in report.mistakes.iter().filter(|_| args.output != Format::Github) {
+            writeln!(stderr, "{mistake}")?;
+        }
+        bail!("{} could not be read", plural(report.mistakes.len(), "document"));
+    }
+    Ok(if report.fails() { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// Everything that is the same for all objects.
+struct Desk<'d> {
+    args: &'d Args,
+    policies: &'d PolicySet,
+    plurals: &'d Plurals,
+    old: HashMap<Key<'d>, &'d str>,
+    now: Timestamp,
+}
+
+/// Group, kind, namespace and name. Not the version: an object has one state in all of them.
+type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
+
+impl Desk<'_> {
+    fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Mistake> {
+        let Args { user, groups, no_mutate, .. } = self.args;
+        let request = Request {
+            identity: manifest.identity,
+            object: manifest.text,
+            old: self.old.get(&key(manifest)).copied(),
+            writer: writer(user, groups),
+        };
+        let subject = request.subject(self.policies, self.plurals).map_err(|error| {
+            let error = anyhow::Error::from(error);
+            manifest.mistake("status", format!("this cannot be judged: {error:#}"))
+        })?;
+        let judgement = judge(self.policies, subject, manifest.text, self.now, !no_mutate)
+            .map_err(|message| manifest.mistake("status", message))?;
+        let findings = judgement.findings.into_iter().map(|found| {
+            let place = manifest.place(&found.field);
+            (found, place)
+        });
+        // As a reader meets them, not as the rules come.
+        let mut findings: Vec<_> = findings.collect();
+        findings.sort_by_key(|(_, place)| (place.line, place.column));
+        Ok(Judged {
+            file: manifest.file.to_owned(),
+            document: manifest.document,
+            item: manifest.item,
+            identity: manifest.identity.clone(),
+            findings,
+            policies: judgement.policies,
+            patch: judgement.patch,
+        })
+    }
+}
+
+fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {
+    let identity = manifest.identity;
+    (identity.group(), &identity.kind, &identity.namespace, &identity.name)
+}
+
+fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, &'m str> {
+    manifests.iter().map(|manifest| (key(&manifest), manifest.text)).collect()
+}
+
+fn names(files: &[File]) -> String {
+    files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The policies of some paths; or one that puts everything under a convention.
+pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::Result<PolicySet> {
+    let Some(name) = convention else {
+        let sources = policy_files::load(paths).context("failed to read the policies")?;
+        return Ok(PolicySet::compile(&sources)?);
+    };
+    let sources = if paths.is_empty() {
+        Vec::new()
+    } else {
+        policy_files::load(paths).context("failed to read the policies")?
+    };
+    // All of them first, so that mistakes are told with their places.
+    let given = PolicySet::compile(&sources)?;
+    if !given.conventions().contains_key(name) {
+        bail!("{}", unknown_convention(name, given.conventions().keys().map(String::as_str)));
+    }
+    // JSON is YAML, and quotes what a name may hold; what it may not hold was refused above.
+    let text = serde_json::json!({
+        "apiVersion": "statusgate.dev/v1alpha1",
+        "kind": "StatusPolicy",
+        "metadata": {"name": "all"},
+        "spec": {
+            "convention": name,
+            "resources": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}],
+        },
+    })
+    .to_string();
+    let mut sources = conventions_of(sources);
+    sources.push(Source { name: "--convention".to_owned(), text });
+    Ok(PolicySet::compile(&sources)?)
+}
+
+/// The documents of some sources that are conventions, each as a source of its own.
+fn conventions_of(sources: Vec<Source>) -> Vec<Source> {
+    let files: Vec<File> =
+        sources.into_iter().map(|source| File::new(source.name, source.text)).collect();
+    Manifests::read(&files)
+        .iter()
+        .filter(|manifest| manifest.identity.kind == "StatusConvention")
+        .map(|manifest| Source {
+            name: manifest.file.to_owned(),
+            text: manifest.written().to_owned(),
+        })
+        .collect()
+}
+
+fn unknown_convention<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
+    let near = known
+        .clone()
+        .map(|other| (strsim::damerau_levenshtein(other, &name.to_lowercase()), other))
+        .filter(|(distance, other)| *distance <= 2.max(other.len() / 4))
+        .min_by_key(|(distance, _)| *distance);
+    match near {
+        Some((_, near)) => format!("unknown convention \"{name}\": did you mean \"{near}\"?"),
+        None => {
+            let known = known.collect::<Vec<_>>().join(", ");
+            format!("unknown convention \"{name}\": there are {known}")
+        }
+    }
+}

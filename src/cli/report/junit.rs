@@ -1,0 +1,180 @@
+//! JUnit XML, as Jenkins and GitLab read it.
+//!
+//! Written by hand: it is five elements, and what a library would do for them is the escaping below.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::Report;
+
+/// One `<testsuite>`.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Suite {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) cases: Vec<Case>,
+}
+
+/// One `<testcase>`.
+#[derive(Debug)]
+pub(in crate::cli) struct Case {
+    pub(in crate::cli) class: String,
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) result: Outcome,
+    /// What does not decide.
+    pub(in crate::cli) output: String,
+}
+
+/// What a case came to.
+#[derive(Debug)]
+pub(in crate::cli) enum Outcome {
+    Passed,
+    Skipped(&'static str),
+    /// A headline, a kind, the whole text. One a case: GitLab shows only the first of several.
+    Failed(String, String, String),
+    /// The same for what could not be tried.
+    Broken(String),
+}
+
+/// A suite a file, a case an object.
+pub(super) fn suites(report: &Report) -> Vec<Suite> {
+    let mut suites: Vec<Suite> = Vec::new();
+    let mut suite = |name: &str| match suites.iter().position(|suite| suite.name == name) {
+        Some(at) => at,
+        None => {
+            suites.push(Suite { name: name.to_owned(), cases: Vec::new() });
+            suites.len() - 1
+        }
+    };
+    let mut cases = Vec::new();
+    for file in &report.files {
+        suite(file);
+    }
+    for object in &report.objects {
+        let line = |(found, place): &(super::Found, super::Place)| {
+            let (action, field, rule) = (found.action.label(), &found.field, &found.rule);
+            format!("{place}: {action}: {field}: {} [{rule}]", found.message)
+        };
+        let (failed, passed): (Vec<_>, Vec<_>) =
+            object.findings.iter().partition(|(found, _)| report.fail_on.includes(found.action));
+        let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");
+        let result = match failed.split_first() {
+            None if object.policies.is_empty() => Outcome::Skipped("no policy selects it"),
+            None => Outcome::Passed,
+            Some(((first, _), others)) => {
+                let more = match others.len() {
+                    0 => String::new(),
+                    more => format!(" (and {more} more)"),
+                };
+                let headline = format!("{}: {}{more}", first.field, first.message);
+                Outcome::Failed(headline, first.rule.clone(), lines(failed))
+            }
+        };
+        let name = object.identity.to_string();
+        let class = object.identity.api_version.clone();
+        cases.push((suite(&object.file), Case { class, name, result, output: lines(passed) }));
+    }
+    for mistake in &report.mistakes {
+        let name =
+            mistake.place.as_deref().map_or_else(|| mistake.file.clone(), ToString::to_string);
+        let (class, output) = ("document".to_owned(), String::new());
+        let result = Outcome::Broken(mistake.message.clone());
+        cases.push((suite(&mistake.file), Case { class, name, result, output }));
+    }
+    for (at, case) in cases {
+        suites[at].cases.push(case);
+    }
+    suites
+}
+
+/// Writes the document.
+pub(in crate::cli) fn write(suites: &[Suite], out: &mut impl Write) -> io::Result<()> {
+    let cases = || suites.iter().flat_map(|suite| &suite.cases);
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites name=\"statusgate\"{}>", counts(cases()))?;
+    for suite in suites {
+        let name = escaped(&suite.name);
+        writeln!(out, "  <testsuite name=\"{name}\"{}>", counts(suite.cases.iter()))?;
+        for case in &suite.cases {
+            write_case(case, out)?;
+        }
+        writeln!(out, "  </testsuite>")?;
+    }
+    writeln!(out, "</testsuites>")
+}
+
+fn write_case(case: &Case, out: &mut impl Write) -> io::Result<()> {
+    let (class, name) = (escaped(&case.class), escaped(&case.name));
+    write!(out, "    <testcase classname=\"{class}\" name=\"{name}\"")?;
+    if matches!(case.result, Outcome::Passed) && case.output.is_empty() {
+        return writeln!(out, "/>");
+    }
+    writeln!(out, ">")?;
+    match &case.result {
+        Outcome::Passed => {}
+        Outcome::Skipped(reason) => {
+            writeln!(out, "      <skipped message=\"{}\"/>", escaped(reason))?;
+        }
+        Outcome::Failed(headline, kind, text) => {
+            let (headline, kind) = (escaped(headline), escaped(kind));
+            let text = escaped(text);
+            writeln!(
+                out,
+                "      <failure message=\"{headline}\" type=\"{kind}\">{text}</failure>"
+            )?;
+        }
+        Outcome::Broken(message) => {
+            writeln!(out, "      <error message=\"{}\"/>", escaped(message))?;
+        }
+    }
+    if !case.output.is_empty() {
+        writeln!(out, "      <system-out>{}</system-out>", escaped(&case.output))?;
+    }
+    writeln!(out, "    </testcase>")
+}
+
+fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
+    let (mut tests, mut failures, mut errors, mut skipped) = (0, 0, 0, 0);
+    for case in cases {
+        tests += 1;
+        match case.result {
+            Outcome::Passed => {}
+            Outcome::Skipped(_) => skipped += 1,
+            Outcome::Failed(..) => failures += 1,
+            Outcome::Broken(_) => errors += 1,
+        }
+    }
+    format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
+}
+
+/// A text for an element or an attribute. XML 1.0 has no way to write most control characters.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            // An attribute would read a plain one as a space.
+            '\n' | '\r' | '\t' => {
+                let _ = write!(safe, "&#{};", u32::from(letter));
+            }
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_hold_is_replaced() {
+        assert_eq!(
+            escaped("a\u{0}\u{1b}[1m<&\">\n"),
+            "a\u{fffd}\u{fffd}[1m&lt;&amp;&quot;&gt;&#10;"
+        );
+    }
+}

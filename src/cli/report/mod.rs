@@ -1,0 +1,273 @@
+//! What `check` found, in the formats that people and pipelines read.
+
+mod github;
+mod json;
+pub(super) mod junit;
+mod sarif;
+mod table;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use json_patch::PatchOperation;
+
+use super::judge::Found;
+use crate::engine::Action;
+use crate::files::{Identity, Mistake, Place};
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For a person: each finding with its place and a caret.
+    Table,
+    /// One document with all objects, findings and patches.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// JUnit XML: a test suite a file, a test case an object.
+    Junit,
+    /// Workflow commands, which GitHub shows beside the lines of a pull request.
+    Github,
+}
+
+/// What a finding must amount to before a run fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub(super) enum FailOn {
+    /// Only what the webhook would refuse.
+    Deny,
+    /// What it would warn of or repair, too.
+    Warn,
+    /// Everything.
+    Audit,
+}
+
+/// Everything there is to say about one run.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// The files that were read, in order, those without objects too.
+    pub(super) files: Vec<String>,
+    pub(super) objects: Vec<Judged>,
+    pub(super) mistakes: Vec<Mistake>,
+    pub(super) fail_on: FailOn,
+    pub(super) verbose: bool,
+}
+
+/// One object and what was found.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) file: String,
+    pub(super) document: usize,
+    pub(super) item: Option<usize>,
+    pub(super) identity: Identity,
+    /// The policies that select it; without one nothing was judged.
+    pub(super) policies: Vec<String>,
+    pub(super) findings: Vec<(Found, Place)>,
+    pub(super) patch: Vec<PatchOperation>,
+}
+
+/// The totals of a report.
+#[derive(Debug)]
+pub(super) struct Totals<'r> {
+    pub(super) judged: usize,
+    pub(super) patched: usize,
+    /// Objects by policy.
+    pub(super) policies: BTreeMap<&'r str, usize>,
+    /// Findings by action, strongest first.
+    pub(super) findings: [(Action, usize); 4],
+}
+
+impl FailOn {
+    /// Whether a finding with this action fails the run.
+    pub(super) fn includes(self, action: Action) -> bool {
+        let least = match self {
+            Self::Deny => Action::Deny,
+            Self::Warn => Action::Warn,
+            Self::Audit => Action::Audit,
+        };
+        action >= least
+    }
+}
+
+impl Report {
+    /// Writes the report.
+    pub(super) fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+        match format {
+            Format::Table => table::write(self, out),
+            Format::Json => json::write(self, out),
+            Format::Sarif => sarif::write(self, out),
+            Format::Junit => junit::write(&junit::suites(self), out),
+            Format::Github => github::write(self, out),
+        }
+    }
+
+    /// Whether there is a finding that fails the run.
+    pub(super) fn fails(&self) -> bool {
+        self.findings().any(|(_, found, _)| self.fail_on.includes(found.action))
+    }
+
+    fn findings(&self) -> impl Iterator<Item = (&Judged, &Found, &Place)> {
+        self.objects.iter().flat_map(|object| {
+            object.findings.iter().map(move |(found, place)| (object, found, place))
+        })
+    }
+
+    fn totals(&self) -> Totals<'_> {
+        let mut totals = Totals {
+            findings: [Action::Deny, Action::Repair, Action::Warn, Action::Audit]
+                .map(|action| (action, 0)),
+            judged: 0,
+            patched: 0,
+            policies: BTreeMap::new(),
+        };
+        for object in &self.objects {
+            totals.judged += usize::from(!object.policies.is_empty());
+            totals.patched += usize::from(!object.patch.is_empty());
+            for policy in &object.policies {
+                *totals.policies.entry(policy).or_default() += 1;
+            }
+            for (found, _) in &object.findings {
+                let counts = totals.findings.iter_mut();
+                for (_, count) in counts.filter(|(action, _)| *action == found.action) {
+                    *count += 1;
+                }
+            }
+        }
+        totals
+    }
+}
+
+/// `12 objects in 3 files: 9 judged (appcat 9), 3 selected by no policy. 2 deny, 1 warn.`
+impl std::fmt::Display for Report {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let totals = self.totals();
+        let objects = self.objects.len();
+        let (counted, files) = (plural(objects, "object"), plural(self.files.len(), "file"));
+        write!(formatter, "{counted} in {files}: {} judged", totals.judged)?;
+        let by_policy: Vec<String> =
+            totals.policies.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        if !by_policy.is_empty() {
+            write!(formatter, " ({})", by_policy.join(", "))?;
+        }
+        if totals.judged < objects {
+            write!(formatter, ", {} selected by no policy", objects - totals.judged)?;
+        }
+        let found: Vec<String> = totals
+            .findings
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(action, count)| format!("{count} {}", action.label()))
+            .collect();
+        let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+        write!(formatter, "; {found}")?;
+        if totals.patched > 0 {
+            write!(formatter, "; {} would be patched", totals.patched)?;
+        }
+        if !self.mistakes.is_empty() {
+            write!(formatter, "; {} could not be read", plural(self.mistakes.len(), "document"))?;
+        }
+        Ok(())
+    }
+}
+
+/// `1 object`, `2 objects`.
+pub(super) fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::files::{File, Manifests};
+
+    /// Two objects of one file, one of them with findings of each action, and a broken file.
+    pub(in crate::cli) fn report() -> Report {
+        let text = "apiVersion: g/v1\nkind: Thing\nmetadata: {name: a, namespace: s}\nstatus:\n  phase: 'rea,dy: 100%'\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: <b>}\n---\n- 1\n";
+        let files = [File::new("some folder/a.yaml", text)];
+        let manifests = Manifests::read(&files);
+        let found = |action: Action| Found {
+            policy: "p".into(),
+            rule: format!("c/{}", action.label()),
+            field: "status.phase".into(),
+            cause: "FieldValueInvalid",
+            message: "100% \"wrong\" & <odd>,\nreally: yes".into(),
+            action,
+        };
+        let objects = manifests.iter().map(|manifest| {
+            let judged = manifest.identity.kind == "Thing";
+            let actions = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
+            let findings = actions.map(|action| (found(action), manifest.place("status.phase")));
+            let patch = r#"[{"op":"add","path":"/status/x","value":null}]"#;
+            Judged {
+                file: manifest.file.to_owned(),
+                document: manifest.document,
+                item: manifest.item,
+                identity: manifest.identity.clone(),
+                policies: if judged { vec!["p".to_owned()] } else { Vec::new() },
+                findings: if judged { findings.to_vec() } else { Vec::new() },
+                patch: if judged { serde_json::from_str(patch).unwrap() } else { Vec::new() },
+            }
+        });
+        Report {
+            files: vec!["some folder/a.yaml".to_owned()],
+            objects: objects.collect(),
+            mistakes: manifests.mistakes().to_vec(),
+            fail_on: FailOn::Deny,
+            verbose: true,
+        }
+    }
+
+    pub(in crate::cli) fn written(format: Format) -> String {
+        let mut out = Vec::new();
+        report().write(format, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_run_fails_by_the_strongest_finding() {
+        let mut report = report();
+        assert!(report.fails());
+        report.objects[0].findings.remove(0);
+        assert!(!report.fails());
+        report.fail_on = FailOn::Warn;
+        assert!(report.fails());
+        report.objects[0].findings.drain(..2);
+        assert!(!report.fails());
+        report.fail_on = FailOn::Audit;
+        assert!(report.fails());
+    }
+
+    #[test]
+    fn totals_are_told_in_one_line() {
+        assert_eq!(
+            report().to_string(),
+            "2 objects in 1 file: 1 judged (p 1), 1 selected by no policy; 1 deny, 1 repair, 1 warn, 1 audit; 1 would be patched; 1 document could not be read"
+        );
+    }
+
+    #[test]
+    fn the_table_shows_place_and_caret() {
+        insta::assert_snapshot!(written(Format::Table));
+    }
+
+    #[test]
+    fn json_has_everything() {
+        insta::assert_snapshot!(written(Format::Json));
+    }
+
+    #[test]
+    fn workflow_commands_are_one_line_each() {
+        insta::assert_snapshot!(written(Format::Github));
+    }
+
+    #[test]
+    fn junit_is_escaped() {
+        insta::assert_snapshot!(written(Format::Junit));
+    }
+
+    #[test]
+    fn sarif_has_rules_and_regions() {
+        insta::assert_snapshot!(written(Format::Sarif));
+    }
+}

@@ -1,0 +1,117 @@
+//! SARIF 2.1.0 (OASIS), for code scanning.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::Report;
+use crate::engine::Action;
+use crate::files::Place;
+
+/// One run: its rules, its results, and what could not be read as notifications of the tool.
+pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    // A rule is known by its findings: its text may name values of one object, so none is given.
+    let rules: BTreeMap<&str, Action> =
+        report.findings().fold(BTreeMap::new(), |mut all, found| {
+            let (_, found, _) = found;
+            let strongest = all.entry(found.rule.as_str()).or_insert(found.action);
+            *strongest = found.action.max(*strongest);
+            all
+        });
+    let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
+    let results = report.findings().map(|(object, found, place)| {
+        let logical = format!("{} {}", object.identity, found.field);
+        json!({
+            "ruleId": found.rule,
+            "ruleIndex": index.get(found.rule.as_str()),
+            "level": level(found.action),
+            "message": {"text": format!("{}: {}: {}", object.identity, found.field, found.message)},
+            "locations": [{
+                "physicalLocation": physical(place),
+                "logicalLocations": [{"fullyQualifiedName": logical}],
+            }],
+            "properties": {"policy": found.policy, "action": found.action.label()},
+        })
+    });
+    let notifications = report.mistakes.iter().map(|mistake| {
+        let location = mistake
+            .place
+            .as_deref()
+            .map_or_else(|| json!({"artifactLocation": {"uri": uri(&mistake.file)}}), physical);
+        json!({
+            "level": "error",
+            "message": {"text": mistake.message},
+            "locations": [{"physicalLocation": location}],
+        })
+    });
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "statusgate",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules.iter().map(|(id, action)| json!({
+                    "id": id,
+                    "defaultConfiguration": {"level": level(*action)},
+                })).collect::<Vec<_>>(),
+            }},
+            // Places are counted in characters, not in UTF-16 units, which is the other choice.
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": report.mistakes.is_empty(),
+                "toolExecutionNotifications": notifications.collect::<Vec<_>>(),
+            }],
+            "results": results.collect::<Vec<_>>(),
+        }],
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+const fn level(action: Action) -> &'static str {
+    match action {
+        Action::Deny => "error",
+        Action::Repair | Action::Warn => "warning",
+        Action::Audit => "note",
+    }
+}
+
+fn physical(place: &Place) -> Value {
+    json!({
+        "artifactLocation": {"uri": uri(&place.file)},
+        "region": {
+            "startLine": place.line,
+            "startColumn": place.column,
+            "endLine": place.line,
+            "endColumn": place.end_column,
+        },
+    })
+}
+
+/// A path as a URI reference: relative ones stay relative, so that they fit the repository.
+fn uri(path: &str) -> String {
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    let path = path.strip_prefix("./").unwrap_or(path);
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_reference() {
+        assert_eq!(uri("./a b/ü.yaml"), "a%20b/%C3%BC.yaml");
+        assert_eq!(uri("/tmp/x:y"), "file:///tmp/x%3Ay");
+    }
+}

@@ -1,0 +1,356 @@
+//! `statusgate check` as it is called: what it reads, what it prints, how it ends.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Two claims: of one the phase does not exist, of the other there is nothing to say.
+const BAD: &str = "\
+apiVersion: vshn.appcat.vshn.io/v1
+kind: VSHNRedis
+metadata: {name: bad, namespace: shop}
+status:
+  phase: ready
+";
+const GOOD: &str = "\
+apiVersion: vshn.appcat.vshn.io/v1
+kind: VSHNPostgreSQL
+metadata: {name: good, namespace: shop}
+status: {phase: Unknown}
+";
+const RULE: &str = "appcat/phase-value";
+
+/// A folder with files, and the command in it.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        command.current_dir(self.0.path()).arg("check");
+        command.args(["--now", "2024-06-01T12:00:00Z"]).args(args);
+        command
+    }
+
+    fn check(&self, args: &[&str]) -> Answer {
+        Answer::of(self.command(args).stdin(Stdio::null()).output().unwrap())
+    }
+
+    fn check_stdin(&self, args: &[&str], input: &str) -> Answer {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Answer::of(child.wait_with_output().unwrap())
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Answer {
+    fn of(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// `FILE:LINE:COLUMN RULE` of each finding.
+    fn found(&self) -> Vec<String> {
+        let report = self.json();
+        let objects = report["objects"].as_array().unwrap().iter();
+        objects
+            .flat_map(|object| {
+                object["findings"].as_array().unwrap().iter().map(|finding| {
+                    let text = |value: &Value| value.as_str().unwrap().to_owned();
+                    let (file, rule) = (text(&object["file"]), text(&finding["rule"]));
+                    format!("{file}:{}:{} {rule}", finding["line"], finding["column"])
+                })
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn findings_are_told_with_place_rule_and_exit_code() {
+    let desk = Desk::new(&[("bad.yaml", BAD), ("good.yaml", GOOD)]);
+    let answer = desk.check(&["bad.yaml"]);
+    assert_eq!(answer.code, 1, "{answer:#?}");
+    assert!(answer.out.starts_with("bad.yaml:5:10: deny: VSHNRedis shop/bad: status.phase: "));
+    assert!(answer.out.contains(&format!("[{RULE}]\n")), "{answer:#?}");
+    assert!(answer.out.contains("5 |   phase: ready\n  |          ^^^^^\n"), "{answer:#?}");
+    let answer = desk.check(&["good.yaml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+    assert_eq!(answer.out, "1 object in 1 file: 1 judged (appcat 1); no findings\n");
+}
+
+#[test]
+fn every_way_to_hand_over_objects_finds_the_same() {
+    let item =
+        |text: &str| -> Vec<String> { text.lines().map(|line| format!("  {line}\n")).collect() };
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n-\n{}", item(BAD).concat());
+    let json = |phase: &str| {
+        json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+            "metadata": {"name": "x"}, "status": {"phase": phase}})
+    };
+    let lines = format!("{}\n{}\n", json("Unknown"), json("ready"));
+    let typed = json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedisList",
+        "items": [{"metadata": {"name": "x"}, "status": {"phase": "ready"}}]});
+    let desk = Desk::new(&[
+        ("a/bad.yaml", BAD),
+        ("a/skipped.txt", BAD),
+        ("a/deeper/bad.yml", BAD),
+        ("both.yaml", &format!("---\n{GOOD}---\n# and\n---\n{BAD}")),
+        ("list.yaml", &list),
+        ("lines.json", &lines),
+        ("typed.json", &typed.to_string()),
+    ]);
+    let found = |args: &[&str]| {
+        let args: Vec<&str> = args.iter().chain(&["-o", "json"]).copied().collect();
+        let answer = desk.check(&args);
+        assert_eq!(answer.code, 1, "{answer:#?}");
+        answer.found()
+    };
+    assert_eq!(found(&["a"]), [format!("a/bad.yaml:5:10 {RULE}")]);
+    let both = [format!("a/bad.yaml:5:10 {RULE}"), format!("a/deeper/bad.yml:5:10 {RULE}")];
+    assert_eq!(found(&["-R", "a"]), both);
+    assert_eq!(found(&["both.yaml"]), [format!("both.yaml:13:10 {RULE}")]);
+    assert_eq!(found(&["-f", "list.yaml"]), [format!("list.yaml:9:12 {RULE}")]);
+    let column = |text: &str| text.lines().last().unwrap().find("\"ready\"").unwrap() + 1;
+    assert_eq!(found(&["lines.json"]), [format!("lines.json:2:{} {RULE}", column(&lines))]);
+    let typed = typed.to_string();
+    assert_eq!(found(&["typed.json"]), [format!("typed.json:1:{} {RULE}", column(&typed))]);
+    let answer = desk.check_stdin(&["-f", "-", "-o", "json"], BAD);
+    assert_eq!(answer.found(), [format!("stdin:5:10 {RULE}")]);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_hides_nothing() {
+    let broken = format!("{GOOD}---\nstatus: [\n---\n{BAD}---\n- 1\n");
+    let desk = Desk::new(&[("broken.yaml", &broken), ("bad.yaml", BAD)]);
+    let answer = desk.check(&["nowhere.yaml", "broken.yaml", "bad.yaml", "-o", "json"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert_eq!(
+        answer.found(),
+        [format!("broken.yaml:12:10 {RULE}"), format!("bad.yaml:5:10 {RULE}")]
+    );
+    let report = answer.json();
+    assert_eq!(report["summary"]["mistakes"], 3);
+    let files: Vec<&Value> =
+        report["mistakes"].as_array().unwrap().iter().map(|mistake| &mistake["file"]).collect();
+    assert_eq!(files, ["nowhere.yaml", "broken.yaml", "broken.yaml"]);
+    // In every format they stand on stderr, with a caret.
+    for start in [
+        "nowhere.yaml: error: this cannot be read: ",
+        "broken.yaml:",
+        "broken.yaml:14:1: error: this is a list, not a Kubernetes object\n",
+    ] {
+        assert!(answer.err.contains(start), "{start}: {answer:#?}");
+    }
+    assert!(answer.err.contains(" error: not YAML: ") && answer.err.contains('^'), "{answer:#?}");
+    assert!(answer.err.ends_with("3 documents could not be read\n"), "{answer:#?}");
+}
+
+#[test]
+fn usage_and_policies_that_are_wrong_end_with_two() {
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
+    let desk =
+        Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy), ("empty.yaml", "# nothing\n")]);
+    for (args, said) in [
+        (&["--now", "soon", "bad.yaml"][..], "--now"),
+        (&[], "name a file, a folder, or - for standard input"),
+        (&["empty.yaml"], "there is no object in empty.yaml"),
+        (&["bad.yaml", "--policies", "policy.yaml"], "policy.yaml:4:"),
+        (&["bad.yaml", "--policies", "nowhere"], "failed to read nowhere"),
+        (
+            &["bad.yaml", "--convention", "apcat"],
+            "unknown convention \"apcat\": did you mean \"appcat\"?",
+        ),
+        (&["bad.yaml", "--convention", "qqqqqqqq"], "unknown convention \"qqqqqqqq\": there are "),
+        (&["bad.yaml", "--as-group", "g"], "--as"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        let output = command.current_dir(desk.0.path()).arg("check").args(args).output().unwrap();
+        let answer = Answer::of(output);
+        assert_eq!(answer.code, 2, "{args:?}: {answer:#?}");
+        assert!(answer.err.contains(said), "{args:?}: {answer:#?}");
+        assert_eq!(answer.out, "", "{args:?}");
+    }
+}
+
+#[test]
+fn an_old_object_decides_what_is_new() {
+    let other = BAD.replace("ready", "Failed").replace("name: bad", "name: other");
+    let desk = Desk::new(&[
+        ("bad.yaml", BAD),
+        ("same.yaml", &format!("{other}---\n{BAD}")),
+        ("other.yaml", &other),
+        ("better.yaml", &BAD.replace("ready", "Unknown")),
+    ]);
+    // What was there before is not this write's fault.
+    assert_eq!(desk.check(&["bad.yaml", "--old", "same.yaml"]).code, 0);
+    assert_eq!(desk.check(&["bad.yaml", "--old", "better.yaml"]).code, 1);
+    // Another object is not the same one before.
+    assert_eq!(desk.check(&["bad.yaml", "--old", "other.yaml"]).code, 1);
+    let answer = desk.check(&["bad.yaml", "--old", "nowhere.yaml"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert!(answer.out.contains(RULE), "{answer:#?}");
+}
+
+#[test]
+fn a_convention_can_judge_what_no_policy_selects() {
+    let widget = BAD.replace("VSHNRedis", "Widget").replace("vshn.appcat.vshn.io", "example.com");
+    let desk = Desk::new(&[("widget.yaml", &widget)]);
+    let answer = desk.check(&["widget.yaml", "--verbose"]);
+    assert_eq!(answer.code, 0, "{answer:#?}");
+    assert!(
+        answer.out.starts_with("widget.yaml: no policy selects Widget shop/bad (document 1)\n")
+    );
+    let answer = desk.check(&["widget.yaml", "--convention", "appcat", "-o", "json"]);
+    assert_eq!((answer.code, answer.found()), (1, vec![format!("widget.yaml:5:10 {RULE}")]));
+}
+
+#[test]
+fn a_convention_of_a_file_can_judge_without_the_policies_beside_it() {
+    let convention = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures/policies/ok/only-conventions.yaml"),
+    )
+    .unwrap();
+    let name = convention.lines().find_map(|line| line.split("name: ").nth(1)).unwrap();
+    let name = name.trim_matches(['}', ' ', ',']);
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcat, resources: [{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}]}\n";
+    let desk =
+        Desk::new(&[("bad.yaml", BAD), ("all.yaml", &format!("{convention}\n---\n{policy}"))]);
+    let with = ["bad.yaml", "--policies", "all.yaml", "--convention", name, "-o", "json"];
+    let answer = desk.check(&with);
+    let policies = &answer.json()["objects"][0]["policies"];
+    assert_eq!(policies, &json!(["all"]), "{answer:#?}");
+    assert!(answer.found().iter().all(|found| !found.contains("appcat/")), "{answer:#?}");
+}
+
+#[test]
+fn the_writer_and_the_mutating_webhook_count() {
+    let disagreeing = "apiVersion: vshn.appcat.vshn.io/v1\nkind: XVSHNRedis\nmetadata: {name: r}\nstatus:\n  phase: Ready\n  instanceNamespace: r\n  conditions:\n  - {type: Ready, status: 'False', reason: Creating, lastTransitionTime: '2024-06-01T11:00:00Z'}\n";
+    let desk = Desk::new(&[("r.yaml", disagreeing)]);
+    let action = |args: &[&str]| {
+        let args: Vec<&str> = ["r.yaml", "-o", "json"].iter().chain(args).copied().collect();
+        let answer = desk.check(&args);
+        let findings = answer.json()["objects"][0]["findings"].clone();
+        let finding =
+            findings.as_array().unwrap().iter().find(|finding| finding["field"] == "status.phase");
+        (answer.code, finding.map(|finding| finding["action"].clone()).unwrap_or_default())
+    };
+    let crossplane = "system:serviceaccount:syn-crossplane:crossplane";
+    assert_eq!(action(&[]), (1, json!("deny")));
+    assert_eq!(action(&["--as", crossplane]), (0, json!("repair")));
+    assert_eq!(action(&["--as", crossplane, "--fail-on", "warn"]), (1, json!("repair")));
+    // Unrepaired, the validating webhook alone lets it pass with a warning.
+    assert_eq!(action(&["--as", crossplane, "--no-mutate"]), (0, json!("warn")));
+    let answer = desk.check(&["r.yaml", "--as", crossplane, "-v"]);
+    assert!(
+        answer.out.contains("would be patched: {\"op\":\"replace\",\"path\":\"/status/phase\""),
+        "{answer:#?}"
+    );
+}
+
+#[test]
+fn crds_know_plurals_and_subresources() {
+    let crd = |plural: &str, subresources: Value| {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "spec": {"group": "example.com", "names": {"kind": "Mouse", "plural": plural},
+                "versions": [{"name": "v1", "subresources": subresources}]}})
+    };
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcat, resources: [{apiGroups: [example.com], apiVersions: [v1], resources: [mice]}]}\n";
+    let mouse = BAD.replace("VSHNRedis", "Mouse").replace("vshn.appcat.vshn.io", "example.com");
+    let desk = Desk::new(&[
+        ("policy.yaml", policy),
+        ("mouse.yaml", &mouse),
+        ("mice.json", &crd("mice", json!({"status": {}})).to_string()),
+        ("bare.json", &crd("mice", json!({})).to_string()),
+    ]);
+    let code = |args: &[&str]| {
+        let args: Vec<&str> =
+            ["mouse.yaml", "--policies", "policy.yaml"].iter().chain(args).copied().collect();
+        desk.check(&args).code
+    };
+    // The guess is "mouses", which no policy names.
+    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&["--crds", "mice.json"]), 1);
+    // Without the subresource the API server never sends what this policy waits for.
+    assert_eq!(code(&["--crds", "bare.json"]), 0);
+}
+
+#[test]
+fn every_format_can_be_read_by_those_who_read_it() {
+    let desk = Desk::new(&[("a/bad.yaml", BAD), ("a/good.yaml", GOOD)]);
+    let sarif = desk.check(&["a", "-o", "sarif"]).json();
+    let run = &sarif["runs"][0];
+    let result = &run["results"][0];
+    assert_eq!(
+        (&sarif["version"], &run["tool"]["driver"]["name"]),
+        (&json!("2.1.0"), &json!("statusgate"))
+    );
+    assert_eq!((&result["ruleId"], &result["level"]), (&json!(RULE), &json!("error")));
+    let rule = result["ruleIndex"].as_u64().unwrap() as usize;
+    assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], RULE);
+    assert!(result["message"]["text"].is_string());
+    let location = &result["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], "a/bad.yaml");
+    assert_eq!(
+        location["region"],
+        json!({"startLine": 5, "startColumn": 10, "endLine": 5, "endColumn": 15})
+    );
+
+    let github = desk.check(&["a", "-o", "github"]);
+    let command = "::error file=a/bad.yaml,line=5,col=10,endColumn=14,title=appcat/phase-value::VSHNRedis shop/bad: status.phase: ";
+    assert!(github.out.starts_with(command), "{github:#?}");
+    assert_eq!(github.out.lines().count(), 2, "{github:#?}");
+
+    let junit = desk.check(&["a", "-o", "junit"]);
+    for part in [
+        "<testsuites name=\"statusgate\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\">",
+        "<testsuite name=\"a/bad.yaml\" tests=\"1\" failures=\"1\"",
+        "<testcase classname=\"vshn.appcat.vshn.io/v1\" name=\"VSHNRedis shop/bad\">",
+        "type=\"appcat/phase-value\">a/bad.yaml:5:10: deny: ",
+        "<testcase classname=\"vshn.appcat.vshn.io/v1\" name=\"VSHNPostgreSQL shop/good\"/>",
+    ] {
+        assert!(junit.out.contains(part), "{part}: {junit:#?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let many: String = (0..3000).map(|_| format!("---\n{BAD}")).collect();
+    let desk = Desk::new(&[("many.yaml", &many)]);
+    let mut command = desk.command(&["many.yaml"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let answer = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+}
