@@ -19,6 +19,7 @@ pub mod schema;
 pub mod serve;
 pub mod status;
 mod table;
+pub mod test;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -49,6 +50,8 @@ enum Command {
     Schema(schema::Args),
     /// Judge manifests: files, folders, pipes.
     Check(check::Args),
+    /// Try the unit tests of policies.
+    Test(test::Args),
     /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
@@ -84,6 +87,7 @@ pub fn run() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
+        Command::Test(args) => test::run(args),
         Command::Certs(args) => certs::run(args),
     };
     match outcome {

@@ -12,7 +12,7 @@ mod json_schema;
 mod predicate;
 mod schema;
 mod set;
-mod yaml;
+pub(crate) mod yaml;
 
 pub use action::{Action, Disposition};
 pub use cel::CelRule;

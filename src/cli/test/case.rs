@@ -1,0 +1,212 @@
+//! Cases as people write them.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use json_patch::PatchOperation;
+use serde_json::Value;
+
+use crate::engine::Action;
+use crate::files::Identity;
+use crate::model::Operation;
+use crate::policy::yaml::{Map, Node, Problems};
+
+/// One document: what to judge by, and the cases.
+#[derive(Debug)]
+pub(super) struct Suite {
+    /// Files and folders, found from where the document lies.
+    pub(super) policies: Vec<PathBuf>,
+    pub(super) convention: Option<String>,
+    /// Where it is said what to judge by.
+    pub(super) place: std::ops::Range<usize>,
+    pub(super) cases: Vec<Case>,
+}
+
+/// One write, and what should come of it.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub(super) name: String,
+    /// Where its name stands.
+    pub(super) place: std::ops::Range<usize>,
+    pub(super) identity: Identity,
+    /// JSON text.
+    pub(super) object: String,
+    pub(super) old: Option<String>,
+    pub(super) user: String,
+    pub(super) groups: Vec<String>,
+    pub(super) operation: Option<Operation>,
+    pub(super) subresource: Option<String>,
+    pub(super) now: Timestamp,
+    pub(super) expect: Expectation,
+}
+
+/// What should come of a write. A part that is `None` is not compared.
+#[derive(Debug, Default)]
+pub(super) struct Expectation {
+    pub(super) verdict: Option<Word>,
+    /// All findings, in any order.
+    pub(super) findings: Option<Vec<ExpectedFinding>>,
+    /// All operations, in order; empty for none.
+    pub(super) patch: Option<Vec<PatchOperation>>,
+    /// The whole status after the mutating webhook.
+    pub(super) status: Option<Value>,
+}
+
+/// A verdict in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Allow,
+    /// Allowed, with something for the writer to read.
+    Warn,
+    Deny,
+}
+
+/// A finding as far as it is told. A part that is `None` is not compared.
+#[derive(Clone, Debug)]
+pub(super) struct ExpectedFinding {
+    pub(super) rule: String,
+    pub(super) field: Option<String>,
+    pub(super) action: Option<Action>,
+    /// A part of the message.
+    pub(super) message: Option<String>,
+}
+
+/// Reads a document, or `None` where it is none of cases: a policy that lies beside them. `folder`
+/// is where it lies.
+pub(super) fn read(node: &Node, folder: &Path, problems: &Problems) -> Option<Suite> {
+    let map = problems.map(node)?;
+    if map.get("apiVersion").is_some() {
+        return None;
+    }
+    let policies_node = map.get("policies");
+    let policies = policies_node
+        .map(|node| problems.one_or_many(node, |item| problems.string(item)))
+        .unwrap_or_default();
+    let convention_node = map.get("convention");
+    let convention = convention_node.and_then(|node| problems.string(node)).map(str::to_owned);
+    let now = map.get("now").and_then(|node| problems.parsed(node)).unwrap_or(LATE);
+    let mut cases: Vec<Case> = Vec::new();
+    if let Some(node) = map.required("cases") {
+        problems.list(node, |item| {
+            let case = read_case(item, now, problems)?;
+            if cases.iter().any(|other| other.name == case.name) {
+                let message = format!("there is a case \"{}\" already", case.name);
+                problems.report(&case.place, message);
+            }
+            cases.push(case);
+            Some(())
+        });
+    }
+    map.close();
+    let place = policies_node.or(convention_node).unwrap_or(node).span.clone();
+    let policies = policies.into_iter().map(|path| folder.join(path)).collect();
+    Some(Suite { policies, convention, place, cases })
+}
+
+fn read_case(node: &Node, now: Timestamp, problems: &Problems) -> Option<Case> {
+    let map = problems.map(node)?;
+    let name = map.required("name");
+    let object = map.required("object").and_then(|node| read_object(node, problems));
+    let old = map.get("old").and_then(|node| read_object(node, problems));
+    let (mut user, mut groups) = (String::new(), Vec::new());
+    if let Some(writer) = map.get("writer").and_then(|node| problems.map(node)) {
+        let text = writer.get("user").and_then(|node| problems.string(node));
+        user = text.unwrap_or_default().to_owned();
+        groups = writer.get("groups").map(|node| problems.strings(node)).unwrap_or_default();
+        writer.close();
+    }
+    let operations = [Operation::Create, Operation::Update, Operation::Delete];
+    let operation = map.get("operation").and_then(|node| {
+        problems.word(node, &operations.map(|operation| (operation.name(), operation)))
+    });
+    let subresource = map.get("subresource").and_then(|node| problems.string(node));
+    let now = map.get("now").map_or(Some(now), |node| problems.parsed(node));
+    let expect = map.required("expect").and_then(|node| read_expectation(node, problems));
+    map.close();
+    let (identity, object) = object?;
+    let name_node = name?;
+    Some(Case {
+        name: problems.string(name_node)?.to_owned(),
+        place: name_node.span.clone(),
+        identity,
+        object,
+        old: old.map(|(_, text)| text),
+        user,
+        groups,
+        operation,
+        subresource: subresource.map(str::to_owned),
+        now: now?,
+        expect: expect?,
+    })
+}
+
+fn read_object(node: &Node, problems: &Problems) -> Option<(Identity, String)> {
+    let map = problems.map(node)?;
+    let text = |map: &Map<'_>, key, required| {
+        let node = if required { map.required(key) } else { map.get(key) };
+        node.and_then(|node| problems.string(node)).unwrap_or_default().to_owned()
+    };
+    let (api_version, kind) = (text(&map, "apiVersion", true), text(&map, "kind", true));
+    let metadata = map.get("metadata").and_then(|node| problems.map(node));
+    let named = |key| metadata.as_ref().map(|map| text(map, key, false)).unwrap_or_default();
+    let identity =
+        Identity { api_version, kind, namespace: named("namespace"), name: named("name") };
+    Some((identity, node.to_json().to_string()))
+}
+
+fn read_expectation(node: &Node, problems: &Problems) -> Option<Expectation> {
+    let map = problems.map(node)?;
+    let verdicts = [("allow", Word::Allow), ("warn", Word::Warn), ("deny", Word::Deny)];
+    let verdict = map.get("verdict").and_then(|node| problems.word(node, &verdicts));
+    let findings =
+        map.get("findings").map(|node| problems.list(node, |item| read_finding(item, problems)));
+    let patch_node = map.get("patch");
+    let patch = patch_node.and_then(|node| read_patch(node, problems));
+    let status = map.get("status").map(Node::to_json);
+    let is_empty = map.entries().is_empty();
+    map.close();
+    if is_empty {
+        problems.report(&node.span, "a case that expects nothing cannot fail");
+    }
+    Some(Expectation { verdict, findings, patch, status })
+}
+
+fn read_finding(node: &Node, problems: &Problems) -> Option<ExpectedFinding> {
+    let map = problems.map(node)?;
+    let text = |node: Option<&Node>| node.and_then(|node| problems.string(node)).map(str::to_owned);
+    let rule = text(map.required("rule"));
+    let field = text(map.get("field"));
+    let action = map.get("action").and_then(|node| Action::read_disagreement(node, problems));
+    let message = text(map.get("message"));
+    map.close();
+    Some(ExpectedFinding { rule: rule?, field, action, message })
+}
+
+fn read_patch(node: &Node, problems: &Problems) -> Option<Vec<PatchOperation>> {
+    let json = node.to_json();
+    if json == "none" {
+        return Some(Vec::new());
+    }
+    let patch = serde_json::from_value(json);
+    if let Err(error) = &patch {
+        let help =
+            "write `none`, or a list such as [{op: add, path: /status/phase, value: Unknown}]";
+        let message = format!("this is no JSON patch: {error}");
+        problems.report_with_help(&node.span, message, Some(help.to_owned()));
+    }
+    patch.ok()
+}
+
+/// The time of cases that name none: always the same, so that a case that holds today holds
+/// tomorrow, and so late that no time anybody writes into a case lies in the future.
+const LATE: Timestamp = Timestamp::constant(4_102_444_800, 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_time_is_what_the_documentation_says() {
+        assert_eq!(LATE.to_string(), "2100-01-01T00:00:00Z");
+    }
+}

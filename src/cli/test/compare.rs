@@ -1,0 +1,193 @@
+//! What was expected beside what came.
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use super::case::{Expectation, ExpectedFinding, Word};
+use crate::cli::judge::{Found, Judgement};
+use crate::engine::Action;
+
+/// A part that is not as expected.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// `verdict`, `findings`, `patch` or `status`.
+    pub(super) part: &'static str,
+    /// Lines that begin with `- ` for what was expected and is not there, `+ ` for what is there and
+    /// was not expected, and two spaces for what both have.
+    pub(super) lines: Vec<String>,
+}
+
+/// Compares the parts that are expected. `status` is the status after the mutating webhook.
+pub(super) fn compare(
+    expected: &Expectation,
+    found: &Judgement,
+    status: Option<&Value>,
+) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let mut add = |part, lines: Vec<String>| {
+        if !lines.is_empty() {
+            differences.push(Difference { part, lines });
+        }
+    };
+    if let Some(word) = expected.verdict {
+        let came = Word::of(found);
+        if came != word {
+            add("verdict", vec![format!("- {}", word.label()), format!("+ {}", came.label())]);
+        }
+    }
+    if let Some(findings) = &expected.findings {
+        add("findings", compare_findings(findings, &found.findings));
+    }
+    if let Some(patch) = &expected.patch {
+        // One operation a line.
+        let lines = |patch: &[json_patch::PatchOperation]| {
+            patch.iter().map(|operation| format!("{operation}\n")).collect::<String>()
+        };
+        if *patch != found.patch {
+            add("patch", diff(&lines(patch), &lines(&found.patch)));
+        }
+    }
+    if let Some(expected) = &expected.status {
+        let found = status.unwrap_or(&Value::Null);
+        if expected != found {
+            add("status", diff(&format!("{expected:#}\n"), &format!("{found:#}\n")));
+        }
+    }
+    differences
+}
+
+impl Word {
+    fn of(found: &Judgement) -> Self {
+        let strongest = found.findings.iter().map(|found| found.action).max();
+        match strongest {
+            Some(Action::Deny) => Self::Deny,
+            Some(Action::Repair | Action::Warn) => Self::Warn,
+            Some(Action::Audit) | None => Self::Allow,
+        }
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Every expected finding takes one that came, those that say most first: `{rule: a}` must not take
+/// what only `{rule: a, field: b}` could mean.
+fn compare_findings(expected: &[ExpectedFinding], found: &[Found]) -> Vec<String> {
+    let mut wanted: Vec<&ExpectedFinding> = expected.iter().collect();
+    wanted.sort_by_key(|finding| std::cmp::Reverse(finding.precision()));
+    let mut left: Vec<&Found> = found.iter().collect();
+    let mut lines = Vec::new();
+    for finding in wanted {
+        match left.iter().position(|found| finding.fits(found)) {
+            Some(at) => drop(left.remove(at)),
+            None => lines.push(format!("- {finding}")),
+        }
+    }
+    lines.extend(left.into_iter().map(|found| {
+        let Found { action, field, message, rule, .. } = found;
+        format!("+ {}: {field}: {message} [{rule}]", action.label())
+    }));
+    lines
+}
+
+impl ExpectedFinding {
+    fn fits(&self, found: &Found) -> bool {
+        self.rule == found.rule
+            && self.field.as_ref().is_none_or(|field| *field == found.field)
+            && self.action.is_none_or(|action| action == found.action)
+            && self.message.as_ref().is_none_or(|message| found.message.contains(message))
+    }
+
+    fn precision(&self) -> usize {
+        usize::from(self.field.is_some())
+            + usize::from(self.action.is_some())
+            + usize::from(self.message.is_some())
+    }
+}
+
+/// In the form of a finding, `*` for what is not compared.
+impl std::fmt::Display for ExpectedFinding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let action = self.action.map_or("*", Action::label);
+        let field = self.field.as_deref().unwrap_or("*");
+        let message = self.message.as_deref().unwrap_or("*");
+        write!(formatter, "{action}: {field}: {message} [{}]", self.rule)
+    }
+}
+
+fn diff(expected: &str, found: &str) -> Vec<String> {
+    let diff = TextDiff::from_lines(expected, found);
+    let line = |change: similar::Change<&str>| {
+        let sign = match change.tag() {
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => ' ',
+        };
+        format!("{sign} {}", change.value().trim_end_matches('\n'))
+    };
+    diff.iter_all_changes().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(rule: &str, field: &str) -> Found {
+        let (policy, cause) = ("p".to_owned(), "FieldValueInvalid");
+        let (rule, field, message) = (rule.to_owned(), field.to_owned(), "some words".to_owned());
+        Found { policy, rule, field, cause, message, action: Action::Warn }
+    }
+
+    fn expected(rule: &str, field: Option<&str>, message: Option<&str>) -> ExpectedFinding {
+        let text = |text: &str| text.to_owned();
+        let (field, message) = (field.map(text), message.map(text));
+        ExpectedFinding { rule: text(rule), field, action: None, message }
+    }
+
+    #[test]
+    fn findings_fit_in_any_order_and_each_once() {
+        let came = [found("a", "x"), found("a", "y"), found("b", "x")];
+        let want = [
+            expected("a", None, None),
+            expected("b", None, Some("words")),
+            expected("a", Some("x"), None),
+        ];
+        assert_eq!(compare_findings(&want, &came), [""; 0]);
+        assert_eq!(compare_findings(&want[..2], &came), ["+ warn: y: some words [a]"],);
+        assert_eq!(
+            compare_findings(&[expected("a", Some("z"), Some("other"))], &came[2..]),
+            ["- *: z: other [a]", "+ warn: x: some words [b]"],
+        );
+    }
+
+    #[test]
+    fn what_is_not_expected_is_not_compared() {
+        let judgement = Judgement { findings: vec![found("a", "x")], ..Judgement::default() };
+        assert_eq!(compare(&Expectation::default(), &judgement, None), []);
+        let all = Expectation {
+            verdict: Some(Word::Deny),
+            findings: Some(Vec::new()),
+            patch: Some(Vec::new()),
+            status: Some(json!({"phase": "Ready", "same": 1})),
+        };
+        let differences = compare(&all, &judgement, Some(&json!({"phase": "ready", "same": 1})));
+        let parts: Vec<_> = differences.iter().map(|difference| difference.part).collect();
+        assert_eq!(parts, ["verdict", "findings", "status"]);
+        assert_eq!(differences[0].lines, ["- deny", "+ warn"]);
+        let status = [
+            "  {",
+            "-   \"phase\": \"Ready\",",
+            "+   \"phase\": \"ready\",",
+            "    \"same\": 1",
+            "  }",
+        ];
+        assert_eq!(differences[2].lines, status);
+    }
+}

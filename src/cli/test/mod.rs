@@ -1,0 +1,300 @@
+//! `statusgate test`: unit tests for policies.
+
+mod case;
+mod compare;
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value;
+
+use self::case::{Case, Suite};
+use self::compare::{Difference, compare};
+use super::Outcome;
+use super::check::policies;
+use super::judge::{judge, writer};
+use super::report::{junit, plural};
+use crate::files::{File, Mistake, Place, Plurals, Request, open};
+use crate::model::Operation;
+use crate::policy::yaml::{self, Problems};
+use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
+
+/// What `test` can be told.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code 0: every case is as expected. 1: one is not. 2: a file of cases is \
+                  wrong or cannot be read; the cases of the others were tried all the same."
+)]
+pub struct Args {
+    /// Files of cases, and folders of them with all their subfolders. Documents with an apiVersion
+    /// are passed over: policies may lie beside their cases.
+    #[arg(value_name = "DIR", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// Only the cases whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// How to report.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A line a case, and a diff where it fails.
+    Table,
+    /// One document.
+    Json,
+    /// JUnit XML: a test suite a file.
+    Junit,
+}
+
+/// One case that was tried.
+#[derive(Debug)]
+struct Tried {
+    place: Place,
+    name: String,
+    differences: Vec<Difference>,
+}
+
+/// Tries the cases of some folders.
+///
+/// # Errors
+/// When files of cases are wrong; then the others have been tried.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (files, unread) = open(&args.paths, true);
+    let sources: Vec<Source> = files
+        .iter()
+        .map(|file| Source { name: file.name.clone(), text: file.text.clone() })
+        .collect();
+    let mut bench = Bench { policies: HashMap::new(), mistakes: Vec::new(), broken: Vec::new() };
+    let mut tried = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        for suite in bench.read(index, file) {
+            bench.run(index, file, &suite, args.filter.as_deref(), &mut tried);
+        }
+    }
+    let wrong = Diagnostics::new(&sources, bench.mistakes);
+    let mistakes = unread.len() + wrong.list().len() + bench.broken.len();
+    if tried.is_empty() && mistakes == 0 {
+        match &args.filter {
+            Some(filter) => bail!("no case has {filter:?} in its name"),
+            None => bail!("there is no case in these files"),
+        }
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match args.output {
+        Output::Table => table(&tried, &mut out)?,
+        Output::Json => json(&tried, mistakes, &mut out)?,
+        Output::Junit => junit::write(&suites(&tried, &wrong, &unread), &mut out)?,
+    }
+    out.flush()?;
+    if mistakes > 0 {
+        let mut stderr = io::stderr().lock();
+        for mistake in &unread {
+            writeln!(stderr, "{mistake}")?;
+        }
+        if !wrong.list().is_empty() {
+            writeln!(stderr, "{wrong}")?;
+        }
+        for broken in &bench.broken {
+            writeln!(stderr, "{broken}")?;
+        }
+        bail!("{} in the cases", plural(mistakes, "mistake"));
+    }
+    let failed = tried.iter().any(|tried| !tried.differences.is_empty());
+    Ok(if failed { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// What is needed to try cases, and what went wrong on the way.
+struct Bench {
+    /// Compiled once for all files that name the same.
+    policies: HashMap<(Vec<PathBuf>, Option<String>), Option<PolicySet>>,
+    mistakes: Vec<Diagnostic>,
+    /// Mistakes in policies, drawn by those who found them.
+    broken: Vec<String>,
+}
+
+impl Bench {
+    fn read(&mut self, index: usize, file: &File) -> Vec<Suite> {
+        let nodes = match yaml::parse(index, &file.text) {
+            Ok(nodes) => nodes,
+            Err(mistake) => {
+                self.mistakes.push(mistake);
+                return Vec::new();
+            }
+        };
+        let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
+        let problems = Problems::new(index);
+        let read = |node| {
+            let before = problems.count();
+            case::read(node, folder, &problems).filter(|_| problems.count() == before)
+        };
+        let suites = nodes.iter().filter_map(read).collect();
+        self.mistakes.extend(problems.into_list());
+        suites
+    }
+
+    fn run(
+        &mut self,
+        index: usize,
+        file: &File,
+        suite: &Suite,
+        filter: Option<&str>,
+        tried: &mut Vec<Tried>,
+    ) {
+        let key = (suite.policies.clone(), suite.convention.clone());
+        let broken = &mut self.broken;
+        let policies = self.policies.entry(key).or_insert_with(|| {
+            let compiled = policies(&suite.policies, suite.convention.as_deref());
+            compiled.map_err(|error| broken.push(format!("{error:#}"))).ok()
+        });
+        let Some(policies) = policies else {
+            let message = "these policies cannot be used; see their own mistakes".to_owned();
+            let span = suite.place.clone();
+            self.mistakes.push(Diagnostic { source: index, span, message, help: None });
+            return;
+        };
+        let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
+        for case in suite.cases.iter().filter(wanted) {
+            match try_case(case, policies) {
+                Ok(differences) => tried.push(Tried {
+                    place: Place::of(file, &case.place),
+                    name: case.name.clone(),
+                    differences,
+                }),
+                Err(message) => {
+                    let span = case.place.clone();
+                    self.mistakes.push(Diagnostic { source: index, span, message, help: None });
+                }
+            }
+        }
+    }
+}
+
+fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
+    let request = Request {
+        identity: &case.identity,
+        object: &case.object,
+        old: case.old.as_deref(),
+        writer: writer(&case.user, &case.groups),
+    };
+    let cannot = |error| format!("the object cannot be judged: {:#}", anyhow::Error::from(error));
+    let mut subject = request.subject(policies, &Plurals::default()).map_err(cannot)?;
+    if let Some(operation) = case.operation {
+        subject.operation = operation;
+    }
+    if let Some(subresource) = &case.subresource {
+        subject.subresource = subresource.into();
+    }
+    if subject.operation == Operation::Delete {
+        // A review of a deletion has only an old object.
+        let object = std::mem::take(&mut subject.object);
+        subject.old.get_or_insert(object);
+    }
+    let judgement = judge(policies, subject, &case.object, case.now, true)?;
+    let object: Value = match &judgement.patched {
+        Some(patched) => patched.clone(),
+        None => serde_json::from_str(&case.object).map_err(|error| error.to_string())?,
+    };
+    Ok(compare(&case.expect, &judgement, object.get("status")))
+}
+
+fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
+    for Tried { place, name, differences } in tried {
+        if differences.is_empty() {
+            writeln!(out, "ok    {}: {name}", place.file)?;
+            continue;
+        }
+        writeln!(out, "FAIL  {place}: {name}")?;
+        for Difference { part, lines } in differences {
+            writeln!(out, "      {part}:")?;
+            for line in lines {
+                writeln!(out, "        {line}")?;
+            }
+        }
+    }
+    let failed = tried.iter().filter(|tried| !tried.differences.is_empty()).count();
+    let passed = tried.len() - failed;
+    writeln!(out, "{}: {passed} passed, {failed} failed", plural(tried.len(), "case"))
+}
+
+fn json(tried: &[Tried], mistakes: usize, out: &mut impl Write) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct Document<'t> {
+        cases: Vec<Line<'t>>,
+        summary: Summary,
+    }
+    #[derive(Serialize)]
+    struct Line<'t> {
+        file: &'t str,
+        line: usize,
+        name: &'t str,
+        passed: bool,
+        differences: serde_json::Map<String, Value>,
+    }
+    #[derive(Serialize)]
+    struct Summary {
+        cases: usize,
+        passed: usize,
+        failed: usize,
+        mistakes: usize,
+    }
+    let cases: Vec<Line<'_>> = tried
+        .iter()
+        .map(|Tried { place, name, differences }| Line {
+            file: &place.file,
+            line: place.line,
+            name,
+            passed: differences.is_empty(),
+            differences: differences
+                .iter()
+                .map(|difference| (difference.part.to_owned(), difference.lines.clone().into()))
+                .collect(),
+        })
+        .collect();
+    let passed = cases.iter().filter(|case| case.passed).count();
+    let summary = Summary { cases: cases.len(), passed, failed: cases.len() - passed, mistakes };
+    serde_json::to_writer_pretty(&mut *out, &Document { cases, summary })?;
+    writeln!(out)
+}
+
+fn suites(tried: &[Tried], wrong: &Diagnostics, unread: &[Mistake]) -> Vec<junit::Suite> {
+    let mut suites: Vec<junit::Suite> = Vec::new();
+    let mut add = |file: &str, name: String, result: junit::Outcome| {
+        let (class, output) = (file.to_owned(), String::new());
+        let case = junit::Case { class, name, result, output };
+        match suites.iter_mut().find(|suite| suite.name == file) {
+            Some(suite) => suite.cases.push(case),
+            None => suites.push(junit::Suite { name: file.to_owned(), cases: vec![case] }),
+        }
+    };
+    for Tried { place, name, differences } in tried {
+        let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
+        let text =
+            |Difference { part, lines }: &Difference| format!("{part}:\n{}", lines.join("\n"));
+        let result = if differences.is_empty() {
+            junit::Outcome::Passed
+        } else {
+            let headline = format!("{place}: not as expected: {}", parts.join(", "));
+            let text = differences.iter().map(text).collect::<Vec<_>>().join("\n");
+            junit::Outcome::Failed(headline, parts.join(","), text)
+        };
+        add(&place.file, name.clone(), result);
+    }
+    for mistake in wrong.list() {
+        let (file, line, column) = wrong.place(mistake);
+        let name = format!("{file}:{line}:{column}");
+        add(file, name, junit::Outcome::Broken(mistake.message.clone()));
+    }
+    for mistake in unread {
+        let result = junit::Outcome::Broken(mistake.message.clone());
+        add(&mistake.file, mistake.file.clone(), result);
+    }
+    suites
+}
