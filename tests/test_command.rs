@@ -1,0 +1,217 @@
+//! `statusgate test` as it is called: passing, failing and broken cases, and the example.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const POLICY: &str = "\
+apiVersion: statusgate.dev/v1alpha1
+kind: StatusPolicy
+metadata: {name: p}
+spec: {convention: appcat, resources: [{apiGroups: [g.io], apiVersions: [v1], resources: [things]}]}
+";
+
+/// A case over a thing whose phase does not exist.
+fn case(name: &str, expect: &str) -> String {
+    format!(
+        "- name: {name}\n  object: {{apiVersion: g.io/v1, kind: Thing, status: {{phase: ready}}}}\n  expect: {expect}\n"
+    )
+}
+
+fn desk(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Exit code, stdout and stderr.
+fn test(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+    let output = command.current_dir(folder).arg("test").args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_example_holds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (code, out, err) = test(root, &["examples/policy-tests"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.lines().count() > 5 && out.contains(" 0 failed"), "{out}");
+}
+
+#[test]
+fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
+    let cases = [
+        case("holds", "{verdict: deny, findings: [{rule: appcat/phase-value, action: Deny}]}"),
+        case("verdict", "{verdict: allow}"),
+        case("rule", "{findings: [{rule: appcat/other, field: status.phase}]}"),
+        case("field", "{findings: [{rule: appcat/phase-value, field: status.other}]}"),
+        case("message", "{findings: [{rule: appcat/phase-value, message: no such words}]}"),
+        case("patch", "{patch: [{op: add, path: /status/x, value: 1}]}"),
+        case("status", "{status: {phase: Ready}}"),
+    ];
+    let suite = format!("policies: ../policy.yaml\ncases:\n{}", cases.concat());
+    let folder = desk(&[("policy.yaml", POLICY), ("cases/a.yaml", &suite)]);
+    let (code, out, err) = test(folder.path(), &["cases"]);
+    assert_eq!((code, err.as_str()), (1, ""), "{out}");
+    assert!(
+        out.starts_with("ok    cases/a.yaml: holds\nFAIL  cases/a.yaml:6:9: verdict\n"),
+        "{out}"
+    );
+    for part in [
+        "      verdict:\n        - allow\n        + deny\n",
+        "        - *: status.phase: * [appcat/other]\n        + deny: status.phase: ",
+        "        - *: status.other: * [appcat/phase-value]\n        + deny: status.phase: ",
+        "        - *: *: no such words [appcat/phase-value]\n        + deny: status.phase: ",
+        "        - {\"op\":\"add\",\"path\":\"/status/x\",\"value\":1}\n",
+        "          {\n        -   \"phase\": \"Ready\"\n        +   ",
+    ] {
+        assert!(out.contains(part), "{part}\n{out}");
+    }
+    assert!(out.ends_with("7 cases: 1 passed, 6 failed\n"), "{out}");
+    // One of them alone.
+    let (code, out, _) = test(folder.path(), &["cases", "--filter", "hold"]);
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "ok    cases/a.yaml: holds\n1 case: 1 passed, 0 failed\n")
+    );
+    let (code, _, err) = test(folder.path(), &["cases", "--filter", "nothing"]);
+    assert_eq!((code, err.as_str()), (2, "no case has \"nothing\" in its name\n"));
+}
+
+#[test]
+fn the_formats_for_programs_tell_the_same() {
+    let suite = [case("holds", "{verdict: deny}"), case("<fails>", "{verdict: allow}")].concat();
+    let suite = format!("convention: appcat\ncases:\n{suite}");
+    let folder = desk(&[("a.yaml", &suite)]);
+    let (code, out, _) = test(folder.path(), &["a.yaml", "-o", "json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, report),
+        (
+            1,
+            json!({"cases": [
+                {"file": "a.yaml", "line": 3, "name": "holds", "passed": true, "differences": {}},
+                {"file": "a.yaml", "line": 6, "name": "<fails>", "passed": false,
+                    "differences": {"verdict": ["- allow", "+ deny"]}}],
+                "summary": {"cases": 2, "passed": 1, "failed": 1, "mistakes": 0}})
+        )
+    );
+    let (code, out, _) = test(folder.path(), &["a.yaml", "-o", "junit"]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("<testsuite name=\"a.yaml\" tests=\"2\" failures=\"1\" errors=\"0\""),
+        "{out}"
+    );
+    assert!(out.contains("<testcase classname=\"a.yaml\" name=\"&lt;fails&gt;\">"), "{out}");
+}
+
+#[test]
+fn writer_old_object_operation_and_time_count() {
+    let suite = "\
+convention: appcat
+now: 2024-06-01T12:00:00Z
+cases:
+- name: stored already
+  object: &bad {apiVersion: g.io/v1, kind: Thing, status: {phase: ready}}
+  old: *bad
+  expect: {verdict: allow}
+- name: not through this door
+  object: *bad
+  subresource: ''
+  expect: {verdict: allow, findings: []}
+- name: a deletion
+  object: *bad
+  operation: DELETE
+  expect: {verdict: allow, patch: none}
+- name: the time of the file
+  object: &ready {apiVersion: g.io/v1, kind: Thing, status: {phase: Ready, instanceNamespace: x}}
+  expect:
+    status: {phase: Ready, instanceNamespace: x, lastTransitionTime: '2024-06-01T12:00:00Z'}
+- name: a time of its own
+  now: 2025-01-01T00:00:00Z
+  object: *ready
+  expect:
+    status: {phase: Ready, instanceNamespace: x, lastTransitionTime: '2025-01-01T00:00:00Z'}
+";
+    let writers = "\
+policies: [policy.yaml]
+cases:
+- name: a friend
+  object: &wrong
+    apiVersion: g.io/v1
+    kind: Thing
+    status:
+      phase: Ready
+      instanceNamespace: x
+      conditions: [{type: Ready, status: 'False', reason: Creating, lastTransitionTime: '2024-06-01T11:00:00Z'}]
+  writer: {user: jane, groups: [friends]}
+  expect: {verdict: warn}
+- name: a stranger
+  object: *wrong
+  writer: {user: jane}
+  expect: {verdict: deny}
+";
+    let policy =
+        POLICY.replace("appcat,", "appcat, writers: [{groups: [friends], disagreement: Warn}],");
+    let folder = desk(&[("a.yaml", suite), ("b.yaml", writers), ("policy.yaml", &policy)]);
+    let (code, out, err) = test(folder.path(), &["."]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.ends_with("7 cases: 7 passed, 0 failed\n"), "{out}");
+}
+
+#[test]
+fn mistakes_are_told_all_at_once_and_the_other_cases_are_tried() {
+    let wrong = "\
+convention: appcat
+cases:
+- name: a
+  objct: {apiVersion: g.io/v1, kind: Thing}
+  expect: {verdict: denied, patch: some}
+- name: b
+  object: {kind: Thing}
+  operation: PATCH
+  now: soon
+  expect: {}
+";
+    let unselected = "policies: policy.yaml\ncases:\n- {name: c, object: {apiVersion: g.io/v1, kind: Tihng}, expect: {verdict: allow}}\n";
+    let good = format!("convention: appcat\ncases:\n{}", case("holds", "{verdict: deny}"));
+    let folder = desk(&[
+        ("wrong.yaml", wrong),
+        ("unselected.yaml", unselected),
+        ("good.yaml", &good),
+        ("policy.yaml", POLICY),
+        ("unknown.yaml", "convention: apcat\ncases: []\n"),
+        ("broken.yaml", "cases: [\n"),
+    ]);
+    let (code, out, err) = test(folder.path(), &[".", "nowhere"]);
+    assert_eq!(code, 2, "{out}\n{err}");
+    assert!(out.contains("ok    ./good.yaml: holds\n"), "{out}");
+    for said in [
+        "unknown key \"objct\"",
+        "did you mean \"object\"?",
+        "\"object\" is missing here",
+        "unknown value \"denied\"",
+        "this is no JSON patch",
+        "\"apiVersion\" is missing here",
+        "unknown value \"PATCH\"",
+        "a case that expects nothing cannot fail",
+        "no policy selects this Tihng: nothing is tested",
+        "these policies cannot be used",
+        "unknown convention \"apcat\": did you mean \"appcat\"?",
+        "not YAML",
+        "nowhere: error: this cannot be read",
+        "wrong.yaml:4:3",
+    ] {
+        assert!(err.contains(said), "{said}\n{err}");
+    }
+}
