@@ -24,7 +24,7 @@ pub(super) fn from_yaml(text: &str) -> Result<String, Error> {
 
 /// The dialect of manifests. For a document whose size is known the defaults of the budget are too
 /// small: a `List` of a few thousand objects has millions of nodes.
-pub(super) fn options() -> Options {
+fn options() -> Options {
     serde_saphyr::options! {
         legacy_octal_numbers: true,
         // The picture is drawn by `Place`.
@@ -33,10 +33,13 @@ pub(super) fn options() -> Options {
             // Recursion is what is limited here; 128 is serde_json's limit, too.
             max_depth: 128,
             // Without aliases each of these costs bytes of the text. What aliases repeat has limits
-            // of its own: a million events, and `MAX_ALIASED`.
+            // of its own, below and in `MAX_ALIASED`.
             max_events: usize::MAX,
             max_nodes: usize::MAX,
             max_total_scalar_bytes: usize::MAX,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MAX_REPEATED,
         },
     }
 }
@@ -139,6 +142,9 @@ impl<'de> Visitor<'de> for Writer<'_> {
 
 /// JSON escapes make six bytes of one at most.
 const MAX_GROWTH: usize = 6;
+
+/// Values that aliases may repeat: a hundred thousand lines that nobody had to write.
+const MAX_REPEATED: usize = 200_000;
 
 /// Bytes that aliases may add to a document. Anchors in manifests save some lines of labels.
 const MAX_ALIASED: usize = 8 << 20;
