@@ -64,3 +64,7 @@ bench-conventions: ## what judging costs under each built-in convention, and loa
 .PHONY: bench-e2e
 bench-e2e: ## status writes per second of a real API server
 	bench/e2e.sh
+
+.PHONY: bench-check
+bench-check: ## objects a second of statusgate check
+	bench/check.sh
