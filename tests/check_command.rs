@@ -354,3 +354,21 @@ fn a_reader_that_goes_away_is_no_error() {
     let answer = Answer::of(child.wait_with_output().unwrap());
     assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
 }
+
+/// What the documentation shows is what the program prints.
+#[test]
+fn the_commands_of_the_documentation_print_what_it_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("docs/check.md")).unwrap();
+    let mut count = 0;
+    for rest in text.split("```console\n$ ").skip(1) {
+        let (command, expected) = rest.split("```").next().unwrap().split_once('\n').unwrap();
+        let mut words = command.split_whitespace();
+        assert_eq!(words.next(), Some("statusgate"), "{command}");
+        let mut statusgate = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        let output = statusgate.args(words).current_dir(root).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "$ {command}");
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}

@@ -10,15 +10,26 @@ use serde_saphyr::Location;
 use super::document::{self, Document};
 use super::members::{Members, items};
 
-/// The bytes (of the file) of a field of a document: the value of a scalar, the key of anything
+/// Which part of a document an object is.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// Which item, from 0, where the document is a list.
+    pub(super) item: Option<usize>,
+    /// The bytes of the document's JSON.
+    pub(super) range: Range<usize>,
+}
+
+/// The bytes (of the file) of a field of an object: the value of a scalar, the key of anything
 /// larger. Of a field that is not there, the nearest parent that is.
-pub(super) fn find(document: &Document<'_>, tokens: &[String]) -> Range<usize> {
+pub(super) fn find(document: &Document<'_>, part: &Part, tokens: &[String]) -> Range<usize> {
     let text = &document.file.text[document.range.clone()];
-    let within = if matches!(document.json, Cow::Borrowed(_)) {
-        find_in_json(text, tokens)
-    } else {
-        let tree = document.tree.get_or_init(|| Tree::parse(text));
-        tree.as_ref().and_then(|tree| tree.find(tokens))
+    let within = match document.json {
+        // From the object on and not from the document's start: a list may have thousands.
+        Cow::Borrowed(_) => find_in_json(text, &text[part.range.clone()], tokens),
+        Cow::Owned(_) => {
+            let tree = document.tree.get_or_init(|| Tree::parse(text));
+            tree.as_ref().and_then(|tree| tree.find(part.item, tokens))
+        }
     };
     let within = within.unwrap_or_else(|| {
         let start = document::content(text, &(0..text.len()));
@@ -66,8 +77,8 @@ fn span(location: &Location) -> Option<Range<usize>> {
 
 /// In JSON the value is found by walking down: each step borrows from the text, so that an address
 /// is a place.
-fn find_in_json(text: &str, tokens: &[String]) -> Option<Range<usize>> {
-    let mut value = text;
+fn find_in_json(text: &str, object: &str, tokens: &[String]) -> Option<Range<usize>> {
+    let mut value = object;
     let mut is_member = false;
     for token in tokens {
         let inner = match value.as_bytes().first() {
@@ -183,9 +194,16 @@ impl Tree {
         }
     }
 
-    fn find(&self, tokens: &[String]) -> Option<Range<usize>> {
+    fn find(&self, item: Option<usize>, tokens: &[String]) -> Option<Range<usize>> {
         let root = self.nodes.first()?;
         let (mut node, mut key) = (root, None);
+        if let Some(item) = item
+            && let Content::Map(members) = &root.content
+            && let (_, items) = self.member(members, "items")?
+            && let Content::List(items) = &items.content
+        {
+            node = self.nodes.get(*items.get(item)?)?;
+        }
         for token in tokens {
             let inner = match &node.content {
                 Content::Map(members) => self.member(members, token),

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::document::{self, Document, mistake};
+use super::locate::{self, Part};
 use super::members::{Members, items};
-use super::{File, Mistake, Place, in_parallel, locate};
+use super::{File, Mistake, Place, in_parallel};
 
 /// All objects of some files, and what could not be read as one.
 #[derive(Debug)]
@@ -20,9 +21,7 @@ pub struct Manifests<'f> {
 struct Entry {
     document: usize,
     number: usize,
-    item: Option<usize>,
-    /// The bytes of the document's JSON.
-    range: Range<usize>,
+    part: Part,
     identity: Identity,
 }
 
@@ -52,6 +51,7 @@ pub struct Manifest<'m> {
     pub identity: &'m Identity,
     /// The object as JSON text.
     pub text: &'m str,
+    part: &'m Part,
     source: &'m Document<'m>,
 }
 
@@ -103,9 +103,10 @@ impl<'f> Manifests<'f> {
             Manifest {
                 file: &source.file.name,
                 document: entry.number,
-                item: entry.item,
+                item: entry.part.item,
                 identity: &entry.identity,
-                text: &source.json[entry.range.clone()],
+                text: &source.json[entry.part.range.clone()],
+                part: &entry.part,
                 source,
             }
         })
@@ -125,9 +126,8 @@ impl Manifest<'_> {
     /// The first question about a YAML document parses it once more, with places.
     #[must_use]
     pub fn place(&self, field: &str) -> Place {
-        let mut tokens = item_tokens(self.item);
-        tokens.extend(locate::tokens(field));
-        Place::of(self.source.file, &locate::find(self.source, &tokens))
+        let span = locate::find(self.source, self.part, &locate::tokens(field));
+        Place::of(self.source.file, &span)
     }
 
     /// The document that holds the object, as it is written.
@@ -179,23 +179,24 @@ impl<'f> Objects<'f> {
     fn of(document: Document<'f>) -> Self {
         let (mut found, mut mistakes) = (Vec::new(), Vec::new());
         let json: &str = &document.json;
+        let part = |item, text: &str| {
+            let start = text.as_ptr().addr() - json.as_ptr().addr();
+            Part { item, range: start..start + text.len() }
+        };
         let Some(members) = Members::parse(json) else {
             if json != "null" {
                 let message = format!("this is {}, not a Kubernetes object", kind_of(json));
-                let span = locate::find(&document, &[]);
+                let span = locate::find(&document, &part(None, json), &[]);
                 mistakes.push(mistake(document.file, &span, message));
             }
             return Self { document, found, mistakes };
         };
         let mut add = |item: Option<usize>, text: &str, members: &Members<'_>, outer: Outer<'_>| {
+            let part = part(item, text);
             match identity(members, outer) {
-                Ok(identity) => {
-                    let start = text.as_ptr().addr() - json.as_ptr().addr();
-                    let range = start..start + text.len();
-                    found.push(Entry { document: 0, number: 0, item, range, identity });
-                }
+                Ok(identity) => found.push(Entry { document: 0, number: 0, part, identity }),
                 Err(message) => {
-                    let span = locate::find(&document, &item_tokens(item));
+                    let span = locate::find(&document, &part, &[]);
                     mistakes.push(mistake(document.file, &span, message));
                 }
             }
@@ -242,10 +243,6 @@ fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String>
         namespace: text("namespace"),
         name: text("name"),
     })
-}
-
-fn item_tokens(item: Option<usize>) -> Vec<String> {
-    item.map_or_else(Vec::new, |item| vec!["items".to_owned(), item.to_string()])
 }
 
 fn kind_of(json: &str) -> &'static str {
@@ -295,6 +292,71 @@ mod tests {
             ]
         );
         assert_eq!(mistakes, [""; 0]);
+    }
+
+    /// Whatever a text holds: it is read or it is a mistake with a place that can be drawn.
+    #[test]
+    fn no_text_is_too_odd() {
+        use proptest::prelude::*;
+        let parts = [
+            "---",
+            "...",
+            "\n",
+            "\r\n",
+            " ",
+            "\t",
+            "- ",
+            "? ",
+            ": ",
+            "a",
+            "status",
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            "\"",
+            "'",
+            "|",
+            ">",
+            "&x ",
+            "*x",
+            "<<",
+            "!!str ",
+            "#",
+            "%TAG",
+            "\u{e9}",
+            "\u{1f600}",
+            "\u{0}",
+            "\u{feff}",
+            "\\",
+            "1e999",
+            "true",
+            "~",
+            "{\"kind\":\"List\",\"items\":[{}]}",
+            "apiVersion: v1\nkind: A\n",
+            "apiVersion: v1\nkind: List\nitems:\n- ",
+        ];
+        let texts = prop::collection::vec(prop::sample::select(parts.to_vec()), 0..24);
+        let config = ProptestConfig {
+            cases: 2000,
+            rng_seed: proptest::test_runner::RngSeed::Fixed(0x6f64_6421),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        };
+        proptest!(config, |(text in texts, name in prop::sample::select(vec!["a.yaml", "a.json"]))| {
+            let files = [File::new(name, text.concat())];
+            let manifests = Manifests::read(&files);
+            for manifest in manifests.iter() {
+                prop_assert!(serde_json::from_str::<serde_json::Value>(manifest.text).is_ok());
+                for field in ["", "status", "status.a[0]", "/a/b"] {
+                    prop_assert!(!super::super::picture(&manifest.place(field)).is_empty());
+                }
+            }
+            for mistake in manifests.mistakes() {
+                prop_assert!(!mistake.to_string().is_empty());
+            }
+        });
     }
 
     #[test]

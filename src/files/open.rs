@@ -67,7 +67,9 @@ fn documents(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> io::Re
 
 fn file(path: &Path) -> Result<File, Mistake> {
     let opened = fs::File::open(path).map_err(|error| failed(path, &error))?;
-    text(&path.display().to_string(), opened)
+    // Annotations and code scanning compare names with those of the repository.
+    let name = path.strip_prefix(".").unwrap_or(path);
+    text(&name.display().to_string(), opened)
 }
 
 fn text(name: &str, reader: impl Read) -> Result<File, Mistake> {

@@ -42,11 +42,12 @@ impl Place {
         let from = floor(text, start.saturating_sub(MAX_AROUND).max(bytes.start));
         let to = floor(text, (start + MAX_AROUND).clamp(start, bytes.end)).max(start);
         let end_drawn = end.min(to);
+        let column = text[bytes.start..start].chars().count() + 1;
         Self {
             file: file.name.clone(),
             line: line + 1,
-            column: text[bytes.start..start].chars().count() + 1,
-            end_column: text[bytes.start..end].chars().count() + 1,
+            column,
+            end_column: column + text[start..end].chars().count(),
             excerpt: text[from..to].to_owned(),
             within: start - from..end_drawn - from,
         }
