@@ -67,7 +67,8 @@ pub(super) fn read(file: &File, part: Range<usize>) -> Vec<Result<Document<'_>, 
     documents
 }
 
-fn read_yaml(file: &File, range: Range<usize>) -> Result<Document<'_>, Mistake> {
+/// A document of YAML, or an item that was cut out of one.
+pub(super) fn read_yaml(file: &File, range: Range<usize>) -> Result<Document<'_>, Mistake> {
     let text = &file.text[range.clone()];
     match json_text::from_yaml(text) {
         Ok(json) => Ok(Document { file, range, json: Cow::Owned(json), tree: OnceLock::new() }),

@@ -197,12 +197,17 @@ impl Tree {
     fn find(&self, item: Option<usize>, tokens: &[String]) -> Option<Range<usize>> {
         let root = self.nodes.first()?;
         let (mut node, mut key) = (root, None);
-        if let Some(item) = item
-            && let Content::Map(members) = &root.content
-            && let (_, items) = self.member(members, "items")?
-            && let Content::List(items) = &items.content
-        {
-            node = self.nodes.get(*items.get(item)?)?;
+        if let Some(item) = item {
+            let at = match &root.content {
+                Content::Map(members) => match &self.member(members, "items")?.1.content {
+                    Content::List(items) => items.get(item),
+                    _ => None,
+                },
+                // An item that was cut out of its list stands alone behind its dash.
+                Content::List(items) => items.first(),
+                Content::Scalar => None,
+            };
+            node = self.nodes.get(*at?)?;
         }
         for token in tokens {
             let inner = match &node.content {

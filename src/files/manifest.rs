@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::document::{self, Document, mistake};
 use super::locate::{self, Part};
 use super::members::{Members, items};
+use super::split::{Split, split};
 use super::{File, Mistake, Place, in_parallel};
 
 /// All objects of some files, and what could not be read as one.
@@ -59,41 +60,54 @@ impl<'f> Manifests<'f> {
     /// Reads all objects of all files, in their order, on several threads.
     #[must_use]
     pub fn read(files: &'f [File]) -> Self {
-        let parts: Vec<(usize, Range<usize>)> = (0..)
-            .zip(files)
-            .flat_map(|(at, file)| document::parts(file).into_iter().map(move |part| (at, part)))
+        let parts = files
+            .iter()
+            .flat_map(|file| document::parts(file).into_iter().map(move |part| (file, part)));
+        let parts: Vec<(&File, Range<usize>)> = parts.collect();
+        let splits = in_parallel(&parts, |(file, part)| split(file, part));
+        // All pieces of all files at once, so that one long list keeps all threads busy.
+        let pieces: Vec<(&File, Piece<'_>)> = parts
+            .iter()
+            .zip(&splits)
+            .flat_map(|((file, part), split)| {
+                pieces(part, split.as_ref()).map(|piece| (*file, piece))
+            })
             .collect();
-        let parts_read = in_parallel(&parts, |(at, part)| {
-            let documents = document::read(&files[*at], part.clone());
-            let read = |document: Result<Document<'f>, Mistake>| document.map(Objects::of);
-            (*at, documents.into_iter().map(read).collect::<Vec<_>>())
-        });
-        let (mut documents, mut entries, mut mistakes) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut current, mut number) = (0, 0);
-        for (file, part) in parts_read {
-            if file != current {
-                (current, number) = (file, 0);
+        let mut read = in_parallel(&pieces, |(file, piece)| piece.read(file)).into_iter();
+        let mut all = Self { documents: Vec::new(), entries: Vec::new(), mistakes: Vec::new() };
+        let (mut current, mut number): (Option<&File>, usize) = (None, 0);
+        for ((file, part), split) in parts.iter().zip(&splits) {
+            if !current.replace(*file).is_some_and(|current| std::ptr::eq(current, *file)) {
+                number = 0;
             }
-            for read in part {
-                number += 1;
-                match read {
-                    Err(mistake) => mistakes.push(mistake),
+            let count = split.as_ref().map_or(1, |split| split.items.len());
+            let mut results: Vec<_> = read.by_ref().take(count).flatten().collect();
+            // The guess was wrong: an item is no YAML by itself.
+            if split.is_some() && results.iter().any(Result::is_err) {
+                results = Piece::Whole(part).read(file);
+            }
+            // One document, however many pieces it was read in.
+            let is_split = results.len() > 1 && split.is_some();
+            number += usize::from(is_split);
+            for result in results {
+                number += usize::from(!is_split);
+                match result {
+                    Err(mistake) => all.mistakes.push(mistake),
                     // `null`, as an empty document reads.
                     Ok(objects) if objects.document.json == "null" => number -= 1,
-                    Ok(objects) => {
-                        let document = documents.len();
-                        entries.extend(objects.found.into_iter().map(|entry| Entry {
-                            document,
-                            number,
-                            ..entry
-                        }));
-                        mistakes.extend(objects.mistakes);
-                        documents.push(objects.document);
-                    }
+                    Ok(objects) => all.add(objects, number),
                 }
             }
         }
-        Self { documents, entries, mistakes }
+        all
+    }
+
+    fn add(&mut self, objects: Objects<'f>, number: usize) {
+        let document = self.documents.len();
+        let found = objects.found.into_iter();
+        self.entries.extend(found.map(|entry| Entry { document, number, ..entry }));
+        self.mistakes.extend(objects.mistakes);
+        self.documents.push(objects.document);
     }
 
     /// The objects, in the order of the files.
@@ -168,6 +182,41 @@ impl std::fmt::Display for Identity {
     }
 }
 
+/// What is read in one go.
+enum Piece<'s> {
+    /// A part of a file.
+    Whole(&'s Range<usize>),
+    /// An item that was cut out of a list: its place in it, its bytes, and the list's own apiVersion
+    /// and kind.
+    Item(usize, &'s Range<usize>, &'s Split),
+}
+
+fn pieces<'s>(
+    part: &'s Range<usize>,
+    split: Option<&'s Split>,
+) -> impl Iterator<Item = Piece<'s>> + use<'s> {
+    let whole = split.is_none().then_some(Piece::Whole(part));
+    let items = split.into_iter().flat_map(|split| {
+        split.items.iter().enumerate().map(move |(at, range)| Piece::Item(at, range, split))
+    });
+    whole.into_iter().chain(items)
+}
+
+impl Piece<'_> {
+    fn read<'f>(&self, file: &'f File) -> Vec<Result<Objects<'f>, Mistake>> {
+        match self {
+            Self::Whole(part) => {
+                let documents = document::read(file, (*part).clone());
+                documents.into_iter().map(|document| document.map(Objects::of)).collect()
+            }
+            Self::Item(at, range, split) => {
+                let document = document::read_yaml(file, (*range).clone());
+                vec![document.map(|document| Objects::of_item(document, *at, split))]
+            }
+        }
+    }
+}
+
 /// The objects of one document.
 struct Objects<'f> {
     document: Document<'f>,
@@ -177,48 +226,78 @@ struct Objects<'f> {
 
 impl<'f> Objects<'f> {
     fn of(document: Document<'f>) -> Self {
-        let (mut found, mut mistakes) = (Vec::new(), Vec::new());
+        let mut search = Search::of(&document);
         let json: &str = &document.json;
         let part = |item, text: &str| {
             let start = text.as_ptr().addr() - json.as_ptr().addr();
             Part { item, range: start..start + text.len() }
         };
-        let Some(members) = Members::parse(json) else {
-            if json != "null" {
+        match Members::parse(json) {
+            None if json == "null" => {}
+            None => {
                 let message = format!("this is {}, not a Kubernetes object", kind_of(json));
-                let span = locate::find(&document, &part(None, json), &[]);
-                mistakes.push(mistake(document.file, &span, message));
+                search.complain(&part(None, json), message);
             }
-            return Self { document, found, mistakes };
-        };
-        let mut add = |item: Option<usize>, text: &str, members: &Members<'_>, outer: Outer<'_>| {
-            let part = part(item, text);
-            match identity(members, outer) {
-                Ok(identity) => found.push(Entry { document: 0, number: 0, part, identity }),
-                Err(message) => {
-                    let span = locate::find(&document, &part, &[]);
-                    mistakes.push(mistake(document.file, &span, message));
+            Some(members) => match list(&members) {
+                None => search.add(part(None, json), &members, None),
+                Some((api_version, kind, texts)) => {
+                    let outer = outer(&api_version, &kind);
+                    for (index, text) in texts.into_iter().enumerate() {
+                        let members = Members::parse(text).unwrap_or_default();
+                        search.add(part(Some(index), text), &members, outer);
+                    }
                 }
-            }
-        };
-        match list(&members) {
-            None => add(None, json, &members, None),
-            Some((api_version, kind, texts)) => {
-                // What a typed list of the API itself holds has no kinds of its own.
-                let outer = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
-                let outer = outer.map(|kind| (api_version.as_ref(), kind));
-                for (index, text) in texts.into_iter().enumerate() {
-                    let members = Members::parse(text).unwrap_or_default();
-                    add(Some(index), text, &members, outer);
-                }
-            }
+            },
         }
+        let Search { found, mistakes, .. } = search;
         Self { document, found, mistakes }
+    }
+
+    /// The object in a document that is an item of a list: `[{…}]`.
+    fn of_item(document: Document<'f>, at: usize, split: &Split) -> Self {
+        let mut search = Search::of(&document);
+        let part = Part { item: Some(at), range: 1..document.json.len() - 1 };
+        let members = Members::parse(&document.json[part.range.clone()]).unwrap_or_default();
+        search.add(part, &members, outer(&split.api_version, &split.kind));
+        let Search { found, mistakes, .. } = search;
+        Self { document, found, mistakes }
+    }
+}
+
+/// Objects being found in a document.
+struct Search<'d, 'f> {
+    document: &'d Document<'f>,
+    found: Vec<Entry>,
+    mistakes: Vec<Mistake>,
+}
+
+impl<'d, 'f> Search<'d, 'f> {
+    const fn of(document: &'d Document<'f>) -> Self {
+        Self { document, found: Vec::new(), mistakes: Vec::new() }
+    }
+
+    fn add(&mut self, part: Part, members: &Members<'_>, outer: Outer<'_>) {
+        match identity(members, outer) {
+            Ok(identity) => self.found.push(Entry { document: 0, number: 0, part, identity }),
+            Err(message) => self.complain(&part, message),
+        }
+    }
+
+    fn complain(&mut self, part: &Part, message: String) {
+        let span = locate::find(self.document, part, &[]);
+        self.mistakes.push(mistake(self.document.file, &span, message));
     }
 }
 
 /// apiVersion and kind of the items of a typed list.
 type Outer<'a> = Option<(&'a str, &'a str)>;
+
+/// What a typed list of the API itself holds has no kinds of its own: `ThingList` holds Things. A
+/// plain `List` says nothing of them.
+fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
+    let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
+    kind.map(|kind| (api_version, kind))
+}
 
 /// apiVersion, kind and items of a `List` or of any `…List` with items.
 fn list<'a>(members: &Members<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>, Vec<&'a str>)> {

@@ -33,6 +33,7 @@ mod parallel;
 mod place;
 mod plurals;
 mod request;
+mod split;
 
 pub use file::File;
 pub use manifest::{Identity, Manifest, Manifests};
