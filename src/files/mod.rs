@@ -28,6 +28,7 @@ mod json_text;
 mod locate;
 mod manifest;
 mod members;
+mod objects;
 mod open;
 mod parallel;
 mod place;
@@ -36,7 +37,8 @@ mod request;
 mod split;
 
 pub use file::File;
-pub use manifest::{Identity, Manifest, Manifests};
+pub use manifest::{Manifest, Manifests};
+pub use objects::Identity;
 pub use open::open;
 pub use parallel::in_parallel;
 pub use place::{Mistake, Place, picture};

@@ -1,0 +1,172 @@
+//! The objects in a document, and what they are called.
+
+use std::borrow::Cow;
+
+use super::Mistake;
+use super::document::{Document, mistake};
+use super::locate::{self, Part};
+use super::members::{Members, items};
+use super::split::Split;
+
+/// What an object is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// `group/version`, or a version alone for the core group.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// Empty for what is cluster-scoped, or gets its namespace from elsewhere.
+    pub namespace: String,
+    /// Empty where the server is still to generate it.
+    pub name: String,
+}
+
+impl Identity {
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The API version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
+    }
+}
+
+/// `Kind namespace/name`.
+impl std::fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = if self.name.is_empty() { "(no name)" } else { &self.name };
+        match self.namespace.as_str() {
+            "" => write!(formatter, "{} {name}", self.kind),
+            namespace => write!(formatter, "{} {namespace}/{name}", self.kind),
+        }
+    }
+}
+
+/// An object as it is kept: its document lives beside it, and it borrows only when asked for.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) document: usize,
+    pub(super) number: usize,
+    pub(super) part: Part,
+    pub(super) identity: Identity,
+}
+
+/// The objects of one document.
+pub(super) struct Objects<'f> {
+    pub(super) document: Document<'f>,
+    pub(super) found: Vec<Entry>,
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+impl<'f> Objects<'f> {
+    pub(super) fn of(document: Document<'f>) -> Self {
+        let mut search = Search::of(&document);
+        let json: &str = &document.json;
+        let part = |item, text: &str| {
+            let start = text.as_ptr().addr() - json.as_ptr().addr();
+            Part { item, range: start..start + text.len() }
+        };
+        match Members::parse(json) {
+            None if json == "null" => {}
+            None => {
+                let message = format!("this is {}, not a Kubernetes object", kind_of(json));
+                search.complain(&part(None, json), message);
+            }
+            Some(members) => match list(&members) {
+                None => search.add(part(None, json), &members, None),
+                Some((api_version, kind, texts)) => {
+                    let outer = outer(&api_version, &kind);
+                    for (index, text) in texts.into_iter().enumerate() {
+                        let members = Members::parse(text).unwrap_or_default();
+                        search.add(part(Some(index), text), &members, outer);
+                    }
+                }
+            },
+        }
+        let Search { found, mistakes, .. } = search;
+        Self { document, found, mistakes }
+    }
+
+    /// The object in a document that is an item of a list: `[{…}]`.
+    pub(super) fn of_item(document: Document<'f>, at: usize, split: &Split) -> Self {
+        let mut search = Search::of(&document);
+        let part = Part { item: Some(at), range: 1..document.json.len() - 1 };
+        let members = Members::parse(&document.json[part.range.clone()]).unwrap_or_default();
+        search.add(part, &members, outer(&split.api_version, &split.kind));
+        let Search { found, mistakes, .. } = search;
+        Self { document, found, mistakes }
+    }
+}
+
+/// Objects being found in a document.
+struct Search<'d, 'f> {
+    document: &'d Document<'f>,
+    found: Vec<Entry>,
+    mistakes: Vec<Mistake>,
+}
+
+impl<'d, 'f> Search<'d, 'f> {
+    const fn of(document: &'d Document<'f>) -> Self {
+        Self { document, found: Vec::new(), mistakes: Vec::new() }
+    }
+
+    fn add(&mut self, part: Part, members: &Members<'_>, outer: Outer<'_>) {
+        match identity(members, outer) {
+            Ok(identity) => self.found.push(Entry { document: 0, number: 0, part, identity }),
+            Err(message) => self.complain(&part, message),
+        }
+    }
+
+    fn complain(&mut self, part: &Part, message: String) {
+        let span = locate::find(self.document, part, &[]);
+        self.mistakes.push(mistake(self.document.file, &span, message));
+    }
+}
+
+/// apiVersion and kind of the items of a typed list.
+type Outer<'a> = Option<(&'a str, &'a str)>;
+
+/// What a typed list of the API itself holds has no kinds of its own: `ThingList` holds Things. A
+/// plain `List` says nothing of them.
+fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
+    let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
+    kind.map(|kind| (api_version, kind))
+}
+
+/// apiVersion, kind and items of a `List` or of any `…List` with items.
+fn list<'a>(members: &Members<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>, Vec<&'a str>)> {
+    let kind = members.string("kind").filter(|kind| kind.ends_with("List"))?;
+    let items = items(members.get("items")?)?;
+    Some((members.string("apiVersion").unwrap_or_default(), kind, items))
+}
+
+fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String> {
+    let needed = |name: &str, inherited: Option<&str>| match members.string(name) {
+        Some(text) if !text.is_empty() => Ok(text.into_owned()),
+        _ if members.get(name).is_some() => Err(format!("\"{name}\" of this object is no name")),
+        _ => inherited.map(str::to_owned).ok_or_else(|| {
+            format!("\"{name}\" is missing: without it this is not a Kubernetes object")
+        }),
+    };
+    let metadata = members.get("metadata").and_then(Members::parse).unwrap_or_default();
+    let text = |name| metadata.string(name).unwrap_or_default().into_owned();
+    Ok(Identity {
+        api_version: needed("apiVersion", outer.map(|(api_version, _)| api_version))?,
+        kind: needed("kind", outer.map(|(_, kind)| kind))?,
+        namespace: text("namespace"),
+        name: text("name"),
+    })
+}
+
+fn kind_of(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b't' | b'f') => "a boolean",
+        _ => "a number",
+    }
+}
