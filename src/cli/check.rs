@@ -55,7 +55,7 @@ pub struct Args {
     crds: Vec<PathBuf>,
 
     /// Judge as if this user wrote, such as system:serviceaccount:crossplane-system:crossplane.
-    #[arg(long = "as", value_name = "USER", default_value = "")]
+    #[arg(long = "as", value_name = "USER", default_value = "", hide_default_value = true)]
     user: String,
 
     /// A group of that user. May be repeated.
