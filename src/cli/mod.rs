@@ -6,13 +6,13 @@
 pub mod backfill;
 mod backfill_report;
 pub mod certs;
+pub mod check;
 mod checks;
 pub mod connection;
 pub mod doctor;
 mod duration;
-mod progress;
-pub mod check;
 mod judge;
+mod progress;
 mod report;
 pub mod review;
 pub mod schema;

@@ -271,10 +271,7 @@ fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagn
     problems.into_list()
 }
 
-fn compile_policies(
-    documents: &[Document],
-    known: &BuiltIn,
-) -> (Vec<Policy>, Vec<Diagnostic>) {
+fn compile_policies(documents: &[Document], known: &BuiltIn) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
     for document in documents {
         let problems = Problems::default();
@@ -285,7 +282,8 @@ fn compile_policies(
                 problems.report(&name.span, format!("there is a policy \"{text}\" already"));
             } else if policies.len() > usize::from(u16::MAX) {
                 problems.report(&name.span, "more than 65,536 policies");
-            } else if let Some(policy) = document::read(text, spec, &problems, &known.conventions, &known.broken)
+            } else if let Some(policy) =
+                document::read(text, spec, &problems, &known.conventions, &known.broken)
             {
                 policies.push(policy);
             }

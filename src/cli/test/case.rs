@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::engine::Action;
 use crate::files::Identity;
 use crate::model::Operation;
-use crate::policy::yaml::{Map, Node, Problems};
+use crate::policy::yaml::{Map, Node, Problems, Span};
 
 /// One document: what to judge by, and the cases.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Suite {
     pub(super) policies: Vec<PathBuf>,
     pub(super) convention: Option<String>,
     /// Where it is said what to judge by.
-    pub(super) place: std::ops::Range<usize>,
+    pub(super) place: Span,
     pub(super) cases: Vec<Case>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Suite {
 pub(super) struct Case {
     pub(super) name: String,
     /// Where its name stands.
-    pub(super) place: std::ops::Range<usize>,
+    pub(super) place: Span,
     pub(super) identity: Identity,
     /// JSON text.
     pub(super) object: String,

@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut tried = Vec::new();
     for (index, file) in files.iter().enumerate() {
         for suite in bench.read(index, file) {
-            bench.run(index, file, &suite, args.filter.as_deref(), &mut tried);
+            bench.run(file, &suite, args.filter.as_deref(), &mut tried);
         }
     }
     let wrong = Diagnostics::new(&sources, bench.mistakes);
@@ -130,7 +130,7 @@ impl Bench {
             }
         };
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
-        let problems = Problems::new(index);
+        let problems = Problems::default();
         let read = |node| {
             let before = problems.count();
             case::read(node, folder, &problems).filter(|_| problems.count() == before)
@@ -140,14 +140,7 @@ impl Bench {
         suites
     }
 
-    fn run(
-        &mut self,
-        index: usize,
-        file: &File,
-        suite: &Suite,
-        filter: Option<&str>,
-        tried: &mut Vec<Tried>,
-    ) {
+    fn run(&mut self, file: &File, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
         let key = (suite.policies.clone(), suite.convention.clone());
         let broken = &mut self.broken;
         let policies = self.policies.entry(key).or_insert_with(|| {
@@ -157,20 +150,20 @@ impl Bench {
         let Some(policies) = policies else {
             let message = "these policies cannot be used; see their own mistakes".to_owned();
             let span = suite.place.clone();
-            self.mistakes.push(Diagnostic { source: index, span, message, help: None });
+            self.mistakes.push(Diagnostic { span, message, help: None });
             return;
         };
         let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
         for case in suite.cases.iter().filter(wanted) {
             match try_case(case, policies) {
                 Ok(differences) => tried.push(Tried {
-                    place: Place::of(file, &case.place),
+                    place: Place::of(file, &case.place.bytes),
                     name: case.name.clone(),
                     differences,
                 }),
                 Err(message) => {
                     let span = case.place.clone();
-                    self.mistakes.push(Diagnostic { source: index, span, message, help: None });
+                    self.mistakes.push(Diagnostic { span, message, help: None });
                 }
             }
         }
