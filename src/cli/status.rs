@@ -1,7 +1,6 @@
 //! `statusgate status`: what an object's status amounts to, by kstatus and by its policy.
 
 mod record;
-mod selection;
 mod table;
 
 use std::io::{self, BufWriter, Write};
@@ -13,7 +12,7 @@ use jiff::Timestamp;
 
 use self::record::Record;
 use super::Outcome;
-use crate::files::{self, Manifests};
+use crate::files::{self, Manifests, Plurals};
 use crate::policy::PolicySet;
 use crate::server::policy_files;
 
@@ -36,6 +35,11 @@ pub struct Args {
     /// Policies: a file or a folder. May be repeated. Without it: the example policies.
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
+
+    /// CustomResourceDefinitions, for the plurals of kinds. May be repeated. Without it: what the
+    /// policies name, else a guess.
+    #[arg(long, value_name = "PATH")]
+    crds: Vec<PathBuf>,
 
     /// `table`: for a person, shortened. `json`: one object a line, whole.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -64,11 +68,15 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let now = args.now.unwrap_or_else(Timestamp::now).as_second();
     let (files, unread) = files::open(&args.files, args.recursive);
     let manifests = Manifests::read(&files);
-    let mistakes = unread.iter().chain(manifests.mistakes());
+    let (crd_files, unread_crds) = files::open(&args.crds, args.recursive);
+    let crds = Manifests::read(&crd_files);
+    let (plurals, no_crds) = Plurals::of_crds(&crds);
+    let mistakes = unread_crds.iter().chain(crds.mistakes()).chain(&no_crds);
+    let mistakes = mistakes.chain(&unread).chain(manifests.mistakes());
     let mut mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
     let mut records = Vec::with_capacity(manifests.iter().len());
     for manifest in manifests.iter() {
-        match Record::of(&manifest, &policies, now) {
+        match Record::of(&manifest, &policies, &plurals, now) {
             Ok(record) => records.push(record),
             Err(error) => mistakes.push(format!("{}: error: {error}", manifest.place(""))),
         }

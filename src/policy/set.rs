@@ -143,10 +143,7 @@ impl PolicySet {
     }
 
     /// The policies that judge a subject, with their place in [`Self::policies`].
-    pub fn select<'p>(
-        &'p self,
-        subject: &'p Subject<'_>,
-    ) -> impl Iterator<Item = (u16, &'p Policy)> + 'p {
+    pub fn select<'p>(&'p self, subject: &Subject<'_>) -> impl Iterator<Item = (u16, &'p Policy)> {
         let plural: &str = &subject.resource.resource;
         let candidates = self.by_plural.get(plural).unwrap_or(&self.with_star);
         candidates

@@ -2,11 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use super::selection::plural_under;
 use crate::engine::Standing;
-use crate::files::{Identity, Manifest};
+use crate::files::{Identity, Manifest, Plurals, Request};
 use crate::kstatus::{ComputeError, KStatus, Status, compute};
-use crate::model::{Json, Object, Resource};
+use crate::model::{Json, Writer};
 use crate::policy::PolicySet;
 
 /// One object: what it is called, what kstatus says, and where it stands under each policy.
@@ -41,23 +40,24 @@ impl<'m> Record<'m> {
     pub(super) fn of(
         manifest: &Manifest<'m>,
         policies: &'m PolicySet,
+        plurals: &Plurals,
         now: i64,
     ) -> Result<Self, serde_json::Error> {
         let identity = manifest.identity;
         let mut tree = Json::parse(manifest.text)?;
         inherit(&mut tree, identity);
+        let request =
+            Request { identity, object: manifest.text, old: None, writer: Writer::default() };
         // Metadata that is no object spoils it for every policy, and is an error to kstatus.
-        let object = Object::parse(manifest.text).ok();
-        let mut judged = policies.policies().iter().filter_map(|policy| {
-            let plural = plural_under(policy, identity)?;
-            let resource = Resource {
-                group: identity.group().into(),
-                version: identity.version().into(),
-                resource: plural.into(),
-            };
-            let standing = Standing::of(policy, object.as_ref()?, &resource);
-            Some(Judged { policy: &policy.name, standing })
+        let subject = request.subject(policies, plurals).ok();
+        let selected = subject.iter().flat_map(|subject| {
+            policies.select(subject).map(|(_, policy)| Judged {
+                policy: &policy.name,
+                standing: Standing::of(policy, &subject.object, &subject.resource),
+            })
         });
+        let judged: Vec<Judged<'m>> = selected.collect();
+        let mut judged = judged.into_iter();
         Ok(Self {
             identity,
             result: compute(&tree, now),
