@@ -82,7 +82,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             violations.push(Violation {
                 cause: Cause::Duplicate,
                 action: list.duplicate.action,
-                ..element.violation(&list.duplicate.rule, "", message)
+                ..element.violation(&list.duplicate.rule, keys::member(key), message)
             });
         }
         // Of several elements of one type the stored list tells only the first apart.

@@ -44,7 +44,11 @@ pub(super) fn judge<'p>(
         judge_reason(reason, rules, object, facts, violations);
     }
     if let Some(old) = old {
-        judge_move(rules, facts, field, violations);
+        // Where nobody had written a status it is not known what was before: a controller that
+        // restores one, and a manifest on a desk, make no move.
+        if old.status_object().is_some_and(|status| !status.is_empty()) {
+            judge_move(rules, facts, field, violations);
+        }
         judge_time(rules, object, old, facts, violations);
     }
 }

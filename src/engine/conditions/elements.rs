@@ -157,8 +157,10 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         // What is no time has been said already.
         let Some(new) = time(self.item) else { return };
         let before = self.before;
+        // Go's writers leave an empty text out, so that "" and absence are no change (AS-S3).
         let moved = |member: &str| {
-            before.is_some_and(|before| !same(self.item.get(member), before.get(member)))
+            let said = |item: &'s Json<'a>| item.get(member).filter(|value| !value.is_empty());
+            before.is_some_and(|before| !same(said(self.item), said(before)))
         };
         let any = |members: &[String]| members.iter().any(|member| moved(member));
         let old = before.and_then(time);

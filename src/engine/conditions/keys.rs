@@ -33,6 +33,15 @@ fn have_one_key(one: &Json<'_>, other: &Json<'_>, members: &[String]) -> bool {
     })
 }
 
+/// The member to name where a key is there twice: of several none is the wrong one. As
+/// `ValidateConditions` does, which names `conditions[1].type`.
+pub(super) fn member(members: &[String]) -> &str {
+    match members {
+        [member] => member,
+        _ => "",
+    }
+}
+
 /// The key of an element, for a message.
 pub(super) fn describe(item: &Json<'_>, members: &[String]) -> String {
     let texts = members.iter().filter_map(|member| item.get(member)?.as_str());
