@@ -517,7 +517,7 @@ fn times_of_conditions_move_with_what_they_describe() {
         write_as_it_is(status("Unknown", "A=True/Before"), new)
     };
     moved(T0, "False", "Before").finds(Action::Warn, "appcat/transition-time-kept");
-    moved(T0, "True", "After").clean();
+    moved(T0, "True", "After").finds(Action::Warn, "appcat/transition-time-kept");
     moved(NOW, "False", "Before").clean();
     moved(NOW, "True", "After").clean();
     moved(NOW, "True", "Before").finds(Action::Warn, "appcat/transition-time-moved");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -46,10 +46,12 @@ fn the_examples_of_the_pages_get_the_verdicts_of_the_pages() {
 
 #[test]
 fn the_examples_of_the_original_documents_are_judged_as_the_systems_are() {
-    let name = "stackable-adr.yaml";
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/conventions").join(name);
-    let text = fs::read_to_string(path).unwrap();
-    judge_all("seeds", &[Source { name: name.into(), text }]);
+    let document = |path: &PathBuf| Source {
+        name: path.file_name().unwrap().to_str().unwrap().to_owned(),
+        text: fs::read_to_string(path).unwrap(),
+    };
+    let own: Vec<Source> = fixtures("conventions").iter().map(document).collect();
+    assert!(judge_all("seeds", &own) >= 35, "examples are missing");
 }
 
 /// All faults at once: the number of examples that were judged.
