@@ -69,7 +69,10 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
-            violations.push(violation(&list.shape_rule, format!("{path}[{index}]"), message));
+            violations.push(Violation {
+                place: Some(format!("{path}[]")),
+                ..violation(&list.shape_rule, format!("{path}[{index}]"), message)
+            });
             continue;
         }
         let kind = item.get("type").and_then(Json::as_str);
@@ -85,8 +88,11 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
                 ..element.violation(&list.duplicate.rule, keys::member(key), message)
             });
         }
-        // Of several elements of one type the stored list tells only the first apart.
-        if keyed && !twin {
+        // Of several elements of one key the stored list tells only the first apart; the others
+        // are known by their place too.
+        if twin {
+            element.before = stored.get(index).filter(|other| keys::are_one(other, item, key));
+        } else if keyed {
             element.before = by_key.find(item, key);
         }
         // What was not touched was judged when it came: nothing in it can be introduced. Elements

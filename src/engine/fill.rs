@@ -4,8 +4,10 @@ use serde_json::{Map, Value};
 
 use super::draft::{Draft, Seen};
 use super::evidence::{Facts, Truth};
+use super::fields;
 use crate::model::{Json, Object, Pointer, Subject, in_status};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
+use crate::policy::{Action, Check};
 
 /// Fills in the defaults of one policy.
 pub(super) struct Filler<'f, 's, 'a> {
@@ -17,8 +19,8 @@ pub(super) struct Filler<'f, 's, 'a> {
 
 /// Where a value is wanted, for sources that speak of the same place in the stored object.
 struct Wanted<'w> {
-    /// The list, where the place is in a condition.
-    list: Option<&'w Pointer>,
+    /// The list and the member, where the place is in a condition.
+    member: Option<(&'w Pointer, &'w str)>,
     stored: Option<&'w Json<'w>>,
 }
 
@@ -43,7 +45,7 @@ impl Filler<'_, '_, '_> {
                 }
                 let absent = matches!(seen, Seen::Absent);
                 let stored = self.stored(path);
-                let value = self.first_of(sources, &Wanted { list: None, stored }, draft);
+                let value = self.first_of(sources, &Wanted { member: None, stored }, draft);
                 // A null is as good as the null that is there.
                 if let Some(value) = value.filter(|value| absent || !value.is_null()) {
                     draft.set(path, value);
@@ -86,7 +88,7 @@ impl Filler<'_, '_, '_> {
                 continue;
             }
             let stored = self.stored_element(list, kind).and_then(|item| item.get(member));
-            let wanted = Wanted { list: Some(list), stored };
+            let wanted = Wanted { member: Some((list, member)), stored };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 draft.set_in_list(list, &place, value);
             }
@@ -112,13 +114,35 @@ impl Filler<'_, '_, '_> {
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
-            let wanted =
-                Wanted { list: Some(list), stored: stored.and_then(|item| item.get(member)) };
+            let stored = stored.and_then(|item| item.get(member));
+            let wanted = Wanted { member: Some((list, member)), stored };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 element.insert(member.clone(), value);
             }
         }
-        draft.insert(list, self.place_for(list, items, kind), element.into());
+        if self.takes(list, items, &element) {
+            draft.insert(list, self.place_for(list, items, kind), element.into());
+        }
+    }
+
+    /// Whether the list has room for an element, and the element all that it must have: what we add
+    /// is judged with the rest, and a writer would be refused for it.
+    fn takes(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
+        let Some(rules) = self.facts.list_at(list) else { return true };
+        let required = |(member, checks): &(String, Vec<Check>)| {
+            let wanted = checks.iter().any(|check| check.required && check.action == Action::Deny);
+            !wanted || element.contains_key(member)
+        };
+        rules.max_items.is_none_or(|most| items.len() < most) && rules.members.iter().all(required)
+    }
+
+    /// Whether a copy may stand in a place of a list. What is wrong where it comes from stays there.
+    fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
+        let Some((list, member)) = wanted.member else { return true };
+        let members = self.facts.list_at(list).into_iter().flat_map(|list| &list.members);
+        let checks = members.filter(|(name, _)| name == member).flat_map(|(_, checks)| checks);
+        let mut denying = checks.filter(|check| check.action == Action::Deny);
+        denying.all(|check| fields::violation(check, Some(value)).is_none())
     }
 
     /// Where a new element goes: at the end, or where the order of types wants it.
@@ -177,8 +201,10 @@ impl Filler<'_, '_, '_> {
         draft: &Draft<'_, '_>,
     ) -> Option<Value> {
         let metadata = &self.subject.object.metadata;
-        let whole =
-            |value: &Json<'_>| (!value.is_null() && value.is_whole()).then(|| value.to_value());
+        let whole = |value: &Json<'_>| {
+            let good = !value.is_null() && value.is_whole() && self.fits(value, wanted);
+            good.then(|| value.to_value())
+        };
         match source {
             ValueSource::Value(value) => Some(value.clone()),
             ValueSource::Stored => whole(wanted.stored?),
@@ -187,7 +213,7 @@ impl Filler<'_, '_, '_> {
                 if seen.is_null() { None } else { seen.to_value() }
             }
             ValueSource::Condition { kind, member } => {
-                let items = in_status(self.object.status.as_ref(), wanted.list?)?.as_array()?;
+                let items = in_status(self.object.status.as_ref(), wanted.member?.0)?.as_array()?;
                 whole(find(items, kind)?.get(member)?)
             }
             ValueSource::CreationTimestamp => {

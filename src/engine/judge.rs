@@ -213,11 +213,12 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                     Some(&self.policy.convention.primary_conditions(version)?.path)
                 };
                 let path = list.or_else(primary);
-                let found = |object: &'o Object<'a>| {
+                // Its status: another message, and what a default fills in, say nothing new.
+                let status = |object: &'o Object<'a>| {
                     let value = in_status(object.status_object(), path?);
-                    crate::model::Conditions::of(value).find(kind)
+                    crate::model::Conditions::of(value).find(kind)?.get("status")
                 };
-                found(object) != found(old)
+                status(object) != status(old)
             }
         };
         match trigger {

@@ -194,7 +194,12 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     pub(super) fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
         let path = self.list.path.field();
-        let place = self.kind.map(|kind| format!("{path}[type={kind}]{dot}{member}"));
+        // By its type, or by its having none: the index changes when something is put before it.
+        let place = match self.kind {
+            Some(kind) => Some(format!("{path}[type={kind}]{dot}{member}")),
+            None if self.list.history.is_none() => Some(format!("{path}[]{dot}{member}")),
+            None => None,
+        };
         Violation {
             place,
             ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)

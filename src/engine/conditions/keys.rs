@@ -26,7 +26,7 @@ fn key_of<'j>(item: &'j Json<'_>, members: &[String]) -> Option<Cow<'j, str>> {
     }
 }
 
-fn have_one_key(one: &Json<'_>, other: &Json<'_>, members: &[String]) -> bool {
+pub(super) fn are_one(one: &Json<'_>, other: &Json<'_>, members: &[String]) -> bool {
     members.iter().all(|member| {
         let texts = (one.get(member), other.get(member));
         matches!(texts, (Some(Json::String(one)), Some(Json::String(other))) if one == other)
@@ -71,10 +71,10 @@ impl<'j, 'a> ByKey<'j, 'a> {
 
     pub(super) fn find(&self, item: &Json<'_>, key: &[String]) -> Option<&'j Json<'a>> {
         match self {
-            Self::Scan(items) => items.iter().find(|other| have_one_key(other, item, key)),
+            Self::Scan(items) => items.iter().find(|other| are_one(other, item, key)),
             Self::Table(table) => {
                 let twins = table.get(item.get("type")?.as_str()?)?;
-                twins.iter().take(SCAN_LIMIT).copied().find(|other| have_one_key(other, item, key))
+                twins.iter().take(SCAN_LIMIT).copied().find(|other| are_one(other, item, key))
             }
         }
     }
@@ -93,7 +93,7 @@ impl<'j, 'a> Keys<'j, 'a> {
 
     pub(super) fn seen_before(&mut self, index: usize, item: &'j Json<'a>, key: &[String]) -> bool {
         match self {
-            Self::Scan(items) => items[..index].iter().any(|other| have_one_key(other, item, key)),
+            Self::Scan(items) => items[..index].iter().any(|other| are_one(other, item, key)),
             Self::Table(table) => key_of(item, key).is_some_and(|key| !table.insert(key)),
         }
     }

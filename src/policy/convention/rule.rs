@@ -56,7 +56,7 @@ pub enum Trigger {
 pub enum Watched {
     /// The value at a pointer.
     Field(Pointer),
-    /// The condition of this type.
+    /// The status of the condition of this type.
     Condition(String),
 }
 
