@@ -21,6 +21,9 @@ struct Fixture {
     /// Rules that no write of this convention alone can break, and where they are proven.
     #[serde(default)]
     elsewhere: BTreeMap<String, String>,
+    /// Changes that look like one that a rule is about, and break none.
+    #[serde(default)]
+    harmless: BTreeMap<String, Pointers>,
     changes: Vec<Change>,
 }
 
@@ -36,9 +39,11 @@ struct Change {
     also: BTreeSet<String>,
     /// An optional rule.
     enable: Option<String>,
-    /// Pointers into the write, and what to put there; `absent` takes it away.
-    with: BTreeMap<String, Value>,
+    with: Pointers,
 }
+
+/// Pointers into the write, and what to put there; `absent` takes it away.
+type Pointers = BTreeMap<String, Value>;
 
 /// A rule and what it leads to.
 type Sentence = (String, Action);
@@ -83,11 +88,18 @@ impl Fixture {
         }
         let mut faults = Vec::new();
         let mut broken: BTreeSet<Sentence> = BTreeSet::new();
+        for (name, with) in &self.harmless {
+            let found = changed(&self.clean, with).validated(&policies);
+            if !found.findings.is_empty() {
+                faults.push(format!("{name}: {found:?}"));
+            }
+        }
         for change in &self.changes {
             let enable = change.enable.as_ref().map(|rule| format!("  enable: [{rule}]\n"));
+            let write = changed(&self.clean, &change.with);
             let found = match &enable {
-                Some(enable) => change.of(&self.clean).validated(&policy(name, enable, &[])),
-                None => change.of(&self.clean).validated(&policies),
+                Some(enable) => write.validated(&policy(name, enable, &[])),
+                None => write.validated(&policies),
             };
             let found: BTreeSet<Sentence> =
                 found.findings.into_iter().map(|(action, rule, _)| (rule, action)).collect();
@@ -123,26 +135,26 @@ impl Change {
             other => panic!("{other} is no action"),
         }
     }
+}
 
-    fn of(&self, clean: &Write) -> Write {
-        let mut write = serde_json::to_value(clean).unwrap();
-        for (pointer, value) in &self.with {
-            let (parent, name) = pointer.rsplit_once('/').unwrap();
-            let parent = write.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}"));
-            if let Value::Array(items) = parent {
-                match (name.parse::<usize>(), value == "absent") {
-                    (Ok(index), true) => drop(items.remove(index)),
-                    (Ok(index), false) => items[index] = value.clone(),
-                    (Err(_), _) => items.push(value.clone()),
-                }
-            } else if value == "absent" {
-                parent.as_object_mut().unwrap().remove(name).unwrap();
-            } else {
-                parent[name.replace("~1", "/")] = value.clone();
+fn changed(clean: &Write, with: &Pointers) -> Write {
+    let mut write = serde_json::to_value(clean).unwrap();
+    for (pointer, value) in with {
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let parent = write.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}"));
+        if let Value::Array(items) = parent {
+            match (name.parse::<usize>(), value == "absent") {
+                (Ok(index), true) => drop(items.remove(index)),
+                (Ok(index), false) => items[index] = value.clone(),
+                (Err(_), _) => items.push(value.clone()),
             }
+        } else if value == "absent" {
+            parent.as_object_mut().unwrap().remove(name).unwrap();
+        } else {
+            parent[name] = value.clone();
         }
-        serde_json::from_value(write).unwrap()
     }
+    serde_json::from_value(write).unwrap()
 }
 
 /// Something that a convention can say, and whether what it says is another's to choose.
