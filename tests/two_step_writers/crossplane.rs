@@ -1,30 +1,20 @@
-//! Do writers that set phase and conditions in two requests reach their goal? All interleavings.
+//! Crossplane: phase and conditions in two requests.
 //!
-//! Crossplane's composite controller first applies what the function wants (the phase) together with
+//! Its composite controller first applies what the function wants (the phase) together with
 //! the conditions as they were, then puts the same phase with new conditions. Its claim controller
 //! copies the composite's status without the conditions, then sets the claim's own. A refusal of the
 //! first request means that the second never comes. Between any two requests releases become ready,
 //! pods become ready and pods fail.
-//!
-//! Each write goes through the real engine and the real convention, as the API server sends it:
-//! mutate, apply the patch, validate the result. The states are few (some thousands), so every one
-//! is visited, and from every one it is asked whether the goal can still be reached. No scheduling,
-//! no chance: a dead end that exists is found, with the way there.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "tests, and their helpers too"
-)]
-
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::{Value, json};
 use statusgate::engine::decide;
 use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate::policy::{PolicySet, Source};
+
+use super::search::{Exploration, Model, Step, explore};
 
 /// One time for all: a model in which times differ has no end. Rules about times only warn.
 const NOW: &str = "2024-06-01T12:00:00Z";
@@ -225,25 +215,26 @@ impl Stored {
 
 // --- the steps -------------------------------------------------------------------------------------------
 
-/// Something that can happen, and what came of it.
-struct Step {
-    what: String,
-    to: World,
-}
-
-struct Model {
+struct Crossplane {
     function: Function,
     pod_ready: PodReady,
     second: Phase,
     gate: Gate,
 }
 
-impl Model {
+impl Model for Crossplane {
+    type World = World;
+
+    fn goal(world: &World) -> bool {
+        world.goal()
+    }
+
     /// Everything that can happen next. A refused request ends its reconcile: the controller starts
     /// anew from what is stored, after a backoff that is no state of its own.
-    fn steps(&mut self, world: &World) -> Vec<Step> {
+    fn steps(&mut self, world: &World) -> Vec<Step<World>> {
         let mut steps = Vec::new();
-        let mut happens = |what: &str, to: World| steps.push(Step { what: what.to_owned(), to });
+        let mut happens =
+            |what: &str, to| steps.push(Step { what: what.to_owned(), to, helps: true });
         if !world.released {
             happens("the release becomes ready", World { released: true, ..world.clone() });
         }
@@ -257,8 +248,10 @@ impl Model {
         steps.push(self.claim_step(world));
         steps
     }
+}
 
-    fn composite_step(&mut self, world: &World) -> Step {
+impl Crossplane {
+    fn composite_step(&mut self, world: &World) -> Step<World> {
         let Some(next) = &world.composite_next else { return self.composite_first(world) };
         let mut to = World { composite_next: None, ..world.clone() };
         let what = match self.gate.write(true, &world.composite, next) {
@@ -268,11 +261,11 @@ impl Model {
             }
             Err(why) => format!("composite, request 2: {next} is refused: {why}"),
         };
-        Step { what, to }
+        Step { what, to, helps: true }
     }
 
     /// The function runs, and its phase is applied over the conditions as they are stored.
-    fn composite_first(&mut self, world: &World) -> Step {
+    fn composite_first(&mut self, world: &World) -> Step<World> {
         let mut request = world.composite.clone();
         request.phase = Some(self.function.phase(world).to_owned());
         let pods = Some(world.pods_ready);
@@ -296,10 +289,10 @@ impl Model {
             }
             Err(why) => format!("composite, request 1: {request} is refused: {why}"),
         };
-        Step { what, to }
+        Step { what, to, helps: true }
     }
 
-    fn claim_step(&mut self, world: &World) -> Step {
+    fn claim_step(&mut self, world: &World) -> Step<World> {
         let (number, request) = match &world.claim_next {
             // The composite's status but for the conditions, over the claim's own.
             None => (2, Stored { phase: world.composite.phase.clone(), ..world.claim.clone() }),
@@ -318,7 +311,7 @@ impl Model {
             }
             Err(why) => format!("claim, request {number}: {request} is refused: {why}"),
         };
-        Step { what, to }
+        Step { what, to, helps: true }
     }
 }
 
@@ -331,100 +324,13 @@ impl fmt::Display for Stored {
     }
 }
 
-// --- the search -----------------------------------------------------------------------------------------
-
-/// What a walk through all states came to.
-struct Exploration {
-    states: usize,
-    /// Whether the goal can be reached at all.
-    live: bool,
-    /// The nearest state from which the goal cannot be reached, if there is one.
-    dead_end: Option<DeadEnd>,
-}
-
-struct DeadEnd {
-    /// The steps that lead there.
-    way: Vec<String>,
-    /// What is refused from there on, for ever.
-    refused: BTreeSet<String>,
-}
-
-impl fmt::Display for DeadEnd {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for step in &self.way {
-            writeln!(formatter, "  {step}")?;
-        }
-        writeln!(formatter, "  and from here on, whatever happens:")?;
-        self.refused.iter().try_for_each(|step| writeln!(formatter, "    {step}"))
-    }
-}
-
-fn explore(model: &mut Model) -> Exploration {
-    let mut numbers: BTreeMap<World, usize> = BTreeMap::from([(World::default(), 0)]);
-    let mut worlds = vec![World::default()];
-    // How each state was first reached, and the arrows out of each.
-    let mut arrival: Vec<Option<(usize, String)>> = vec![None];
-    let mut arrows: Vec<Vec<(String, usize)>> = Vec::new();
-    while arrows.len() < worlds.len() {
-        let here = arrows.len();
-        let mut out = Vec::new();
-        for Step { what, to } in model.steps(&worlds[here].clone()) {
-            let number = *numbers.entry(to.clone()).or_insert_with(|| {
-                worlds.push(to);
-                arrival.push(Some((here, what.clone())));
-                worlds.len() - 1
-            });
-            out.push((what, number));
-        }
-        arrows.push(out);
-    }
-    // Backwards from the goal, until nothing is added: what is left over is a dead end.
-    let mut alive: Vec<bool> = worlds.iter().map(World::goal).collect();
-    let live = alive.contains(&true);
-    loop {
-        let saved: Vec<usize> = (0..worlds.len())
-            .filter(|at| !alive[*at] && arrows[*at].iter().any(|(_, to)| alive[*to]))
-            .collect();
-        if saved.is_empty() {
-            break;
-        }
-        for at in saved {
-            alive[at] = true;
-        }
-    }
-    // States are numbered by their distance from the start: the first is the nearest.
-    let dead_end = alive.iter().position(|alive| !alive).map(|nearest| {
-        let mut way = Vec::new();
-        let mut at = nearest;
-        while let Some((earlier, what)) = &arrival[at] {
-            way.push(what.clone());
-            at = *earlier;
-        }
-        way.reverse();
-        let (mut met, mut refused) = (BTreeSet::from([nearest]), BTreeSet::new());
-        let mut queue = vec![nearest];
-        while let Some(at) = queue.pop() {
-            for (what, to) in &arrows[at] {
-                if what.contains("is refused") {
-                    refused.insert(what.clone());
-                }
-                if met.insert(*to) {
-                    queue.push(*to);
-                }
-            }
-        }
-        DeadEnd { way, refused }
-    });
-    Exploration { states: worlds.len(), live, dead_end }
-}
-
 /// Every kind of function, in every way of writing, under one policy.
-fn for_all_writers(disagreement: &str, mut look: impl FnMut(String, &Model, Exploration)) {
+fn for_all_writers(disagreement: &str, mut look: impl FnMut(String, &Crossplane, Exploration)) {
     for function in [Function::Eager, Function::Adr, Function::Lag] {
         for pod_ready in [PodReady::First, PodReady::Second] {
             for second in [Phase::Wanted, Phase::Answered] {
                 let gate = Gate::new(disagreement);
-                let mut model = Model { function, pod_ready, second, gate };
+                let mut model = Crossplane { function, pod_ready, second, gate };
                 let found = explore(&mut model);
                 let name = format!(
                     "{disagreement}, {function:?}, PodReady {pod_ready:?}, phase {second:?}"
