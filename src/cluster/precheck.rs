@@ -163,7 +163,10 @@ fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(St
     let misfit = |value: &Value| misfit(node, nullable, value);
     match filling {
         Filling::Null if !nullable => Some((
-            format!("{field} is not nullable: the null that is filled in fails every write"),
+            // Of a client the API server drops such a null, of a webhook it refuses the object.
+            format!(
+                "{field} is not nullable: a null is dropped here, and fails writes by the webhook"
+            ),
             format!("nullable: true on {field} in the schema, or nullable: false in the policy"),
         )),
         Filling::Null | Filling::Anything => None,
@@ -275,7 +278,7 @@ mod tests {
         assert_eq!(
             complaints(&schema, "{path: /status/billing, value: null, nullable: true}"),
             [
-                "status.billing is not nullable: the null that is filled in fails every write (policy p)"
+                "status.billing is not nullable: a null is dropped here, and fails writes by the webhook (policy p)"
             ]
         );
         assert_eq!(

@@ -10,11 +10,11 @@ use kube::{Client, Error};
 use serde_json::{Value, json};
 
 /// A kind, and where its objects are.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
-    api_version: &'static str,
-    kind: &'static str,
-    path: &'static str,
+    pub(crate) api_version: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) path: &'static str,
 }
 
 /// With the status subresource, cluster-scoped; `billing` is not nullable.

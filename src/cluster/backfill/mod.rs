@@ -148,6 +148,8 @@ pub struct Backfill<'a> {
     stop: watch::Receiver<bool>,
     writing: JoinSet<Written>,
     failed_in_a_row: u32,
+    /// Objects of the present target that were deleted meanwhile.
+    gone: u64,
 }
 
 impl<'a> Backfill<'a> {
@@ -168,7 +170,8 @@ impl<'a> Backfill<'a> {
             stop: stop.clone(),
             allowed: AtomicBool::new(false),
         });
-        Self { desk, plan, journal, audience, stop, writing: JoinSet::new(), failed_in_a_row: 0 }
+        let writing = JoinSet::new();
+        Self { desk, plan, journal, audience, stop, writing, failed_in_a_row: 0, gone: 0 }
     }
 
     /// Goes over the targets, one after the other. A kind that cannot be listed does not end it:
@@ -178,7 +181,9 @@ impl<'a> Backfill<'a> {
     /// When going on makes no sense. What was done until then is in the journal and was told.
     pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
         let mut end = End::default();
+        let cluster = self.desk.cluster.clone();
         for target in targets {
+            self.gone = 0;
             if *self.stop.borrow() {
                 break;
             }
@@ -189,16 +194,30 @@ impl<'a> Backfill<'a> {
             let outcome = self.go_over(target).await;
             // Whatever happened: what has been sent is waited for, and noted.
             let drained = self.drain(target).await;
-            match (outcome, drained) {
-                (Ok(()), Ok(())) if !*self.stop.borrow() => self.journal.note_finished(target)?,
-                (Ok(()), Ok(())) => {}
-                (Err(BackfillError::Cluster(error)), Ok(())) if !is_the_server(&error) => {
-                    end.failures.push(error);
+            let outcome = match outcome {
+                // Objects that are gone may be gone with their kind.
+                Ok(()) if self.gone > 0 && cluster.is_removed(target).await => {
+                    Err(ClusterError::KindRemoved { resource: target.name() }.into())
                 }
-                (Err(error), _) | (_, Err(error)) => {
-                    self.journal.sync()?;
-                    return Err(error);
+                outcome => outcome,
+            };
+            let mut failure = None;
+            for error in [outcome.err(), drained.err()].into_iter().flatten() {
+                match error {
+                    BackfillError::Cluster(error) if !is_the_server(&error) => {
+                        // The writers that were under way say the same.
+                        failure.get_or_insert(error);
+                    }
+                    error => {
+                        self.journal.sync()?;
+                        return Err(error);
+                    }
                 }
+            }
+            match failure {
+                Some(failure) => end.failures.push(failure),
+                None if *self.stop.borrow() => {}
+                None => self.journal.note_finished(target)?,
             }
         }
         self.journal.sync()?;
@@ -290,6 +309,7 @@ impl<'a> Backfill<'a> {
             Err(Abort::Hopeless(error)) => return Err(error.into()),
         };
         let Named { namespace, name, uid, .. } = &object;
+        self.gone += u64::from(outcome == Outcome::Gone);
         if outcome == Outcome::Patched && !self.plan.dry_run {
             self.journal.note_patched(target, uid)?;
         }

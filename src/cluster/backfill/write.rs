@@ -143,7 +143,10 @@ impl Job<'_> {
             404 if answer.said().details.name == self.judged.object.name => {
                 Ok(Step::End(Outcome::Gone))
             }
-            404 if self.desk.cluster.is_removed(self.target).await => Ok(Step::End(Outcome::Gone)),
+            404 if self.desk.cluster.is_removed(self.target).await => {
+                let resource = self.target.name();
+                Err(Abort::Hopeless(ClusterError::KindRemoved { resource }))
+            }
             // Nobody knows the kind, for some moments after a restart.
             404 => Ok(Step::Again),
             401 => self.forbidden(answer),

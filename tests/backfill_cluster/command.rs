@@ -1,0 +1,74 @@
+//! The command as it ships, in a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::leash::Leashed;
+
+pub(crate) const STATUSGATE: &str = env!("CARGO_BIN_EXE_statusgate");
+
+/// How a command ended.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// The lines of JSON on stdout.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        json_lines(&self.stdout)
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &str, kubeconfig: &Path, arguments: &[&str]) -> Ended {
+    let output = Command::new(STATUSGATE)
+        .arg(command)
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .args(arguments)
+        // What the machine's environment says is not what is tested.
+        .env_remove("HTTPS_PROXY")
+        .env_remove("https_proxy")
+        .output()
+        .expect("statusgate starts");
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A backfill that runs beside the test.
+pub(crate) fn start(log: &Path, kubeconfig: &Path, arguments: &[&str]) -> Leashed {
+    let mut all = vec!["backfill", "--kubeconfig", kubeconfig.to_str().expect("text")];
+    all.extend(arguments);
+    Leashed::start(log, STATUSGATE, all)
+}
+
+/// The lines that are JSON. Of a process that was killed the last one may be torn.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The uids that a journal has as patched.
+pub(crate) fn patched(journal: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(journal).unwrap_or_default();
+    // The last line may be in the making.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole.lines().filter_map(|line| line.strip_prefix("patched "));
+    lines.filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect()
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of text")
+}
+
+/// A file in a folder, as an argument.
+pub(crate) fn file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name)
+}

@@ -1,0 +1,26 @@
+//! `statusgate backfill` and `statusgate doctor` on a real kube-apiserver with etcd, which one of
+//! the tests restarts: hence a control plane of their own, and one test at a time.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests, and their helpers too"
+)]
+
+#[path = "../control_plane/leash.rs"]
+#[allow(dead_code, reason = "the other control plane tests use all of it")]
+mod leash;
+#[path = "../control_plane/objects.rs"]
+#[allow(dead_code, reason = "the other control plane tests use all of it")]
+mod objects;
+#[path = "../control_plane/patience.rs"]
+mod patience;
+
+mod command;
+mod plane;
+mod writer;
+
+mod doctor;
+mod interrupted;
+mod refused;
+mod shards;

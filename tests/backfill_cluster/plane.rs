@@ -1,0 +1,181 @@
+//! The control plane of this test binary: started by the first test, ended with the process.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::leash::lines;
+use crate::objects::{CRD, Kind, Objects, name_of};
+use crate::patience::{PATIENCE, until};
+
+/// etcd, kube-apiserver and a client.
+pub(crate) struct Plane {
+    folder: PathBuf,
+    client: Client,
+    runtime: Runtime,
+    /// Held for the pipe to its stdin, whose end is the control plane's.
+    _script: Child,
+}
+
+/// One test's turn.
+pub(crate) fn in_turn(test: impl AsyncFnOnce(&'static Plane)) {
+    static PLANE: LazyLock<Plane> = LazyLock::new(Plane::start);
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn: MutexGuard<'_, ()> = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let plane = &*PLANE;
+    plane.runtime.block_on(test(plane));
+}
+
+impl Plane {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder").keep();
+        let log = folder.join("control-plane.log");
+        // The script gets our stdin and the signals; the shell around it removes the folder.
+        let run = r#""$1" run "$2/plane" <&0 & echo $! > "$2/pid"; wait; rm -rf "$2""#;
+        let mut script = Command::new("bash")
+            .args(["-c", run, "control-plane"])
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/hack/control-plane.sh"))
+            .arg(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a log"))
+            .process_group(0)
+            .spawn()
+            .expect("bash starts");
+        let said = lines(&mut script).recv();
+        let ready = said.is_ok_and(|line| line.starts_with("ready "));
+        assert!(ready, "{}", fs::read_to_string(&log).unwrap_or_default());
+        let runtime = Runtime::new().expect("a runtime");
+        let client = runtime.block_on(client(&folder.join("plane/kubeconfig")));
+        let plane = Self { folder, client, runtime, _script: script };
+        plane.runtime.block_on(plane.create_kinds());
+        plane
+    }
+
+    /// A folder for files, removed at the end.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    /// The administrator's kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.folder.join("plane/kubeconfig")
+    }
+
+    /// A kubeconfig for another user, whom the administrator impersonates.
+    pub(crate) fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        let text = fs::read_to_string(self.kubeconfig()).expect("a kubeconfig");
+        let path = self.folder.join(format!("kubeconfig-of-{user}"));
+        let token = "    token: admin-token\n";
+        assert!(text.contains(token));
+        let text = text.replace(token, &format!("{token}    as: {user}\n"));
+        fs::write(&path, text).expect("a kubeconfig");
+        path
+    }
+
+    /// The policies for all kinds of these tests.
+    pub(crate) fn policies(&self) -> PathBuf {
+        let folder = self.folder("policies");
+        let example = include_str!("../../deploy/policies/appcat.yaml");
+        fs::write(folder.join("appcat.yaml"), example).expect("a policy");
+        let kinds = include_str!("../control_plane/policies.yaml");
+        fs::write(folder.join("kinds.yaml"), kinds).expect("a policy");
+        folder
+    }
+
+    /// The administrator, at objects of a kind.
+    pub(crate) fn objects(&self, kind: Kind) -> Objects {
+        Objects::new(self.client.clone(), kind)
+    }
+
+    /// Creates objects, a few at a time, each with a label and a status.
+    pub(crate) async fn create(&self, kind: Kind, label: &str, count: usize, status: Value) {
+        let mut tasks = JoinSet::new();
+        for number in 0..count {
+            let (objects, label, status) = (self.objects(kind), label.to_owned(), status.clone());
+            tasks.spawn(async move {
+                let mut object = objects.named(&format!("{label}-{number}"));
+                object["metadata"]["labels"] = json!({"test": label});
+                object["status"] = status.clone();
+                // A kind that has only just been established may be unknown to the next request.
+                let mut created = objects.create(&object).await;
+                let deadline = Instant::now() + PATIENCE;
+                while created.is_err() && Instant::now() < deadline {
+                    sleep(Duration::from_millis(50)).await;
+                    created = objects.create(&object).await;
+                }
+                let created = created.expect("an object is created");
+                // Where there is a status subresource, a creation drops the status.
+                if created.get("status").is_none() && status != json!({}) {
+                    objects.merge_status(name_of(&object), status).await.expect("a status");
+                }
+            });
+            if tasks.len() >= 16 {
+                tasks.join_next().await.expect("a task").expect("it succeeds");
+            }
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.expect("it succeeds");
+        }
+    }
+
+    /// The objects with a label.
+    pub(crate) async fn labelled(&self, kind: Kind, label: &str) -> Vec<Value> {
+        let list = self.objects(kind).list().await.expect("a list");
+        let items = list["items"].as_array().expect("items").iter();
+        items.filter(|object| object["metadata"]["labels"]["test"] == *label).cloned().collect()
+    }
+
+    /// Restarts kube-apiserver, and returns when it is about to end.
+    pub(crate) fn restart(&self) {
+        let pid = fs::read_to_string(self.folder.join("pid")).expect("a pid");
+        let sent = Command::new("kill").args(["-USR1", "--", pid.trim()]).status();
+        assert!(sent.expect("kill starts").success());
+    }
+
+    /// Waits until it has become ready as often as this.
+    pub(crate) async fn ready(&self, times: u32) {
+        let path = self.folder.join("plane/ready");
+        until("the API is back", async || {
+            let text = fs::read_to_string(&path).ok()?;
+            (text.trim().parse() == Ok(times)).then_some(())
+        })
+        .await;
+    }
+
+    async fn create_kinds(&self) {
+        let texts = [
+            include_str!("../../deploy/crds/appcat-example.yaml"),
+            include_str!("../control_plane/crds.yaml"),
+        ];
+        for text in texts {
+            let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("CRDs are YAML");
+            for document in documents {
+                self.objects(CRD).create(&document).await.expect("a CRD");
+            }
+        }
+    }
+}
+
+async fn client(kubeconfig: &Path) -> Client {
+    // In this binary nobody else does; our own listeners name their provider.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let file = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(file, &options).await.expect("a config");
+    config.default_retry = false;
+    config.proxy_url = None;
+    Client::try_from(config).expect("a client")
+}

@@ -1,0 +1,57 @@
+//! Several processes beside one another.
+
+use std::collections::HashSet;
+use std::thread;
+
+use serde_json::json;
+
+use crate::command::{run, text};
+use crate::objects::GADGET;
+use crate::plane::in_turn;
+
+#[test]
+fn shards_cover_every_object_exactly_once() {
+    in_turn(async |plane| {
+        plane.create(GADGET, "sharded", 120, json!({})).await;
+        let (kubeconfig, policies) = (plane.kubeconfig(), plane.policies());
+        let shards: Vec<Vec<String>> = thread::scope(|scope| {
+            let shard = |index: usize| {
+                let (kubeconfig, policies) = (&kubeconfig, &policies);
+                scope.spawn(move || {
+                    let shard = format!("--shard={index}/3");
+                    let arguments =
+                        ["--policies", text(policies), "-l", "test=sharded", "-ojson", &shard];
+                    let ended = run("backfill", kubeconfig, &arguments);
+                    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+                    let objects = ended.objects();
+                    assert!(objects.iter().all(|object| object["outcome"] == "patched"));
+                    objects.iter().map(|object| object["uid"].to_string()).collect()
+                })
+            };
+            let running: Vec<_> = (0..3).map(shard).collect();
+            running.into_iter().map(|running| running.join().unwrap()).collect()
+        });
+        assert_eq!(shards.iter().map(Vec::len).sum::<usize>(), 120);
+        assert_eq!(shards.iter().flatten().collect::<HashSet<_>>().len(), 120);
+        for gadget in plane.labelled(GADGET, "sharded").await {
+            assert_eq!(gadget["status"], json!({"phase": "Unknown", "billing": null}));
+        }
+    });
+}
+
+#[test]
+fn a_dry_run_shows_the_changes_and_writes_nothing() {
+    in_turn(async |plane| {
+        plane.create(GADGET, "dry", 2, json!({"instanceNamespace": "n"})).await;
+        let before = plane.labelled(GADGET, "dry").await;
+        let policies = plane.policies();
+        let arguments = ["--policies", text(&policies), "-l", "test=dry", "--dry-run"];
+        let ended = run("backfill", &plane.kubeconfig(), &arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let expected = "gadgets.test.statusgate.dev dry-0\n  + /status/billing: null\n  \
+                        + /status/phase: \"Unknown\"\n";
+        assert!(ended.stdout.starts_with(expected), "{}", ended.stdout);
+        assert!(ended.stdout.contains("TO PATCH"), "{}", ended.stdout);
+        assert_eq!(plane.labelled(GADGET, "dry").await, before);
+    });
+}
