@@ -1,0 +1,268 @@
+//! `statusgate backfill` against an API server that fails in ways which a real one cannot be made
+//! to: tokens that expire, overload, answers that get lost, webhooks that refuse one object.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, patch};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+const OBJECTS: usize = 1200;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Every page's token has expired; the refusal brings a new one.
+    ExpiredTokens,
+    /// Once, the second page's token has expired, and there is no new one.
+    ExpiredList,
+    /// Every object's first write meets this.
+    FirstWrite(u16),
+    /// Every hundredth object's first write is stored and its answer is lost.
+    LostAnswers,
+    /// Every hundredth object is refused by a webhook.
+    Webhook,
+    /// Every hundredth object is deleted before it is written.
+    Deleted,
+    /// Pages cannot be listed at first.
+    FirstList(u16),
+}
+
+/// An API server with one kind.
+struct Fake {
+    fault: Fault,
+    state: Mutex<Stored>,
+}
+
+#[derive(Default)]
+struct Stored {
+    /// How often each object was changed.
+    versions: HashMap<String, u32>,
+    /// How often each object was tried.
+    tries: HashMap<String, u32>,
+    lists: u32,
+}
+
+impl Fake {
+    fn object(&self, number: usize) -> Value {
+        let name = format!("db-{number:04}");
+        let version = self.state.lock().unwrap().versions.get(&name).copied().unwrap_or_default();
+        let status = if version == 0 { json!({}) } else { json!({"phase": "Unknown"}) };
+        json!({
+            "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+            "metadata": {"name": name, "namespace": "n", "uid": format!("uid-{name}"),
+                "resourceVersion": (version + 1).to_string()},
+            "status": status,
+        })
+    }
+
+    /// A page; its token is the number of its first object, with an `x` for one that has expired.
+    fn list(&self, query: &HashMap<String, String>) -> Response {
+        let mut state = self.state.lock().unwrap();
+        state.lists += 1;
+        let lists = state.lists;
+        drop(state);
+        let limit: usize = query["limit"].parse().unwrap();
+        let token = query.get("continue").map_or("", String::as_str);
+        let start: usize = token.trim_end_matches('x').parse().unwrap_or_default();
+        match self.fault {
+            Fault::FirstList(code) if lists % 2 == 1 => return said(code, "not now", ""),
+            Fault::ExpiredTokens if token.ends_with('x') => {
+                let mut body = status(410, "expired", "");
+                body["metadata"] = json!({"continue": start.to_string()});
+                return answer(410, &body);
+            }
+            Fault::ExpiredList if token.ends_with('x') => return said(410, "expired", ""),
+            _ => {}
+        }
+        let end = (start + limit).min(OBJECTS);
+        let mut token = if end < OBJECTS { end.to_string() } else { String::new() };
+        let expires = match self.fault {
+            Fault::ExpiredTokens => true,
+            // Lists 1 is the count, 2 the first page.
+            Fault::ExpiredList => lists == 2,
+            _ => false,
+        };
+        if expires && limit > 1 && !token.is_empty() {
+            token.push('x');
+        }
+        let items: Vec<Value> = (start..end).map(|number| self.object(number)).collect();
+        let metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
+        answer(200, &json!({"kind": "VSHNRedisList", "metadata": metadata, "items": items}))
+    }
+
+    fn patch(&self, name: &str, body: &[u8]) -> Response {
+        let operations: Vec<Value> = serde_json::from_slice(body).unwrap();
+        assert_eq!(operations[0]["path"], "/metadata/uid");
+        assert_eq!(operations[1]["path"], "/metadata/resourceVersion");
+        let mut state = self.state.lock().unwrap();
+        let tries = state.tries.entry(name.to_owned()).or_default();
+        *tries += 1;
+        let first = *tries == 1;
+        let hundredth = name.ends_with("00");
+        match self.fault {
+            Fault::FirstWrite(code) if first => return said(code, "not now", ""),
+            Fault::Webhook if hundredth => {
+                return said(403, "admission webhook \"other\" denied the request: no", "");
+            }
+            Fault::Deleted if hundredth => return said(404, "not found", name),
+            _ => {}
+        }
+        let version = state.versions.entry(name.to_owned()).or_default();
+        let expected = Value::from((*version + 1).to_string());
+        if operations[1]["value"] != expected {
+            return said(422, "the server rejected our request due to an error in our request", "");
+        }
+        *version += 1;
+        if self.fault == Fault::LostAnswers && hundredth && first {
+            return said(504, "the gateway gave up", "");
+        }
+        let metadata = json!({"name": name, "resourceVersion": (*version + 1).to_string()});
+        answer(200, &json!({"kind": "PartialObjectMetadata", "metadata": metadata}))
+    }
+}
+
+fn query(uri: &Uri) -> HashMap<String, String> {
+    let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn status(code: u16, message: &str, name: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "details": {"name": name}, "code": code})
+}
+
+fn said(code: u16, message: &str, name: &str) -> Response {
+    answer(code, &status(code, message, name))
+}
+
+fn answer(code: u16, body: &Value) -> Response {
+    (StatusCode::from_u16(code).unwrap(), body.to_string()).into_response()
+}
+
+/// Runs a backfill against a server with this fault; tells how it ended and how often each object
+/// was changed.
+async fn backfill(fault: Fault) -> (Output, HashMap<String, u32>) {
+    let fake = Arc::new(Fake { fault, state: Mutex::default() });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let routes = Router::new()
+        .route("/version", get(|| async { answer(200, &json!({"gitVersion": "v0.0.0"})) }))
+        .route("/apis", get(|| async {
+            let version = json!({"groupVersion": "vshn.appcat.vshn.io/v1", "version": "v1"});
+            let group = json!({"name": "vshn.appcat.vshn.io", "versions": [version], "preferredVersion": version});
+            answer(200, &json!({"kind": "APIGroupList", "groups": [group]}))
+        }))
+        .route("/apis/vshn.appcat.vshn.io/v1", get(|| async {
+            let resource = |name: &str| json!({"name": name, "singularName": "", "kind": "VSHNRedis",
+                "namespaced": true, "verbs": ["get", "list", "patch"]});
+            let resources = [resource("vshnredis"), resource("vshnredis/status")];
+            answer(200, &json!({"kind": "APIResourceList", "groupVersion": "vshn.appcat.vshn.io/v1",
+                "resources": resources}))
+        }))
+        .route(
+            "/apis/vshn.appcat.vshn.io/v1/vshnredis",
+            get(|State(fake): State<Arc<Fake>>, uri: Uri| async move { fake.list(&query(&uri)) }),
+        )
+        .route(
+            "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}",
+            get(|State(fake): State<Arc<Fake>>, Path(name): Path<String>| async move {
+                let number = name.trim_start_matches("db-").parse().unwrap();
+                answer(200, &fake.object(number))
+            }),
+        )
+        .route(
+            "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}/status",
+            patch(|State(fake): State<Arc<Fake>>, Path(name): Path<String>, body: Bytes| async move {
+                fake.patch(&name, &body)
+            }),
+        )
+        // The definition: this account may not read it.
+        .fallback(|_: Method, _: Uri| async { said(403, "forbidden", "") })
+        .with_state(Arc::clone(&fake));
+    let served = tokio::spawn(axum::serve(listener, routes).into_future());
+    let output = tokio::task::spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        let config = format!(
+            "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{{name: c, cluster: {{server: \
+             \"http://{address}\"}}}}], contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
+             users: [{{name: u, user: {{}}}}]}}"
+        );
+        fs::write(&kubeconfig, config).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_statusgate"))
+            .args(["backfill", "--resource=vshnredis", "--concurrency=64", "--kubeconfig"])
+            .arg(kubeconfig)
+            .output()
+            .unwrap()
+    });
+    let output = output.await.unwrap();
+    served.abort();
+    let versions = fake.state.lock().unwrap().versions.clone();
+    (output, versions)
+}
+
+/// The numbers of the only row of the sums.
+fn sums(output: &Output) -> Vec<usize> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row = text.lines().last().unwrap_or_default().to_owned();
+    row.split_whitespace().skip(2).map(|number| number.parse().unwrap()).collect()
+}
+
+fn told(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_tries() {
+    for fault in [
+        Fault::ExpiredTokens,
+        Fault::ExpiredList,
+        Fault::FirstList(503),
+        Fault::FirstList(429),
+        Fault::FirstWrite(429),
+        Fault::FirstWrite(500),
+        Fault::FirstWrite(503),
+        Fault::LostAnswers,
+    ] {
+        let (output, versions) = backfill(fault).await;
+        assert_eq!(output.status.code(), Some(0), "{fault:?}: {}", told(&output));
+        assert_eq!(versions.len(), OBJECTS, "{fault:?}");
+        assert!(versions.values().all(|version| *version == 1), "{fault:?}");
+        let sums = sums(&output);
+        assert_eq!((sums[0], sums[1]), (OBJECTS, 0), "{fault:?}: {}", told(&output));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_refused_is_a_finding_and_the_others_are_written() {
+    let (output, versions) = backfill(Fault::Webhook).await;
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    assert_eq!(versions.len(), OBJECTS - 12);
+    assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 0, 0, 12, 0]);
+    let text = told(&output);
+    let line = "refused  vshnredis.vshn.appcat.vshn.io n/db-0000: admission webhook \"other\" \
+                denied the request: no\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_is_gone_is_done_with() {
+    let (output, _) = backfill(Fault::Deleted).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 12, 0, 0, 0]);
+}
