@@ -68,3 +68,6 @@ bench-e2e: ## status writes per second of a real API server
 .PHONY: bench-check
 bench-check: ## objects a second of statusgate check
 	bench/check.sh
+.PHONY: bench-backfill
+bench-backfill: ## backfill beside a bare patch loop, and its memory
+	bench/backfill.sh

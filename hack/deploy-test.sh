@@ -12,9 +12,9 @@ help() {
     cat <<'HELP'
 usage: hack/deploy-test.sh KUBECONFIG
 
-Renders deploy/base and deploy/cert-manager, checks that their parts fit each other and the policies, and has the API server of
+Renders deploy/base, deploy/cert-manager and deploy/backfill, checks that their parts fit each other and the policies, and has the API server of
 KUBECONFIG dry-run every object. Kinds that this server cannot know (PodDisruptionBudget of policy/v1 before Kubernetes 1.21,
-cert-manager's) are skipped, and said to be. Objects in a dry run need their namespace: where statusgate-system is missing it is
+cert-manager's) are skipped, and said to be; so is the completionMode of the Job before 1.21. Objects in a dry run need their namespace: where statusgate-system is missing it is
 made, with the ServiceAccount, and deleted in the end. Nothing else is written.
 KUBECTL names the kubectl to use; otherwise it is the one in PATH, or the control plane's.
 HELP
@@ -185,6 +185,43 @@ fit_certificates() {
         "$(ask "$ca" '{{.spec.issuerRef.kind}} {{.spec.issuerRef.name}}')"
 }
 
+# What the role should allow, going by the policies: GROUP RESOURCE VERBS
+wanted_rights() {
+    local file
+    for file in "${policies[@]}"; do
+        ask "$file" '{{range .spec.resources}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.resources -}}
+            {{$group}} {{.}} get,list,{{"\n"}}
+            {{- $group}} {{.}}{{if ne (print $rule.statusSubresource) "false"}}/status{{end}} patch,{{"\n"}}
+            {{- end}}{{end}}{{end}}'
+    done
+    echo "apiextensions.k8s.io customresourcedefinitions get,"
+}
+
+fit_backfill() {
+    local at=$work/backfill count job=$work/backfill/Job.statusgate-backfill.yaml account
+    ask "$at/ClusterRole.statusgate-backfill.yaml" '{{range .rules}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.resources -}}
+        {{$group}} {{.}} {{range $rule.verbs}}{{.}},{{end}}{{"\n"}}
+        {{- end}}{{end}}{{end}}' | sort >"$at.rights"
+    wanted_rights | sort | diff -u --label "the policies" --label "deploy/backfill, ClusterRole" - "$at.rights" >&2 ||
+        bad "deploy/backfill: the rights are not those that deploy/policies needs"
+    account=$(ask "$at/ServiceAccount.statusgate-backfill.yaml" '{{.metadata.namespace}}/{{.metadata.name}}')
+    same "deploy/backfill: who has the rights" "$account ClusterRole statusgate-backfill" \
+        "$(ask "$at/ClusterRoleBinding.statusgate-backfill.yaml" '{{range .subjects}}{{.namespace}}/{{.name}}{{end}} {{.roleRef.kind}} {{.roleRef.name}}')"
+    same "deploy/backfill: the account of the pods" "$account" "$(ask "$job" '{{.metadata.namespace}}/{{.spec.template.spec.serviceAccountName}}')"
+    grep -qF "\"$(tr / : <<<"system/serviceaccount/$account")\"" "$root/src/cluster/backfill/judge.rs" ||
+        bad "deploy/backfill: the account is not the writer that backfill judges for"
+    count=$(ask "$job" '{{.spec.completions}}')
+    same "deploy/backfill: the number of shards" "Indexed $count $count --shard=\$(JOB_COMPLETION_INDEX)/$count" \
+        "$(ask "$job" '{{.spec.completionMode}} {{.spec.completions}} {{.spec.parallelism}} {{range (index .spec.template.spec.containers 0).args}}{{.}}{{"\n"}}{{end}}' |
+            sed -n -e '1s/ [^ ]*$//p' -e '/^--shard/p' | paste -sd ' ')"
+    same "deploy/backfill: the image" "$(ask "$work/base/Deployment.statusgate.yaml" '{{(index .spec.template.spec.containers 0).image}}')" \
+        "$(ask "$job" '{{(index .spec.template.spec.containers 0).image}}')"
+    same "deploy/backfill: the security context" "true RuntimeDefault, false true [ALL] <no value>" \
+        "$(ask "$job" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
+    [[ $(ask "$job" '{{.spec.template.metadata.labels}}') != "$(ask "$work/base/Service.statusgate.yaml" '{{.spec.selector}}')" ]] ||
+        bad "deploy/backfill: the Service of the server would select its pods"
+}
+
 # === what does the API server say? ===
 
 # served APIVERSION KIND
@@ -209,8 +246,12 @@ may_be_missing() {
 
 # dry_run LABEL FILE
 dry_run() {
-    local label=$1 file=$2 type why
+    local label=$1 file=$2 type why validate=true
     type=$(ask "$file" '{{.apiVersion}} {{.kind}}')
+    if [[ $type == "batch/v1 Job" ]] && ! kubectl explain job.spec.completionMode >/dev/null 2>&1; then
+        say "left out: completionMode of $label: this API server does not know it: served since Kubernetes 1.21"
+        validate=false
+    fi
     # shellcheck disable=SC2086 # two words
     if ! served $type; then
         if why=$(may_be_missing "$type"); then
@@ -218,7 +259,7 @@ dry_run() {
         else
             bad "$label: this API server has no ${type#* } in ${type% *}"
         fi
-    elif ! kubectl apply --dry-run=server --filename "$file" >"$work/out" 2>&1; then
+    elif ! kubectl apply --dry-run=server --validate="$validate" --filename "$file" >"$work/out" 2>&1; then
         bad "$label: $(<"$work/out")"
     elif grep -q 'would violate PodSecurity' "$work/out"; then
         bad "$label: $(<"$work/out")"
@@ -267,11 +308,13 @@ for overlay in base cert-manager; do
     fit "$overlay"
 done
 fit_certificates
+render backfill
+fit_backfill
 
 version=$(kubectl get --raw /version | grep -oE '"gitVersion": ?"[^"]*"' | cut -d '"' -f 4)
 say "dry run on Kubernetes $version"
 make_namespace
-for overlay in base cert-manager; do
+for overlay in base cert-manager backfill; do
     for file in "$work/$overlay"/*.yaml; do
         # What the overlay leaves as it is was tried already.
         [[ $overlay == base ]] || ! cmp -s "$file" "$work/base/${file##*/}" || continue

@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# How fast `statusgate backfill` is beside a bare patch loop of the same concurrency, on a real API server, and how much memory
+# it takes for very many objects.
+#
+#     bench/backfill.sh [--rounds N] [--objects N] [--concurrency N] [--many N]             also as `make bench-backfill`
+#
+# The bare loop (examples/patch_loop.rs) knows the names of the objects, and sends each one patch: no list, no judgement, no
+# guard against other writers. Backfill does all of it. The rounds go a b, b a, a b, …: etcd grows with every patch, and whoever
+# always came last would always look slower. The ratio is the median of the ratios of the rounds. A target that is missed is
+# printed and no failure; a write that is missing is one.
+set -euo pipefail
+
+usage() {
+    cat <<'USAGE'
+usage: bench/backfill.sh [--rounds N] [--objects N] [--concurrency N] [--many N]
+  --rounds N       how many rounds (6)
+  --objects N      how many objects are patched in each (3000)
+  --concurrency N  how many patches are under way at once (8)
+  --many N         how many thousand objects of 5 KB memory is measured with (100)
+USAGE
+}
+
+# shellcheck source=bench/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+rounds=6 objects=3000 concurrency=8 many=100
+while [[ $# -gt 0 ]]; do
+    case $1 in
+        --rounds) rounds=$(number "$1" "${2-}") ;;
+        --objects) objects=$(number "$1" "${2-}") ;;
+        --concurrency) concurrency=$(number "$1" "${2-}") ;;
+        --many) many=$(number "$1" "${2-}") ;;
+        -h | --help) usage && exit ;;
+        *) usage >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+readonly RESOURCE=/apis/test.statusgate.dev/v1/gadgets
+readonly PHASE='[{"op":"add","path":"/status","value":{"phase":"Unknown"}}]'
+readonly RESET='[{"op":"add","path":"/status","value":{"instanceNamespace":"n"}}]'
+patch_loop=$target/examples/patch_loop
+list_server=$target/examples/list_server
+
+# hack/control-plane.sh lives as long as its stdin: a pipe of ours, so that it ends with us however we end.
+start_control_plane() {
+    local until=$((SECONDS + 120)) assets
+    assets=$("$root/hack/control-plane.sh" assets)
+    type -P kubectl >/dev/null || PATH=$assets:$PATH
+    mkfifo "$work/alive"
+    "$root/hack/control-plane.sh" run "$work/plane" <"$work/alive" >/dev/null 2>"$work/control-plane.log" &
+    children[control-plane]=$!
+    # shellcheck disable=SC2034  # held open, never written to
+    exec {plane}>"$work/alive"
+    until [[ -e $work/plane/ready ]]; do
+        kill -0 "${children[control-plane]}" 2>/dev/null || die "no control plane: $(<"$work/control-plane.log")"
+        ((SECONDS < until)) || die "no control plane after 120 s: $(<"$work/control-plane.log")"
+        pause 0.1
+    done
+    # shellcheck source=/dev/null
+    . "$work/plane/env"
+    export KUBECONFIG
+}
+
+create_objects() {
+    local until=$((SECONDS + 20)) i
+    kubectl apply -f "$root/tests/control_plane/crds.yaml" >/dev/null
+    until kubectl get --raw "$RESOURCE" >/dev/null 2>&1; do
+        ((SECONDS < until)) || die "the API server does not serve the CRD"
+        pause 0.2
+    done
+    for ((i = 0; i < objects; i++)); do
+        awk -v what=object -v name="g-$i" -v bytes=3000 -f "$bench/review.awk" |
+            sed -e 's|vshn.appcat.vshn.io/v1|test.statusgate.dev/v1|; s|XVSHNPostgreSQL|Gadget|'
+    done >"$work/objects.json"
+    kubectl create -f "$work/objects.json" >/dev/null
+    cat >"$work/policy.yaml" <<'YAML'
+apiVersion: statusgate.dev/v1alpha1
+kind: StatusPolicy
+metadata: {name: bench}
+spec:
+  convention: appcat
+  resources:
+    - {apiGroups: [test.statusgate.dev], apiVersions: [v1], resources: [gadgets]}
+YAML
+}
+
+loop() { # PATCH
+    run loop "$patch_loop" --kubeconfig "$KUBECONFIG" --path "$RESOURCE" --prefix g --count "$objects" --concurrency "$concurrency" --patch "$1"
+}
+
+backfill() {
+    run backfill "$statusgate" backfill --kubeconfig "$KUBECONFIG" --policies "$work/policy.yaml" --concurrency "$concurrency" \
+        --resume "$work/journal.$RANDOM$RANDOM" >"$work/backfill.out" 2>"$work/backfill.err"
+    grep -qE "^bench +Gadget +$objects +0 " "$work/backfill.out" || die "not every object was patched: $(<"$work/backfill.out")"
+}
+
+# timed NAME COMMAND...: leaves writes per second in $rate.
+timed() {
+    local begin=$EPOCHREALTIME
+    "${@:2}"
+    rate=$(awk -v begin="$begin" -v end="$EPOCHREALTIME" -v count="$objects" 'BEGIN { printf "%.1f", count / (end - begin) }')
+    echo "  $1: $rate writes/s" >&2
+    echo "$1 $round $rate" >>"$work/rates"
+}
+
+speed() {
+    local order
+    start_control_plane
+    create_objects
+    for ((round = 1; round <= rounds; round++)); do
+        echo "round $round of $rounds" >&2
+        order=(bare backfill)
+        ((round % 2)) || order=(backfill bare)
+        for who in "${order[@]}"; do
+            # What the reset leaves behind (connections, etcd's lag) is the same for both.
+            loop "$RESET"
+            case $who in
+                bare) timed bare loop "$PHASE" ;;
+                backfill) timed backfill backfill ;;
+            esac
+        done
+    done
+    awk "$MEDIAN"'
+        { rate[$1, $2] = $3; if ($2 > rounds) rounds = $2 }
+        END {
+            for (i = 1; i <= rounds; i++) {
+                bare[i] = rate["bare", i]; fill[i] = rate["backfill", i]; ratio[i] = fill[i] / bare[i]
+                printf "  round %d: backfill / bare loop %.3f\n", i, ratio[i]
+            }
+            ratio_ = median(ratio, rounds)
+            printf "bare patch loop  %7.0f writes/s\nbackfill         %7.0f writes/s\n", median(bare, rounds), median(fill, rounds)
+            printf "backfill / bare patch loop: %.3f (target 0.90 or more)%s\n", ratio_, ratio_ < 0.9 ? "  MISSED" : ""
+        }' "$work/rates"
+}
+
+# The peak of a run over many objects, dry and writing.
+memory() {
+    local url peak line count=$((many * 1000)) how
+    start list "$list_server" --objects "$count" --bytes 5000 >"$work/list.url"
+    until [[ -s $work/list.url ]]; do pause 0.05; done
+    url=$(<"$work/list.url")
+    printf '{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "%s"}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}' "$url" >"$work/list.kubeconfig"
+    for how in --dry-run "--resume=$work/many.journal"; do
+        start many "$statusgate" backfill --kubeconfig "$work/list.kubeconfig" --resource vshnredis --output json "$how" >"$work/many.out" 2>"$work/many.err"
+        # It only grows, so the last look before the end has it.
+        peak=0
+        while line=$(grep VmHWM "/proc/${children[many]}/status" 2>/dev/null); do
+            peak=$(awk '{ print $2 }' <<<"$line")
+            pause 0.02
+        done
+        wait "${children[many]}" || die "the run over many objects failed: $(<"$work/many.err")"
+        unset 'children[many]'
+        [[ $(wc -l <"$work/many.out") -eq $count ]] || die "not every object was gone over"
+        awk -v kb="$peak" -v count="$count" -v how="${how%%=*}" 'BEGIN {
+            printf "peak of %d objects of 5 KB, %s: %.1f MB (target 60 MB)%s\n", count, how, kb / 1000, kb > 60000 ? "  MISSED" : "" }'
+    done
+    stop list
+}
+
+(cd "$root" && cargo build --release --bin statusgate --example patch_loop --example list_server)
+memory
+speed

@@ -1,0 +1,77 @@
+//! The control of `make bench-backfill`: a loop that sends a patch to each of a row of objects and
+//! reads nothing, judges nothing, guards nothing. What statusgate needs beyond this is what a
+//! backfill costs.
+//!
+//! ```sh
+//! cargo run --release --example patch_loop -- --kubeconfig FILE --path /apis/…/gadgets --prefix g \
+//!     --count 3000 --concurrency 8 --patch '[{"op": "add", "path": "/status", "value": {}}]'
+//! ```
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, ensure};
+use clap::Parser;
+use http::Request;
+use http_body_util::BodyExt;
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// Patches PREFIX-0 to PREFIX-(COUNT-1) through /status.
+#[derive(Debug, Parser)]
+struct Args {
+    #[arg(long)]
+    kubeconfig: PathBuf,
+    /// Where the objects are.
+    #[arg(long)]
+    path: String,
+    /// What their names begin with.
+    #[arg(long)]
+    prefix: String,
+    /// How many there are.
+    #[arg(long)]
+    count: usize,
+    /// Patches at a time.
+    #[arg(long)]
+    concurrency: usize,
+    /// The JSON patch.
+    #[arg(long)]
+    patch: String,
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> anyhow::Result<()> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let args = Arc::new(Args::parse());
+    let file = Kubeconfig::read_from(&args.kubeconfig)?;
+    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+    config.default_retry = false;
+    let client = Client::try_from(config)?;
+    let next = Arc::new(AtomicUsize::new(0));
+    let worker = |_| {
+        let (args, client, next) = (Arc::clone(&args), client.clone(), Arc::clone(&next));
+        tokio::spawn(async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= args.count {
+                    return anyhow::Ok(());
+                }
+                let request =
+                    Request::patch(format!("{}/{}-{number}/status", args.path, args.prefix))
+                        .header("content-type", "application/json-patch+json")
+                        .body(Body::from(args.patch.clone().into_bytes()))?;
+                let response = client.send(request).await?;
+                let status = response.status();
+                let body = response.into_body().collect().await?.to_bytes();
+                ensure!(status.is_success(), "{status}: {}", String::from_utf8_lossy(&body));
+            }
+        })
+    };
+    let workers: Vec<_> = (0..args.concurrency).map(worker).collect();
+    for worker in workers {
+        worker.await?.context("a patch failed")?;
+    }
+    Ok(())
+}
