@@ -14,7 +14,7 @@ use super::backfill_report::{Format, Teller};
 use super::connection::{Connection, Selection, block_on};
 use super::{Outcome, checks};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
-use crate::cluster::{Cluster, Target, precheck};
+use crate::cluster::{Check, Cluster, Level, Target, precheck};
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
 
@@ -91,20 +91,21 @@ async fn backfill(
     let found = cluster.targets(&policies).await?;
     let mut checks = precheck::gaps(&found);
     let targets = args.selection.narrow(found.list)?;
-    let plan = Plan {
-        query: args.selection.query(),
-        shard: args.shard,
-        concurrency: args.concurrency.into(),
-        qps: args.qps,
-        dry_run: args.dry_run,
-        clock,
-    };
     let mut journal = open_journal(args, sources, &cluster)?;
     for target in &targets {
         let definition = cluster.definition(target).await?;
         checks.extend(precheck::schema(&policies, target, &definition));
     }
     checks::complain(&mut io::stderr(), &checks)?;
+    let plan = Plan {
+        query: args.selection.query(),
+        shard: args.shard,
+        concurrency: args.concurrency.into(),
+        qps: args.qps,
+        dry_run: args.dry_run,
+        distrusted: problems(&checks),
+        clock,
+    };
     let total = count(&cluster, &targets, &plan, args.shard).await;
     let format = match (args.output, args.dry_run) {
         (Output::Json, dry_run) => Format::Json { dry_run },
@@ -151,6 +152,12 @@ fn open_journal(args: &Args, sources: &[Source], cluster: &Cluster) -> anyhow::R
     let objects = format!("{}, shard {}", args.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
     Ok(Journal::open(path, &Scope::new(cluster.server(), documents, objects))?)
+}
+
+/// What has a problem.
+fn problems(checks: &[Check]) -> Vec<String> {
+    let problems = checks.iter().filter(|check| check.level == Level::Problem);
+    problems.map(|check| check.subject.clone()).collect()
 }
 
 /// How many objects there are to go over; nothing where the server does not say.

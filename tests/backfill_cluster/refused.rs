@@ -134,6 +134,9 @@ fn what_a_schema_prunes_or_refuses_is_told_before_anything_is_written_and_is_a_f
             assert!(backfill.stderr.contains(expected), "{expected}: {}", backfill.stderr);
             assert!(doctor.stdout.contains(expected), "{expected}: {}", doctor.stdout);
         }
+        let line = "refused  stricts.strict.statusgate.dev strict-0: ";
+        let pruned = "/status/billing, /status/plan was not stored: it is pruned";
+        assert!(backfill.stdout.contains(&format!("{line}{pruned}")), "{}", backfill.stdout);
         // The phase is stored by now, and what is left to fill in cannot be.
         let backfill = run("backfill", &plane.kubeconfig(), &arguments);
         assert_eq!(backfill.code, Some(1));

@@ -47,6 +47,9 @@ pub struct Plan {
     pub qps: f64,
     /// Whether nothing is to be written.
     pub dry_run: bool,
+    /// Targets, by name, whose schema does not have everything that is filled in. Pruning is
+    /// silent, so there each object is read again after it was written.
+    pub distrusted: Vec<String>,
     /// Where the time comes from.
     pub clock: fn() -> Timestamp,
 }
@@ -168,6 +171,7 @@ impl<'a> Backfill<'a> {
             clock: plan.clock,
             pace: Pace::new(plan.qps),
             stop: stop.clone(),
+            distrusted: plan.distrusted.clone(),
             allowed: AtomicBool::new(false),
         });
         let writing = JoinSet::new();

@@ -24,6 +24,8 @@ pub(super) struct Desk {
     pub(super) pace: Pace,
     /// True once the run is to end.
     pub(super) stop: watch::Receiver<bool>,
+    /// Targets whose schema does not have everything: what is written there is looked at again.
+    pub(super) distrusted: Vec<String>,
     /// Whether this account has ever been let write.
     pub(super) allowed: AtomicBool,
 }
@@ -78,6 +80,12 @@ impl Desk {
     }
 }
 
+/// An object that was read again.
+enum Reading {
+    Judged(Judged),
+    End(Outcome),
+}
+
 /// The waits of one object.
 struct Waits {
     server: Backoff,
@@ -111,6 +119,7 @@ impl Job<'_> {
             }
             let answer = self.desk.cluster.send(Method::PATCH, &self.path(), FORMAT, body).await;
             match self.read_answer(&answer).await? {
+                Step::End(Outcome::Patched) => return self.confirm(&mut waits).await,
                 Step::End(outcome) => return Ok(outcome),
                 Step::Again => {
                     if let Some(outcome) = self.wait(&mut waits, answer).await? {
@@ -184,6 +193,21 @@ impl Job<'_> {
         }
     }
 
+    /// Whether all of a write was stored, where there is reason to ask.
+    async fn confirm(&self, waits: &mut Waits) -> Result<Outcome, Abort> {
+        if !self.desk.distrusted.contains(&self.target.name()) {
+            return Ok(Outcome::Patched);
+        }
+        match self.read(waits).await? {
+            Reading::End(outcome) => Ok(outcome),
+            Reading::Judged(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
+                let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+                Ok(Outcome::Refused(format!("{} was not stored: it is pruned", paths.join(", "))))
+            }
+            Reading::Judged(_) => Ok(Outcome::Patched),
+        }
+    }
+
     /// Waits before the next try. Where there is to be none: the end of this object, or of all.
     async fn wait(
         &self,
@@ -206,30 +230,9 @@ impl Job<'_> {
         waits: &mut Waits,
         refusal: &Answer,
     ) -> Result<Option<Outcome>, Abort> {
-        let Named { namespace, name, .. } = &self.judged.object;
-        let path = self.target.object_path(namespace, name);
-        let body = loop {
-            self.desk.pace.turn().await;
-            let answer = self.desk.cluster.send(Method::GET, &path, "", Vec::new()).await;
-            match &answer {
-                Ok(answer) if answer.status < 300 => break answer.body.clone(),
-                Ok(answer) if answer.status == 404 && answer.said().details.name == *name => {
-                    return Ok(Some(Outcome::Gone));
-                }
-                Ok(answer) if matches!(answer.status, 401 | 403) || !may_pass(answer) => {
-                    let what = format!("get {}", self.target.name());
-                    return Err(Abort::Hopeless(self.desk.cluster.failed(&what, Ok(copy(answer)))));
-                }
-                _ => {}
-            }
-            if let Some(outcome) = self.wait(waits, answer).await? {
-                return Ok(Some(outcome));
-            }
-        };
-        let text = std::str::from_utf8(&body).unwrap_or_default();
-        let judged = match judge(&self.desk.policies, self.target, text, (self.desk.clock)()) {
-            Ok(judged) => judged,
-            Err(error) => return Ok(Some(Outcome::Failed(format!("is not understood: {error}")))),
+        let judged = match self.read(waits).await? {
+            Reading::End(outcome) => return Ok(Some(outcome)),
+            Reading::Judged(judged) => judged,
         };
         if judged.object.is_same_version(&self.judged.object) && refusal.status != 409 {
             return Ok(Some(Outcome::Refused(refusal.message())));
@@ -241,6 +244,35 @@ impl Job<'_> {
         }
         self.judged = judged;
         Ok(None)
+    }
+
+    /// Reads and judges the object as it is now.
+    async fn read(&self, waits: &mut Waits) -> Result<Reading, Abort> {
+        let Named { namespace, name, .. } = &self.judged.object;
+        let path = self.target.object_path(namespace, name);
+        let body = loop {
+            self.desk.pace.turn().await;
+            let answer = self.desk.cluster.send(Method::GET, &path, "", Vec::new()).await;
+            match &answer {
+                Ok(answer) if answer.status < 300 => break answer.body.clone(),
+                Ok(answer) if answer.status == 404 && answer.said().details.name == *name => {
+                    return Ok(Reading::End(Outcome::Gone));
+                }
+                Ok(answer) if matches!(answer.status, 401 | 403) || !may_pass(answer) => {
+                    let what = format!("get {}", self.target.name());
+                    return Err(Abort::Hopeless(self.desk.cluster.failed(&what, Ok(copy(answer)))));
+                }
+                _ => {}
+            }
+            if let Some(outcome) = self.wait(waits, answer).await? {
+                return Ok(Reading::End(outcome));
+            }
+        };
+        let text = std::str::from_utf8(&body).unwrap_or_default();
+        Ok(match judge(&self.desk.policies, self.target, text, (self.desk.clock)()) {
+            Ok(judged) => Reading::Judged(judged),
+            Err(error) => Reading::End(Outcome::Failed(format!("is not understood: {error}"))),
+        })
     }
 
     fn path(&self) -> String {
