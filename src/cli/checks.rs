@@ -39,7 +39,7 @@ pub(super) fn print_table(out: &mut impl Write, checks: &[Check]) -> io::Result<
     writeln!(out, "{}", table::text(&mut table))?;
     let count = |level| checks.iter().filter(|check| check.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
-    writeln!(out, "\n{problems} problems, {warnings} warnings, {} ok", count(Level::Ok))
+    writeln!(out, "\nproblems: {problems}, warnings: {warnings}, ok: {}", count(Level::Ok))
 }
 
 /// A text in lines that leave room for the other columns.

@@ -144,7 +144,11 @@ impl Hook {
     /// What it is called in messages.
     #[must_use]
     pub fn subject(&self) -> String {
-        format!("{} {}, {}", self.door.kind(), self.registration, self.name)
+        let door = match self.door {
+            Door::Mutating => "mutating",
+            Door::Validating => "validating",
+        };
+        format!("{door} {}/{}", self.registration, self.name)
     }
 }
 

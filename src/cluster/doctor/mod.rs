@@ -9,6 +9,7 @@ mod rules;
 mod serving;
 mod settings;
 
+use hyper::body::Bytes;
 use jiff::Timestamp;
 
 pub use hook::{Door, Hook, Service};
@@ -85,8 +86,11 @@ impl Cluster {
             return vec![Check::problem("service", subject, "it does not exist", help)];
         }
         let path = format!("/api/v1/namespaces/{namespace}/endpoints/{name}");
-        let Ok(body) = self.read("get the endpoints", &path, Patience::NONE).await else {
-            return Vec::new();
+        let body = match self.read("get the endpoints", &path, Patience::NONE).await {
+            Ok(body) => body,
+            // Nobody has ever been behind it.
+            Err(error) if error.code() == Some(404) => Bytes::new(),
+            Err(_) => return Vec::new(),
         };
         let endpoints: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         let subsets = endpoints["subsets"].as_array().map_or(&[][..], Vec::as_slice);

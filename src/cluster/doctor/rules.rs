@@ -55,7 +55,7 @@ pub(super) fn fit(hook: &Hook, policies: &PolicySet, targets: &[Target]) -> Vec<
         checks.push(Check::warning("rules", subject.clone(), message, help));
     }
     if covered == targets.len() && covered > 0 {
-        let message = format!("its rules cover the {covered} resources of the policies");
+        let message = format!("its rules cover what the policies judge here: {covered} resources");
         checks.push(Check::ok("rules", subject, message));
     }
     checks
@@ -196,7 +196,10 @@ pub(super) mod tests {
             rule("v1", &["CREATE", "UPDATE"], &["bars"]),
         ];
         let told = told(&hook(rules), &[target("foos", true), target("bars", false)]);
-        assert_eq!(told, [(Level::Ok, "its rules cover the 2 resources of the policies".into())]);
+        assert_eq!(
+            told,
+            [(Level::Ok, "its rules cover what the policies judge here: 2 resources".into())]
+        );
     }
 
     #[test]
