@@ -152,7 +152,7 @@ memory() {
         unset 'children[many]'
         [[ $(wc -l <"$work/many.out") -eq $count ]] || die "not every object was gone over"
         awk -v kb="$peak" -v count="$count" -v how="${how%%=*}" 'BEGIN {
-            printf "peak of %d objects of 5 KB, %s: %.1f MB (target 60 MB)%s\n", count, how, kb / 1000, kb > 60000 ? "  MISSED" : "" }'
+            printf "peak of %d objects of 5 KB, %s: %.1f MB (target 60 MB)%s\n", count, how, kb / 1000, (kb > 60000 ? "  MISSED" : "") }'
     done
     stop list
 }

@@ -1,7 +1,7 @@
 //! Bringing stored objects up to date: what the mutating webhook would do, written through
 //! `/status`.
 //!
-//! One task lists and judges, which costs microseconds an object; a bounded number of others
+//! One task lists and judges, which costs microseconds an object; a fixed number of others
 //! write. The next page is fetched while the objects of this one are written. Everything that is
 //! remembered and told passes through the one task, so there are no locks, and an order: an object
 //! is in the journal before anyone hears of it.
@@ -12,6 +12,7 @@ mod judge;
 mod pace;
 mod shard;
 mod write;
+mod writers;
 
 use std::collections::HashSet;
 use std::io;
@@ -20,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 pub use change::Change;
 pub use journal::{Journal, JournalError, Scope};
@@ -31,6 +32,7 @@ use self::journal::key;
 use self::judge::{Named, Todo, judge};
 use self::pace::Pace;
 use self::write::{Abort, Desk, Written};
+use self::writers::Writers;
 use super::{Cluster, ClusterError, Identity, Page, Pages, Query, Target};
 use crate::policy::PolicySet;
 
@@ -149,7 +151,7 @@ pub struct Backfill<'a> {
     journal: &'a mut Journal,
     audience: &'a mut dyn Audience,
     stop: watch::Receiver<bool>,
-    writing: JoinSet<Written>,
+    writers: Writers,
     failed_in_a_row: u32,
     /// Objects of the present target that were deleted meanwhile.
     gone: u64,
@@ -174,8 +176,8 @@ impl<'a> Backfill<'a> {
             distrusted: plan.distrusted.clone(),
             allowed: AtomicBool::new(false),
         });
-        let writing = JoinSet::new();
-        Self { desk, plan, journal, audience, stop, writing, failed_in_a_row: 0, gone: 0 }
+        let writers = Writers::start(&desk, plan.concurrency);
+        Self { desk, plan, journal, audience, stop, writers, failed_in_a_row: 0, gone: 0 }
     }
 
     /// Goes over the targets, one after the other. A kind that cannot be listed does not end it:
@@ -265,7 +267,7 @@ impl<'a> Backfill<'a> {
         loop {
             tokio::select! {
                 loaded = &mut load => return Ok(Some(loaded?)),
-                Some(written) = self.writing.join_next() => self.tell(target, written?)?,
+                written = self.writers.next() => self.tell(target, written?)?,
                 Ok(_) = stop.wait_for(|stop| *stop) => {
                     load.abort();
                     return Ok(None);
@@ -287,11 +289,10 @@ impl<'a> Backfill<'a> {
             Todo::Broken(reason) => Outcome::Failed(reason.clone()),
             Todo::Patch { .. } if self.plan.dry_run => Outcome::Patched,
             Todo::Patch { .. } => {
-                while self.writing.len() >= self.plan.concurrency.max(1) {
+                while self.writers.are_busy() {
                     self.await_written(target).await?;
                 }
-                let desk = Arc::clone(&self.desk);
-                self.writing.spawn(desk.write(Arc::clone(target), judged));
+                self.writers.take(Arc::clone(target), judged).await;
                 return Ok(());
             }
         };
@@ -345,9 +346,14 @@ impl<'a> Backfill<'a> {
     /// Waits for what is being written. All of it, even when something fails in between.
     async fn drain(&mut self, target: &Target) -> Result<(), BackfillError> {
         let mut first = Ok(());
-        while !self.writing.is_empty() {
+        while !self.writers.are_idle() {
             let told = self.await_written(target).await;
+            // Without a writer there is nothing more to wait for.
+            let lost = matches!(told, Err(BackfillError::Lost(_)));
             first = first.and(told);
+            if lost {
+                break;
+            }
         }
         first
     }
@@ -356,7 +362,7 @@ impl<'a> Backfill<'a> {
     async fn await_written(&mut self, target: &Target) -> Result<(), BackfillError> {
         loop {
             tokio::select! {
-                Some(written) = self.writing.join_next() => return self.tell(target, written?),
+                written = self.writers.next() => return self.tell(target, written?),
                 () = tokio::time::sleep(TICK) => self.audience.tick(),
             }
         }

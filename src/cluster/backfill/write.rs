@@ -69,13 +69,23 @@ impl Desk {
         Written { object: judged.object, policies: judged.policies, changes, conflicts, end }
     }
 
+    /// Waits for the turn of a request, unless the run is to end.
+    async fn turn(&self) -> Result<(), Abort> {
+        self.unless_stopped(self.pace.turn()).await
+    }
+
     /// Sleeps, unless the run is to end.
     async fn rest(&self, wait: Duration) -> Result<(), Abort> {
+        self.unless_stopped(tokio::time::sleep(wait)).await
+    }
+
+    async fn unless_stopped(&self, wait: impl Future<Output = ()>) -> Result<(), Abort> {
         let mut stop = self.stop.clone();
         tokio::select! {
-            () = tokio::time::sleep(wait) => Ok(()),
+            biased;
             // An error would mean that nobody is left who could stop us.
             Ok(_) = stop.wait_for(|stop| *stop) => Err(Abort::Stopped),
+            () = wait => Ok(()),
         }
     }
 }
@@ -113,10 +123,7 @@ impl Job<'_> {
                 Todo::Nothing => return Ok(Outcome::Unchanged),
                 Todo::Broken(reason) => return Ok(Outcome::Failed(reason.clone())),
             };
-            self.desk.pace.turn().await;
-            if *self.desk.stop.borrow() {
-                return Err(Abort::Stopped);
-            }
+            self.desk.turn().await?;
             let answer = self.desk.cluster.send(Method::PATCH, &self.path(), FORMAT, body).await;
             match self.read_answer(&answer).await? {
                 Step::End(Outcome::Patched) => return self.confirm(&mut waits).await,
@@ -251,7 +258,7 @@ impl Job<'_> {
         let Named { namespace, name, .. } = &self.judged.object;
         let path = self.target.object_path(namespace, name);
         let body = loop {
-            self.desk.pace.turn().await;
+            self.desk.turn().await?;
             let answer = self.desk.cluster.send(Method::GET, &path, "", Vec::new()).await;
             match &answer {
                 Ok(answer) if answer.status < 300 => break answer.body.clone(),
