@@ -79,6 +79,37 @@ fn two_thousand_objects_are_brought_up_to_date_beside_a_busy_client_through_kill
     });
 }
 
+#[test]
+fn a_signal_ends_a_run_in_order_and_every_write_is_in_the_journal() {
+    in_turn(async |plane| {
+        plane.create(GADGET, "signalled", 60, json!({})).await;
+        let (folder, policies) = (plane.folder("signalled"), plane.policies());
+        let journal = file(&folder, "journal");
+        let arguments = [
+            "--policies",
+            text(&policies),
+            "--resume",
+            text(&journal),
+            "--selector=test=signalled",
+            "--qps=20",
+        ];
+        let backfill = start(&file(&folder, "log"), &plane.kubeconfig(), &arguments);
+        until("some are patched", async || (patched(&journal).len() >= 5).then_some(())).await;
+        backfill.signal("TERM");
+        assert_eq!(backfill.ended(), "2", "{}", backfill.log());
+        let told =
+            format!("stopped before the end; the same command goes on from {}", text(&journal));
+        assert!(backfill.log().contains(&told), "{}", backfill.log());
+
+        let gadgets = plane.labelled(GADGET, "signalled").await;
+        let written = gadgets.iter().filter(|gadget| gadget["status"]["phase"] == "Unknown");
+        let uid = |gadget: &Value| gadget["metadata"]["uid"].as_str().unwrap().to_owned();
+        let noted: HashSet<String> = patched(&journal).into_iter().collect();
+        assert_eq!(written.map(uid).collect::<HashSet<_>>(), noted);
+        assert!(noted.len() < 60, "it was stopped in the middle");
+    });
+}
+
 async fn every_object_has_its_fields_and_nothing_is_lost(
     plane: &Plane,
     last: &HashMap<String, String>,
