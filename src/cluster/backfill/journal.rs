@@ -154,6 +154,19 @@ impl Journal {
         self.file.as_mut().map_or(Ok(()), Appended::sync)
     }
 
+    /// The same for another thread: a disk may take a second for it, in which nothing would be
+    /// written. Nothing, where there is no file.
+    pub(super) fn syncer(
+        &self,
+    ) -> Option<impl FnOnce() -> Result<(), JournalError> + Send + 'static> {
+        let Appended { path, file, .. } = self.file.as_ref()?;
+        let (path, file) = (path.clone(), file.try_clone());
+        Some(move || {
+            let synced = file.and_then(|file| file.sync_data());
+            synced.map_err(|source| JournalError::Failed { path, source })
+        })
+    }
+
     /// Reads what is there; returns where the whole lines end.
     fn read(&mut self, path: &Path, file: &File, scope: &Scope) -> Result<u64, JournalError> {
         let bad = |line: usize| JournalError::NotAJournal { path: path.to_owned(), line };

@@ -152,6 +152,7 @@ pub struct Backfill<'a> {
     audience: &'a mut dyn Audience,
     stop: watch::Receiver<bool>,
     writers: Writers,
+    syncing: Option<JoinHandle<Result<(), JournalError>>>,
     failed_in_a_row: u32,
     /// Objects of the present target that were deleted meanwhile.
     gone: u64,
@@ -177,7 +178,17 @@ impl<'a> Backfill<'a> {
             allowed: AtomicBool::new(false),
         });
         let writers = Writers::start(&desk, plan.concurrency);
-        Self { desk, plan, journal, audience, stop, writers, failed_in_a_row: 0, gone: 0 }
+        Self {
+            desk,
+            plan,
+            journal,
+            audience,
+            stop,
+            writers,
+            syncing: None,
+            failed_in_a_row: 0,
+            gone: 0,
+        }
     }
 
     /// Goes over the targets, one after the other. A kind that cannot be listed does not end it:
@@ -252,8 +263,21 @@ impl<'a> Backfill<'a> {
                     return Ok(());
                 }
             }
-            self.journal.sync()?;
+            self.begin_sync().await?;
         }
+        Ok(())
+    }
+
+    /// Has the journal put on the disk, beside everything else. Not again before the last time is
+    /// over.
+    async fn begin_sync(&mut self) -> Result<(), BackfillError> {
+        if self.syncing.as_ref().is_some_and(|syncing| !syncing.is_finished()) {
+            return Ok(());
+        }
+        if let Some(syncing) = self.syncing.take() {
+            syncing.await??;
+        }
+        self.syncing = self.journal.syncer().map(tokio::task::spawn_blocking);
         Ok(())
     }
 
