@@ -5,8 +5,8 @@
 //! ```text
 //! bytes ─► server ─► wire ─► engine ─► wire ─► server ─► bytes
 //! file/stdin ─► files ─► cli ─► engine ─► cli (report)
-
-//! cluster list ─► cluster ─► engine ─► cluster (patch /status)//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
+//! cluster list ─► cluster ─► engine ─► cluster (patch /status)
+//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
 //! ```
 //!
 //! | module | holds |
