@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::draft::{Draft, Seen};
 use super::evidence::{Facts, Truth};
 use super::fields;
-use crate::model::{Json, Object, Pointer, Subject, in_status};
+use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
 use crate::policy::{Action, Check};
 
@@ -15,6 +15,8 @@ pub(super) struct Filler<'f, 's, 'a> {
     pub(super) subject: &'s Subject<'a>,
     /// The subject's object, with what earlier rounds changed.
     pub(super) object: &'s Object<'a>,
+    /// Unix seconds: only to tell a time in the future, never a value.
+    pub(super) now: i64,
 }
 
 /// Where a value is wanted, for sources that speak of the same place in the stored object.
@@ -139,7 +141,14 @@ impl Filler<'_, '_, '_> {
     /// Whether a copy may stand in a place of a list. What is wrong where it comes from stays there.
     fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
         let Some((list, member)) = wanted.member else { return true };
-        let members = self.facts.list_at(list).into_iter().flat_map(|list| &list.members);
+        let Some(rules) = self.facts.list_at(list) else { return true };
+        if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
+            && let Some(time) = value.as_str().and_then(parse_rfc3339)
+            && time > self.now + times.skew
+        {
+            return false;
+        }
+        let members = rules.members.iter();
         let checks = members.filter(|(name, _)| name == member).flat_map(|(_, checks)| checks);
         let mut denying = checks.filter(|check| check.action == Action::Deny);
         denying.all(|check| fields::violation(check, Some(value)).is_none())

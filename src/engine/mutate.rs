@@ -50,7 +50,7 @@ pub(crate) fn mutate<'p>(
         }
     }
     if !policy.backfill.is_empty() {
-        let filler = Filler { facts: &facts, subject, object };
+        let filler = Filler { facts: &facts, subject, object, now };
         for default in &policy.backfill {
             filler.fill(default, draft);
         }
