@@ -36,6 +36,7 @@ mod judge;
 mod mutate;
 mod phase;
 mod ratchet;
+mod review;
 mod rounds;
 mod standing;
 mod verdict;
@@ -47,6 +48,7 @@ use crate::policy::PolicySet;
 
 pub use crate::policy::Action;
 pub use evidence::{Facts, Truth};
+pub use review::{Found, Review, review};
 pub use standing::Standing;
 pub use verdict::{Cause, Finding, Verdict};
 

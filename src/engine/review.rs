@@ -1,0 +1,149 @@
+//! One write through both webhooks, as it goes where both are registered.
+
+use jiff::Timestamp;
+use json_patch::PatchOperation;
+use serde_json::json;
+
+use super::{Action, Cause, Finding, decide};
+use crate::model::{Json, Object, Subject, Webhook};
+use crate::policy::PolicySet;
+
+/// What both webhooks say to one write.
+#[derive(Clone, Debug, Default)]
+pub struct Review {
+    /// The policies that select it, by their place in the set.
+    pub policies: Vec<u16>,
+    /// What the mutating webhook found, then what the validating one did.
+    pub findings: Vec<Found>,
+    /// What the mutating webhook changed before the other one looked; empty where nothing.
+    pub patch: Vec<PatchOperation>,
+    /// A patch was made that does not apply: a bug of ours. The object was judged without it.
+    pub patch_failed: bool,
+}
+
+/// A finding that outlives its subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The policy that applied the rule.
+    pub policy: String,
+    /// The rule id, `appcat/phase-ready`.
+    pub rule: String,
+    /// The field, as the API server names fields: `status.conditions[0].type`.
+    pub field: String,
+    /// What kind of mistake it is.
+    pub cause: Cause,
+    /// One sentence that stands alone, without the rule id.
+    pub message: String,
+    /// What happens.
+    pub action: Action,
+}
+
+/// Judges a write as a cluster with both webhooks would: the validating one sees what the mutating
+/// one made of it. Without an old object the state is judged as if it were written for the first
+/// time.
+#[must_use]
+pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Review {
+    let mut review = Review::default();
+    let verdict = decide(policies, &subject, Webhook::Mutate, now);
+    review.findings.extend(verdict.findings.iter().map(Found::from));
+    review.patch_failed = verdict.patch_failed;
+    let Some(patch) = verdict.patch else {
+        review.validate(policies, &subject, now);
+        return review;
+    };
+    let Some(text) = patched(&subject.object, &patch.0) else {
+        review.patch_failed = true;
+        review.validate(policies, &subject, now);
+        return review;
+    };
+    review.patch = patch.0;
+    match Json::parse(&text) {
+        Ok(status) => {
+            // Nothing outside of the status is ever patched.
+            let object = Object {
+                api_version: subject.object.api_version.clone(),
+                kind: subject.object.kind.clone(),
+                metadata: subject.object.metadata.clone(),
+                spec: subject.object.spec.clone(),
+                status: Some(status),
+            };
+            review.validate(policies, &Subject { object, ..subject }, now);
+        }
+        Err(_) => review.patch_failed = true,
+    }
+    review
+}
+
+impl Review {
+    fn validate(&mut self, policies: &PolicySet, subject: &Subject<'_>, now: Timestamp) {
+        let verdict = decide(policies, subject, Webhook::Validate, now);
+        self.findings.extend(verdict.findings.iter().map(Found::from));
+        self.policies = verdict.policies;
+    }
+}
+
+impl From<&Finding<'_>> for Found {
+    fn from(finding: &Finding<'_>) -> Self {
+        Self {
+            policy: finding.policy.to_owned(),
+            rule: finding.rule.to_owned(),
+            field: finding.field.clone(),
+            cause: finding.cause,
+            message: finding.message.clone(),
+            action: finding.action,
+        }
+    }
+}
+
+/// The status after a patch, as text; nothing where the patch does not apply.
+fn patched(object: &Object<'_>, patch: &[PatchOperation]) -> Option<String> {
+    let mut whole = match &object.status {
+        Some(status) => json!({"status": status.to_value()}),
+        None => json!({}),
+    };
+    json_patch::patch(&mut whole, patch).ok()?;
+    Some(whole.get("status")?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Operation, Resource, Writer};
+
+    fn reviewed(text: &str) -> Review {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let subject = Subject {
+            resource: Resource {
+                group: "vshn.appcat.vshn.io".into(),
+                version: "v1".into(),
+                resource: "vshnredis".into(),
+            },
+            subresource: "status".into(),
+            operation: Operation::Update,
+            writer: Writer::default(),
+            object: Object::parse(text).unwrap(),
+            old: None,
+        };
+        review(&policies, subject, Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn what_the_first_webhook_fills_in_the_second_one_does_not_miss() {
+        let review = reviewed(r#"{"status":{"instanceNamespace":"n"}}"#);
+        assert!(!review.patch.is_empty() && !review.patch_failed);
+        assert_eq!((review.policies.len(), review.findings.as_slice()), (1, [].as_slice()));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_found_in_a_state_that_nobody_wrote_before() {
+        let review = reviewed(
+            r#"{"status":{"phase":"Ready","instanceNamespace":"n","lastTransitionTime":"1969-01-01T00:00:00Z",
+                "conditions":[{"type":"Ready","status":"False","reason":"No",
+                "lastTransitionTime":"1969-01-01T00:00:00Z"}]}}"#,
+        );
+        assert!(review.patch.is_empty());
+        let denied = review.findings.iter().filter(|found| found.action == Action::Deny);
+        let rules: Vec<&str> = denied.map(|found| found.rule.as_str()).collect();
+        assert_eq!(rules, ["appcat/phase-ready"]);
+    }
+}
