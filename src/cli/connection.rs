@@ -89,6 +89,12 @@ impl Selection {
         Ok(found)
     }
 
+    /// Whether some objects of a namespace are left out.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        self.selector.is_some() || !self.resources.is_empty() || !self.kinds.is_empty()
+    }
+
     /// What is gone over, in words that stay the same for the same selection.
     #[must_use]
     pub fn describe(&self) -> String {

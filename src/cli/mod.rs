@@ -3,6 +3,7 @@
 //! Zero is clean, one is findings, two is usage or IO. Errors are printed once, with their causes,
 //! on stderr. A reader that goes away (`| head`) is not an error.
 
+pub mod audit;
 pub mod backfill;
 mod backfill_report;
 pub mod certs;
@@ -44,6 +45,8 @@ enum Command {
     Status(status::Args),
     /// Bring stored objects up to date, through /status.
     Backfill(backfill::Args),
+    /// Judge stored objects, once or again and again.
+    Audit(audit::Args),
     /// Look whether policies, schemas, registrations and certificate fit together.
     Doctor(doctor::Args),
     /// Print the JSON Schema of a kind of document.
@@ -84,6 +87,7 @@ pub fn run() -> ExitCode {
         Command::Review(args) => review::run(args),
         Command::Status(args) => status::run(args),
         Command::Backfill(args) => backfill::run(args),
+        Command::Audit(args) => audit::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),

@@ -40,6 +40,11 @@ pub enum ClusterError {
         /// `xvshnredis.vshn.appcat.vshn.io`.
         resource: String,
     },
+    /// A cluster without the kinds of policy reports.
+    #[error(
+        "this cluster does not serve wgpolicyk8s.io/v1alpha2: install the CRDs PolicyReport and ClusterPolicyReport, or leave --write out and apply what -o policyreport prints"
+    )]
+    NoReports,
     /// An answer that is not what the API promises.
     #[error("cannot {what}: the answer is not understood")]
     BadAnswer {
@@ -58,6 +63,13 @@ impl ClusterError {
             Self::Refused { code, .. } => Some(*code),
             _ => None,
         }
+    }
+
+    /// Whether the server itself is out of reach, and so everything is.
+    #[must_use]
+    pub const fn is_of_the_server(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+            || matches!(self.code(), Some(401 | 408 | 429 | 500..=599))
     }
 }
 

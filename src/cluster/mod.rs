@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Cluster::connect ─► targets ─► pages ─► engine::decide ─► backfill (PATCH /status)
-//!                        └────► crd ─► precheck      registrations ─► doctor's checks
+//!                        ├────► crd ─► precheck  └─► audit (counts, reports)
+//!                        └────► registrations ─► doctor's checks
 //! ```
 //!
 //! Objects travel as the texts that the server sent, and are split out of a page without being
@@ -13,6 +14,7 @@
 //! retries are off: they hide how often something was tried, and stop after seconds, where a
 //! restart of an API server takes a minute.
 
+pub mod audit;
 pub mod backfill;
 mod check;
 mod client;

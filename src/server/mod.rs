@@ -27,6 +27,7 @@ mod inputs;
 mod listener;
 mod observe;
 pub mod policy_files;
+mod probe_port;
 mod probes;
 mod pulse;
 mod readiness;
@@ -38,13 +39,11 @@ mod snapshot;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use self::body::BodyLimits;
 use self::budget::Budget;
@@ -53,6 +52,7 @@ use self::drain::{Conductor, StageWatch};
 use self::handshake::HandshakeLog;
 use self::inputs::Inputs;
 use self::listener::Listener;
+use self::probe_port::Probes;
 use self::readiness::Readiness;
 use self::routes::Edge;
 use crate::policy::Diagnostics;
@@ -61,6 +61,7 @@ use crate::tls::{BundleError, IssueError};
 
 pub use self::drain::{End, Stage};
 pub use self::policy_files::PolicyFilesError;
+pub use self::probe_port::ProbePort;
 pub use self::reload::ReadError;
 pub use self::settings::{CertificateSource, Limits, Settings};
 
@@ -95,36 +96,22 @@ struct Start {
     settings: Settings,
     metrics: Arc<Metrics>,
     readiness: Readiness,
-    probes: JoinSet<()>,
-    probe_conductor: Conductor,
-    probe_address: SocketAddr,
+    probes: Probes,
 }
 
 impl Start {
     fn new(settings: Settings) -> Result<Self, StartError> {
         let metrics = Arc::new(Metrics::new(settings.dropped_lines.clone()));
         let readiness = Readiness::default();
-        let (probe_conductor, stage) = Conductor::new();
-        let connections = Connections {
-            transport: Transport::Plain,
-            router: probes::router(readiness.clone(), Arc::clone(&metrics)),
-            stage,
-            handshake_timeout: Duration::ZERO,
-            head_timeout: probes::HEAD_TIMEOUT,
-            idle_timeout: probes::IDLE_TIMEOUT,
-        };
-        let address = settings.probe_listen;
-        let reuse_port = settings.reuse_port;
-        let (listener, probe_address) =
-            bind(address, reuse_port, probes::CONNECTIONS, Arc::new(connections))?;
-        let mut probes = JoinSet::new();
-        probes.spawn(listener.run());
-        Ok(Self { settings, metrics, readiness, probes, probe_conductor, probe_address })
+        let (address, reuse_port) = (settings.probe_listen, settings.reuse_port);
+        let scraped = Arc::clone(&metrics);
+        let probes = Probes::open(address, reuse_port, readiness.clone(), scraped)?;
+        Ok(Self { settings, metrics, readiness, probes })
     }
 
     fn serve(self, router: Option<Router>) -> Result<Running, StartError> {
-        let Self { settings, metrics, readiness, mut probes, probe_conductor, probe_address } =
-            self;
+        let Self { settings, metrics, readiness, probes } = self;
+        let probe_address = probes.address();
         let now = clock::now();
         let policies_gate = readiness.gate("the policies are not loaded");
         let certificate_gate = readiness.gate("the certificate is not loaded");
@@ -190,11 +177,7 @@ impl Start {
             let Settings { grace, drain_timeout, .. } = settings;
             let end = conductor.conduct(signals, listened, grace, drain_timeout, entered).await;
             watching.shutdown().await;
-            // A probe in progress is answered; one that is not done within a moment is not.
-            probe_conductor.enter(Stage::Closing);
-            let answered = async { while probes.join_next().await.is_some() {} };
-            let _ = timeout(PROBES_END, answered).await;
-            probes.shutdown().await;
+            probes.close().await;
             end
         });
         Ok(Running { address, probe_address, metrics, signal, whole })
@@ -311,6 +294,3 @@ pub enum StartError {
     #[error("failed to configure TLS")]
     FailedConfigureTls(#[source] rustls::Error),
 }
-
-/// For a probe that is being answered while the process ends.
-const PROBES_END: Duration = Duration::from_secs(1);

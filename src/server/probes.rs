@@ -15,20 +15,22 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::readiness::Readiness;
-use crate::telemetry::Metrics;
+use crate::telemetry::Scrape;
 
 #[derive(Clone, Debug)]
 struct Seen {
     readiness: Readiness,
-    metrics: Arc<Metrics>,
+    metrics: Arc<dyn Scrape>,
 }
 
 /// The three paths.
-pub(super) fn router(readiness: Readiness, metrics: Arc<Metrics>) -> Router {
+pub(super) fn router(readiness: Readiness, metrics: Arc<dyn Scrape>) -> Router {
     Router::new()
         // Alive is who can answer. Anything more, a broken policy say, would make kubelet restart
         // a server that goes on well with its last good one.
         .route("/livez", get(async || "ok\n"))
+        // The name from before there were three of them; whoever knows only that is answered.
+        .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics_text))
         .with_state(Seen { readiness, metrics })

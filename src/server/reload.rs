@@ -215,6 +215,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::telemetry::Scrape;
 
     #[test]
     fn broken_content_is_tried_once_and_taking_it_back_is_told() {

@@ -17,6 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tracing_appender::non_blocking::ErrorCounter;
 
+use super::Scrape;
 use super::latency::{ByWebhook, Latency};
 
 /// Everything the server counts.
@@ -162,12 +163,10 @@ impl Metrics {
     pub fn reload_recovered(&self, what: &'static str) {
         self.reload_failing.get_or_create(&WhatLabel { what }).set(0);
     }
+}
 
-    /// OpenMetrics text.
-    ///
-    /// # Errors
-    /// Never in practice: writing to a `String` does not fail.
-    pub fn encode(&self) -> Result<String, fmt::Error> {
+impl Scrape for Metrics {
+    fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)

@@ -4,10 +4,23 @@
 //! counted on the way of a request is an atomic add on a counter that was looked up beforehand;
 //! whatever is logged goes through a queue that drops lines rather than wait.
 
+use std::fmt;
+
+pub mod audit;
 pub mod latency;
 pub mod logs;
 pub mod metrics;
 
+pub use audit::{AuditMetrics, AuditNumbers, PolicyLabels};
 pub use latency::Latency;
 pub use logs::{Format, Logs};
 pub use metrics::{Code, Decision, DecisionCounters, Metrics, WebhookMetrics};
+
+/// What `/metrics` shows.
+pub trait Scrape: fmt::Debug + Send + Sync {
+    /// OpenMetrics text.
+    ///
+    /// # Errors
+    /// Never in practice: writing to a `String` does not fail.
+    fn encode(&self) -> Result<String, fmt::Error>;
+}

@@ -1,0 +1,104 @@
+//! An audit for programs: a line an object, and one with the counts.
+
+use serde_json::{Map, Value, json};
+
+use crate::cluster::Target;
+use crate::cluster::audit::{Findings, Judged, Row, Tally};
+use crate::engine::{Action, Found};
+use crate::policy::PolicySet;
+
+/// The line of one object.
+pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
+    let states = &judged.states;
+    let name = |index: u16| policies.policies().get(usize::from(index)).map(|policy| &*policy.name);
+    let names: Vec<&str> = states.iter().filter_map(|state| name(state.policy)).collect();
+    let findings = states.iter().flat_map(|state| &state.findings).map(finding);
+    let passing = states.iter().flat_map(|state| &state.passing).map(finding);
+    let mut line = json!({
+        "apiVersion": target.api_version(),
+        "kind": target.kind,
+        "name": judged.identity.name,
+        "uid": judged.identity.uid,
+        "policies": names,
+        "worst": judged.worst().map(Action::label),
+        "findings": findings.collect::<Vec<_>>(),
+        "passing": passing.collect::<Vec<_>>(),
+        "toFillIn": judged.fills_in,
+    });
+    if !judged.identity.namespace.is_empty() {
+        line["namespace"] = judged.identity.namespace.as_ref().into();
+    }
+    if let Some(phase) = states.iter().find_map(|state| state.phase.as_deref()) {
+        line["phase"] = phase.into();
+    }
+    if let Some(since) = judged.since.and_then(|since| jiff::Timestamp::from_second(since).ok()) {
+        line["since"] = since.to_string().into();
+    }
+    if let Some(reason) = &judged.broken {
+        line["error"] = reason.as_str().into();
+    }
+    line
+}
+
+/// The line with the counts.
+pub(super) fn summary(findings: &Findings) -> Value {
+    let Findings { tally, failures, .. } = findings;
+    let Tally { objects, found, fills_in, broken, .. } = tally;
+    let failures = failures.iter().map(|failure| Value::from(super::told(failure)));
+    json!({"summary": {
+        "objects": objects,
+        "worst": by_action(|action| found.get(&action).copied().unwrap_or_default()),
+        "toFillIn": fills_in,
+        "unjudged": broken.0,
+        "failures": failures.collect::<Vec<_>>(),
+        "kinds": tally.worst_first().into_iter().map(row).collect::<Vec<_>>(),
+    }})
+}
+
+fn row(row: &Row) -> Value {
+    let rules = row.rules.iter().map(|((rule, action), sums)| {
+        json!({"rule": rule, "action": action.label(), "objects": sums.objects,
+            "findings": sums.findings})
+    });
+    let mut conditions = Map::new();
+    for ((kind, status), count) in &row.conditions {
+        let of_kind = conditions.entry(kind.clone()).or_insert_with(|| json!({}));
+        of_kind[*status] = (*count).into();
+    }
+    json!({
+        "policy": row.policy,
+        "apiVersion": row.target.api_version(),
+        "kind": row.target.kind,
+        "resource": row.target.name(),
+        "complete": row.complete,
+        "objects": row.objects,
+        "worst": by_action(|action| row.worst(action)),
+        "clean": row.clean(),
+        "disagreements": row.disagreements,
+        "passing": row.passing(),
+        "toFillIn": row.fills_in,
+        "phases": row.phases,
+        "conditions": conditions,
+        "rules": rules.collect::<Vec<_>>(),
+    })
+}
+
+fn by_action(count: impl Fn(Action) -> u64) -> Value {
+    let actions = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
+    actions
+        .map(|action| (action.label().to_owned(), Value::from(count(action))))
+        .into_iter()
+        .collect()
+}
+
+/// As `check` spells a finding.
+fn finding(found: &Found) -> Value {
+    json!({
+        "policy": found.policy,
+        "rule": found.rule,
+        "action": found.action.label(),
+        "field": found.field,
+        "cause": found.cause.reason(),
+        "message": found.message,
+    })
+}

@@ -1,0 +1,143 @@
+//! An audit for a person: what is worst first, then why, then what there is at all.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::super::table;
+use crate::cluster::audit::{Findings, Row, RuleSums};
+use crate::engine::Action;
+
+/// Writes the tables.
+pub(super) fn write(
+    out: &mut impl Write,
+    findings: &Findings,
+    older_than: Option<Duration>,
+) -> io::Result<()> {
+    let rows = findings.tally.worst_first();
+    write_kinds(out, &rows, older_than.is_some())?;
+    write_rules(out, &rows)?;
+    write_contents(out, &rows)?;
+    write_examples(out, &rows)?;
+    writeln!(out, "\n{}", sentence(findings))
+}
+
+fn write_kinds(out: &mut impl Write, rows: &[&Row], with_age: bool) -> io::Result<()> {
+    let mut header = vec!["policy", "kind", "objects", "deny", "repair", "warn", "audit", "clean"];
+    header.extend(with_age.then_some("passing"));
+    header.push("to fill in");
+    let mut table = table::new(&header);
+    for row in rows {
+        let counts = ACTIONS.map(|action| row.worst(action));
+        // What was not gone over to the end has more of everything.
+        let objects = format!("{}{}", row.objects, if row.complete { "" } else { "+" });
+        let mut cells = vec![row.policy.clone(), row.target.kind.clone(), objects];
+        cells.extend(counts.iter().map(u64::to_string));
+        cells.push(row.clean().to_string());
+        cells.extend(with_age.then(|| row.passing().to_string()));
+        cells.push(row.fills_in.to_string());
+        table.add_row(cells);
+    }
+    writeln!(out, "{}", table::text(&mut table))
+}
+
+fn write_rules(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
+    let mut table = table::new(&["rule", "action", "policy", "kind", "objects", "findings"]);
+    let rules = rules(rows);
+    if rules.is_empty() {
+        return Ok(());
+    }
+    for (row, rule, action, sums) in rules {
+        table.add_row([
+            rule,
+            action.label(),
+            &row.policy,
+            &row.target.kind,
+            &sums.objects.to_string(),
+            &sums.findings.to_string(),
+        ]);
+    }
+    writeln!(out, "\n{}", table::text(&mut table))
+}
+
+fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
+    let mut table = table::new(&["policy", "kind", "phases", "conditions"]);
+    let filled: Vec<_> = rows.iter().filter(|row| row.objects > 0).collect();
+    if filled.is_empty() {
+        return Ok(());
+    }
+    for row in filled {
+        let mut by_kind: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for ((kind, status), count) in &row.conditions {
+            by_kind.entry(kind).or_default().push(format!("{status} {count}"));
+        }
+        let mut phases: Vec<_> = row.phases.iter().collect();
+        phases.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let phases = phases.iter().map(|(phase, count)| format!("{} {count}", printable(phase)));
+        let conditions = by_kind
+            .iter()
+            .map(|(kind, counts)| format!("{}: {}", printable(kind), counts.join(", ")));
+        table.add_row([
+            row.policy.clone(),
+            row.target.kind.clone(),
+            phases.collect::<Vec<_>>().join("\n"),
+            conditions.collect::<Vec<_>>().join("\n"),
+        ]);
+    }
+    writeln!(out, "\n{}", table::text(&mut table))
+}
+
+fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
+    for (row, rule, action, sums) in rules(rows) {
+        if sums.examples.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{} {rule} ({}, {})", action.label(), row.policy, row.target.kind)?;
+        for example in &sums.examples {
+            let said = printable(&example.message);
+            writeln!(out, "  {}  {}: {said}", example.path, printable(&example.field))?;
+        }
+        match sums.objects.saturating_sub(sums.examples.len() as u64) {
+            0 => {}
+            more => writeln!(out, "  and {more} more")?,
+        }
+    }
+    Ok(())
+}
+
+/// The rules that found something: the worst action first, then the most objects.
+fn rules<'r>(rows: &[&'r Row]) -> Vec<(&'r Row, &'r str, Action, &'r RuleSums)> {
+    let of_row = |row: &'r Row| {
+        row.rules.iter().map(move |((rule, action), sums)| (row, rule.as_str(), *action, sums))
+    };
+    let mut rules: Vec<_> = rows.iter().flat_map(|row| of_row(row)).collect();
+    rules.sort_by_key(|(_, _, action, sums)| std::cmp::Reverse((*action, sums.objects)));
+    rules
+}
+
+fn sentence(findings: &Findings) -> String {
+    let tally = &findings.tally;
+    let found: Vec<String> = ACTIONS
+        .iter()
+        .filter_map(|action| Some((action, tally.found.get(action)?)))
+        .map(|(action, count)| format!("{count} {}", action.label()))
+        .collect();
+    let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+    let objects = tally.objects;
+    let mut text = format!("{objects} object{}: {found}", if objects == 1 { "" } else { "s" });
+    if tally.fills_in > 0 {
+        text.push_str(&format!("; {} to fill in (statusgate backfill)", tally.fills_in));
+    }
+    if !findings.failures.is_empty() {
+        text.push_str("; not everything could be judged");
+    }
+    text
+}
+
+/// A text of an object's, which must not steer a terminal nor break a table.
+fn printable(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+}
+
+/// The worst first.
+const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];

@@ -1,0 +1,300 @@
+//! One stored object, judged.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use super::super::{Identity, Target};
+use super::lasting::{Disagreements, newest_transition};
+use crate::engine::{Action, Facts, Found, decide, review};
+use crate::model::{
+    Conditions, Json, Object, Operation, Resource, Subject, Webhook, Writer, in_status,
+    parse_rfc3339,
+};
+use crate::policy::{Policy, PolicySet};
+
+/// Judges stored objects.
+#[derive(Debug)]
+pub struct Judge<'p> {
+    policies: &'p PolicySet,
+    by_name: HashMap<&'p str, u16>,
+    /// By the place of the policy in the set.
+    disagreements: Vec<Disagreements<'p>>,
+    older_than: Option<i64>,
+}
+
+/// What there is to say about one object.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// Which one.
+    pub identity: Identity<'a>,
+    /// The policies that judged it, by their place in the set, and what it is under each.
+    pub states: Vec<State<'a>>,
+    /// Whether backfill would write it.
+    pub fills_in: bool,
+    /// Since when it is as it is, in Unix seconds: the newest transition time, else its creation.
+    pub since: Option<i64>,
+    /// Why it could not be judged.
+    pub broken: Option<String>,
+}
+
+/// One object under one policy.
+#[derive(Debug)]
+pub struct State<'a> {
+    /// The policy, by its place in the set.
+    pub policy: u16,
+    /// The phase as it is stored; nothing, where there is none.
+    pub phase: Option<Cow<'a, str>>,
+    /// Type and status of each condition as it is stored.
+    pub conditions: Vec<(Cow<'a, str>, &'static str)>,
+    /// What counts.
+    pub findings: Vec<Found>,
+    /// Disagreements that are not old enough to count.
+    pub passing: Vec<Found>,
+    /// How many of the findings that count are disagreements.
+    pub lasting: usize,
+}
+
+impl<'p> Judge<'p> {
+    /// Prepares to judge by these policies. Of disagreements only those count that have lasted
+    /// longer than so many seconds; all of them, where there is no number.
+    #[must_use]
+    pub fn new(policies: &'p PolicySet, older_than: Option<i64>) -> Self {
+        let list = policies.policies();
+        Self {
+            policies,
+            by_name: (0..).zip(list).map(|(index, policy)| (&*policy.name, index)).collect(),
+            disagreements: list.iter().map(Disagreements::of).collect(),
+            older_than,
+        }
+    }
+
+    /// The policies.
+    #[must_use]
+    pub const fn policies(&self) -> &'p PolicySet {
+        self.policies
+    }
+
+    /// Judges an object as it is stored, as a write of nobody in particular: of a policy's
+    /// `writers` none is meant.
+    ///
+    /// # Errors
+    /// When the text is no object with metadata.
+    pub fn object<'a>(
+        &self,
+        target: &'a Target,
+        text: &'a str,
+        now: Timestamp,
+    ) -> Result<Judged<'a>, serde_json::Error> {
+        let identity = Identity::parse(text)?;
+        let mut judged =
+            Judged { identity, states: Vec::new(), fills_in: false, since: None, broken: None };
+        let object = match Object::parse(text) {
+            Ok(object) => object,
+            // One object of two hundred thousand values must not end the run.
+            Err(error) => {
+                judged.broken = Some(format!("it cannot be judged: {}", Told(&error)));
+                return Ok(judged);
+            }
+        };
+        let resource = Resource {
+            group: target.group.as_str().into(),
+            version: target.version.as_str().into(),
+            resource: target.plural.as_str().into(),
+        };
+        // What is filled in is what backfill would write, which knows that nobody moved the phase
+        // just now; a first write would also get the time of its transition.
+        judged.fills_in = target.subject(text, Writer::default()).is_ok_and(|subject| {
+            decide(self.policies, &subject, Webhook::Mutate, now).patch.is_some()
+        });
+        for index in &target.policies {
+            let Some(policy) = self.policies.policies().get(usize::from(*index)) else { continue };
+            let newest = newest_transition(policy, &object, &target.version);
+            judged.since = judged.since.max(newest);
+            judged.states.push(state(*index, policy, &object, &resource));
+        }
+        let created = object.metadata.creation_timestamp.as_deref();
+        let created = created.and_then(parse_rfc3339);
+        judged.since = judged.since.or(created);
+        let subject = Subject {
+            resource,
+            subresource: target.subresource().into(),
+            // Where status has no request of its own, its first write is the creation.
+            operation: if target.status_subresource {
+                Operation::Update
+            } else {
+                Operation::Create
+            },
+            writer: Writer::default(),
+            object,
+            old: None,
+        };
+        for found in review(self.policies, subject, now).findings {
+            self.file(found, now.as_second(), &mut judged);
+        }
+        Ok(judged)
+    }
+
+    /// Puts a finding where it belongs.
+    fn file(&self, found: Found, now: i64, judged: &mut Judged<'_>) {
+        let Some(index) = self.by_name.get(found.policy.as_str()) else { return };
+        let Some(state) = judged.states.iter_mut().find(|state| state.policy == *index) else {
+            return;
+        };
+        let disagreements = self.disagreements.get(usize::from(*index));
+        if !disagreements.is_some_and(|rules| rules.contain(&found.rule)) {
+            state.findings.push(found);
+            return;
+        }
+        // Without any time at all nobody can say that it is new.
+        let lasts = match (self.older_than, judged.since) {
+            (Some(seconds), Some(since)) => now.saturating_sub(since) > seconds,
+            _ => true,
+        };
+        if lasts {
+            state.lasting += 1;
+            state.findings.push(found);
+        } else {
+            state.passing.push(found);
+        }
+    }
+}
+
+impl Judged<'_> {
+    /// The worst that counts under any policy.
+    #[must_use]
+    pub fn worst(&self) -> Option<Action> {
+        self.states.iter().filter_map(State::worst).max()
+    }
+}
+
+impl State<'_> {
+    /// The worst that counts.
+    #[must_use]
+    pub fn worst(&self) -> Option<Action> {
+        self.findings.iter().map(|found| found.action).max()
+    }
+}
+
+fn state<'a>(
+    index: u16,
+    policy: &Policy,
+    object: &Object<'a>,
+    resource: &Resource<'a>,
+) -> State<'a> {
+    let convention = &*policy.convention;
+    let phase = Facts::new(convention, object, None, resource).phase;
+    let list = convention.primary_conditions(&resource.version);
+    let items = list.and_then(|list| in_status(object.status.as_ref(), &list.path)?.as_array());
+    let condition = |item: &Json<'a>| {
+        let status = Conditions::status_of(item).map_or("(other)", |status| status.name());
+        match item.get("type") {
+            Some(Json::String(kind)) => Some((kind.clone(), status)),
+            _ => None,
+        }
+    };
+    State {
+        policy: index,
+        phase: phase.map(|phase| phase.to_owned().into()),
+        conditions: items.unwrap_or_default().iter().filter_map(condition).collect(),
+        findings: Vec::new(),
+        passing: Vec::new(),
+        lasting: 0,
+    }
+}
+
+/// An error with its causes in one line.
+struct Told<'e>(&'e dyn std::error::Error);
+
+impl std::fmt::Display for Told<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(formatter, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target {
+        Target {
+            group: "vshn.appcat.vshn.io".into(),
+            version: "v1".into(),
+            plural: "vshnredis".into(),
+            kind: "VSHNRedis".into(),
+            namespaced: true,
+            status_subresource: true,
+            policies: vec![0],
+        }
+    }
+
+    /// Ready over Ready=False, both since noon.
+    fn disagreeing(conditions: &str) -> String {
+        format!(
+            r#"{{"metadata":{{"name":"a","namespace":"n","uid":"u","creationTimestamp":"2024-06-01T09:00:00Z"}},
+            "status":{{"phase":"Ready","instanceNamespace":"n"{conditions}}}}}"#
+        )
+    }
+
+    const NOT_READY: &str = r#","lastTransitionTime":"2024-06-01T12:00:00Z","conditions":[{"type":"Ready","status":"False",
+        "reason":"No","lastTransitionTime":"2024-06-01T12:00:00Z"}]"#;
+
+    fn counted(text: &str, older_than: Option<i64>, now: &str) -> (Vec<String>, usize, usize) {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let appcat = policies.policies().iter().position(|policy| policy.name == "appcat");
+        let target = Target { policies: vec![u16::try_from(appcat.unwrap()).unwrap()], ..target() };
+        let judge = Judge::new(&policies, older_than);
+        let judged = judge.object(&target, text, now.parse().unwrap()).unwrap();
+        let [state] = judged.states.as_slice() else { panic!("{judged:?}") };
+        let rules = state.findings.iter().map(|found| found.rule.clone()).collect();
+        (rules, state.passing.len(), state.lasting)
+    }
+
+    #[test]
+    fn a_disagreement_counts_once_it_has_lasted() {
+        let text = disagreeing(NOT_READY);
+        let rule = || vec!["appcat/phase-ready".to_owned()];
+        let (now, ten) = ("2024-06-01T12:10:00Z", Some(600));
+        assert_eq!(counted(&text, None, "2024-06-01T12:00:01Z"), (rule(), 0, 1));
+        assert_eq!(counted(&text, ten, now), (vec![], 1, 0), "ten minutes are not more than ten");
+        assert_eq!(counted(&text, ten, "2024-06-01T12:10:01Z"), (rule(), 0, 1));
+        let newer = text.replacen("T12:00:00Z", "T12:05:00Z", 1);
+        assert_eq!(counted(&newer, ten, "2024-06-01T12:10:01Z"), (vec![], 1, 0), "the phase moved");
+    }
+
+    #[test]
+    fn without_a_transition_time_the_creation_counts() {
+        let text =
+            disagreeing(r#","conditions":[{"type":"Ready","status":"False","reason":"No"}]"#);
+        let old = counted(&text, Some(600), "2024-06-01T09:10:01Z");
+        assert!(old.0.contains(&"appcat/phase-ready".to_owned()) && old.1 == 0, "{old:?}");
+        let young = counted(&text, Some(600), "2024-06-01T09:10:00Z");
+        assert!(!young.0.contains(&"appcat/phase-ready".to_owned()) && young.1 == 1, "{young:?}");
+    }
+
+    #[test]
+    fn what_is_no_disagreement_counts_however_young() {
+        let text = disagreeing(NOT_READY).replace("Ready\",\"instance", "ready\",\"instance");
+        let (rules, passing, lasting) = counted(&text, Some(600), "2024-06-01T12:00:01Z");
+        assert_eq!((rules, passing, lasting), (vec!["appcat/phase-value".to_owned()], 0, 0));
+    }
+
+    #[test]
+    fn phase_and_conditions_are_those_that_are_stored() {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let judge = Judge::new(&policies, None);
+        let text = disagreeing(NOT_READY);
+        let judged = judge.object(&target(), &text, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(judged.since, Some(1_717_243_200));
+        let judged = judge.object(&target(), r#"{"metadata":{"name":"a"}}"#, Timestamp::UNIX_EPOCH);
+        let judged = judged.unwrap();
+        assert_eq!((judged.states[0].phase.as_deref(), judged.fills_in), (None, false));
+    }
+}

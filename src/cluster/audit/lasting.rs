@@ -1,0 +1,96 @@
+//! Which findings are disagreements, and since when an object is as it is.
+
+use std::collections::HashSet;
+
+use crate::model::{Json, Object, in_status, parse_rfc3339};
+use crate::policy::convention::ConditionList;
+use crate::policy::{Disposition, Policy};
+
+/// The rules of a policy that say that phase and conditions, or conditions among themselves, do not
+/// tell the same story.
+#[derive(Debug)]
+pub(super) struct Disagreements<'p>(HashSet<&'p str>);
+
+impl<'p> Disagreements<'p> {
+    /// A disagreement is what the policy's `disagreement` decides about. A finding has the action
+    /// already, so it is known by the rule.
+    pub(super) fn of(policy: &'p Policy) -> Self {
+        let convention = &policy.convention;
+        let is = |action: &Disposition| *action == Disposition::Disagreement;
+        let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
+        let phases = phases.filter(|phase| phase.necessary.is_some());
+        let rules = convention.rules.iter().filter(|rule| is(&rule.action));
+        let each = convention.conditions.iter().flat_map(|list| &list.each);
+        let each = each.filter(|rule| is(&rule.action));
+        let ids = phases.map(|phase| phase.rule.as_str());
+        let ids = ids.chain(rules.map(|rule| rule.id.as_str()));
+        Self(ids.chain(each.map(|rule| rule.id.as_str())).collect())
+    }
+
+    /// Whether a rule is one of them.
+    pub(super) fn contain(&self, rule: &str) -> bool {
+        self.0.contains(rule)
+    }
+}
+
+/// The newest of the transition times of an object's conditions, in all lists that its convention
+/// knows, and of its phase; in Unix seconds. What is no time is not there.
+pub(super) fn newest_transition(
+    policy: &Policy,
+    object: &Object<'_>,
+    version: &str,
+) -> Option<i64> {
+    let convention = &policy.convention;
+    let status = object.status.as_ref();
+    let lists = convention.conditions.iter().filter(|list| list.applies_to(version));
+    let conditions = lists.flat_map(|list| {
+        let items = in_status(status, &list.path).and_then(|list| list.as_array());
+        let time = |item: &Json<'_>| parse_rfc3339(item.get(member(list))?.as_str()?);
+        items.unwrap_or_default().iter().filter_map(time)
+    });
+    let phase = convention.phase.as_ref().and_then(|rules| rules.transition_time.as_ref());
+    let phase = phase.and_then(|time| in_status(status, &time.path)?.as_str());
+    conditions.chain(phase.and_then(parse_rfc3339)).max()
+}
+
+/// The member with the transition time: the convention's, else what metav1 calls it.
+fn member(list: &ConditionList) -> &str {
+    match &list.times {
+        Some(times) if !times.member.is_empty() => &times.member,
+        _ => "lastTransitionTime",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PolicySet;
+
+    #[test]
+    fn disagreements_are_the_contradicted_phases_and_the_rules_that_say_so() {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let of = |name: &str| {
+            let policy = policies.policies().iter().find(|policy| policy.name == name).unwrap();
+            Disagreements::of(policy)
+        };
+        assert!(of("appcat").contain("appcat/phase-ready"));
+        assert!(!of("appcat").contain("appcat/phase-value"));
+        assert!(!of("appcat").contain("appcat/phase-unknown"), "nothing contradicts Unknown");
+        assert!(of("stackable").contain("stackable/paused-and-stopped"));
+        assert!(!of("stackable").contain("stackable/available-while-stopped-no-such-rule"));
+    }
+
+    #[test]
+    fn the_newest_time_wins_wherever_it_is() {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
+        let newest = |text: &str| newest_transition(policy, &Object::parse(text).unwrap(), "v1");
+        let conditions = r#""conditions":[{"lastTransitionTime":"1970-01-01T00:00:07Z"},
+            {"lastTransitionTime":"soon"},{"lastTransitionTime":"1970-01-01T00:00:05Z"}]"#;
+        assert_eq!(newest(&format!(r#"{{"status":{{{conditions}}}}}"#)), Some(7));
+        let phase = r#""lastTransitionTime":"1970-01-01T00:00:09Z""#;
+        assert_eq!(newest(&format!(r#"{{"status":{{{phase},{conditions}}}}}"#)), Some(9));
+        assert_eq!(newest(r#"{"status":{"phase":"Ready"}}"#), None);
+        assert_eq!(newest("{}"), None);
+    }
+}

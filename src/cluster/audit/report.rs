@@ -1,0 +1,329 @@
+//! What was found as `wgpolicyk8s.io/v1alpha2` documents: one PolicyReport a namespace, one
+//! ClusterPolicyReport for what has none.
+//!
+//! The same state gives the same bytes, so that a report which says nothing new is no write: the
+//! time of a result is that of the object's newest transition and not of the audit.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::Target;
+use super::Judged;
+use crate::engine::{Action, Found};
+use crate::policy::PolicySet;
+
+/// The name of every report: a namespace has one.
+pub const REPORT_NAME: &str = "statusgate";
+
+/// `app.kubernetes.io/managed-by`, by which the reports of statusgate are found.
+pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "statusgate");
+
+pub(super) const API_VERSION: &str = "wgpolicyk8s.io/v1alpha2";
+
+/// The results for reports, as far as they are kept.
+#[derive(Debug, Default)]
+pub struct Reports {
+    by_namespace: BTreeMap<String, Report>,
+    held: usize,
+}
+
+/// The results of one namespace.
+#[derive(Debug, Default)]
+struct Report {
+    pass: u64,
+    fail: u64,
+    warn: u64,
+    /// By action, the worst first; each in the order of the lists.
+    kept: [Vec<Kept>; ACTIONS.len()],
+}
+
+/// One result.
+#[derive(Debug)]
+struct Kept {
+    api_version: String,
+    kind: String,
+    name: String,
+    uid: String,
+    since: Option<i64>,
+    found: Found,
+}
+
+impl Reports {
+    /// Keeps what was found in an object, and counts the rest.
+    pub(super) fn add(&mut self, policies: &PolicySet, target: &Target, judged: &Judged<'_>) {
+        let report = self.by_namespace.entry(judged.identity.namespace.to_string()).or_default();
+        let known = policies.policies();
+        for state in judged.states.iter().filter(|state| known.len() > state.policy.into()) {
+            report.pass += u64::from(state.findings.is_empty());
+            for found in &state.findings {
+                match found.action {
+                    Action::Deny => report.fail += 1,
+                    Action::Repair | Action::Warn | Action::Audit => report.warn += 1,
+                }
+                let room = report.held() < MAX_RESULTS && self.held < MAX_HELD;
+                if !room && !report.give_way(found.action) {
+                    continue;
+                }
+                self.held += usize::from(room);
+                report.keep(Kept {
+                    api_version: target.api_version(),
+                    kind: target.kind.clone(),
+                    name: judged.identity.name.to_string(),
+                    uid: judged.identity.uid.to_string(),
+                    since: judged.since,
+                    found: found.clone(),
+                });
+            }
+        }
+    }
+
+    /// The documents, by namespace; that of what has none is the ClusterPolicyReport, under "".
+    pub fn documents(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.by_namespace
+            .iter()
+            .map(|(namespace, report)| (&**namespace, report.document(namespace)))
+    }
+}
+
+impl Report {
+    fn held(&self) -> usize {
+        self.kept.iter().map(Vec::len).sum()
+    }
+
+    fn keep(&mut self, kept: Kept) {
+        if let Some(list) = self.kept.get_mut(rank(kept.found.action)) {
+            list.push(kept);
+        }
+    }
+
+    /// Gives up the last of the mildest results for a worse one.
+    fn give_way(&mut self, action: Action) -> bool {
+        let milder = self.kept.iter_mut().skip(rank(action) + 1).rev();
+        milder.into_iter().find_map(Vec::pop).is_some()
+    }
+
+    fn document(&self, namespace: &str) -> Value {
+        let mut results = Vec::new();
+        let mut bytes = 0;
+        for kept in self.kept.iter().flatten() {
+            let result = kept.result(namespace);
+            bytes += result.to_string().len();
+            if bytes > MAX_BYTES {
+                break;
+            }
+            results.push(result);
+        }
+        let (listed, all) = (results.len() as u64, self.fail + self.warn);
+        let mut document = json!({
+            "apiVersion": API_VERSION,
+            "kind": "PolicyReport",
+            "metadata": {
+                "name": REPORT_NAME,
+                "namespace": namespace,
+                "labels": {MANAGED_BY.0: MANAGED_BY.1},
+            },
+            "summary": {
+                "pass": self.pass, "fail": self.fail, "warn": self.warn, "error": 0, "skip": 0,
+            },
+            "results": results,
+        });
+        if namespace.is_empty() {
+            document["kind"] = "ClusterPolicyReport".into();
+            if let Some(metadata) = document["metadata"].as_object_mut() {
+                metadata.remove("namespace");
+            }
+        }
+        if listed < all {
+            // The schema of a summary has numbers only.
+            let said = format!("{listed} of {all}, the worst first; the summary counts all");
+            document["metadata"]["annotations"] = json!({"statusgate.dev/results": said});
+        }
+        document
+    }
+}
+
+impl Kept {
+    fn result(&self, namespace: &str) -> Value {
+        let Self { api_version, kind, name, uid, since, found } = self;
+        let mut resource = json!({"apiVersion": api_version, "kind": kind, "name": name});
+        if !namespace.is_empty() {
+            resource["namespace"] = namespace.into();
+        }
+        if !uid.is_empty() {
+            resource["uid"] = uid.as_str().into();
+        }
+        let (result, severity) = match found.action {
+            Action::Deny => ("fail", "high"),
+            Action::Repair | Action::Warn => ("warn", "medium"),
+            Action::Audit => ("warn", "info"),
+        };
+        json!({
+            "source": MANAGED_BY.1,
+            "policy": found.policy,
+            "rule": found.rule,
+            "result": result,
+            "severity": severity,
+            // In the words of the API: a result that is not scored warns where it would fail.
+            "scored": found.action == Action::Deny,
+            "resources": [resource],
+            "message": shortened(&found.message),
+            "timestamp": {"seconds": since.unwrap_or_default(), "nanos": 0},
+            "properties": {"field": found.field, "action": found.action.label()},
+        })
+    }
+}
+
+/// The worst first.
+const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
+
+fn rank(action: Action) -> usize {
+    ACTIONS.iter().position(|known| *known == action).unwrap_or_default()
+}
+
+/// A message that a wild value made long.
+fn shortened(message: &str) -> String {
+    if message.chars().count() <= MAX_MESSAGE {
+        return message.to_owned();
+    }
+    let mut text: String = message.chars().take(MAX_MESSAGE).collect();
+    text.push('…');
+    text
+}
+
+/// More than anybody reads of one namespace.
+const MAX_RESULTS: usize = 1000;
+
+/// Of all namespaces together; half a kilobyte each.
+const MAX_HELD: usize = 50_000;
+
+/// etcd takes 1.5 MB, and `managedFields` and metadata come on top.
+const MAX_BYTES: usize = 1 << 20;
+
+/// In characters.
+const MAX_MESSAGE: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+    use crate::cluster::Identity;
+    use crate::engine::Cause;
+
+    fn target() -> Target {
+        Target {
+            group: "a.io".into(),
+            version: "v1".into(),
+            plural: "foos".into(),
+            kind: "Foo".into(),
+            namespaced: true,
+            status_subresource: true,
+            policies: vec![0],
+        }
+    }
+
+    fn add(reports: &mut Reports, namespace: &str, name: &str, actions: &[Action]) {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let found = |action: &Action| Found {
+            policy: "p".into(),
+            rule: format!("c/{}", action.label()),
+            field: "status.phase".into(),
+            cause: Cause::Invalid,
+            message: "it is wrong".into(),
+            action: *action,
+        };
+        let judged = Judged {
+            identity: Identity {
+                name: name.to_owned().into(),
+                namespace: namespace.to_owned().into(),
+                uid: "u".into(),
+                ..Identity::default()
+            },
+            states: vec![State {
+                policy: 0,
+                phase: None,
+                conditions: Vec::new(),
+                findings: actions.iter().map(found).collect(),
+                passing: Vec::new(),
+                lasting: 0,
+            }],
+            fills_in: false,
+            since: Some(7),
+            broken: None,
+        };
+        reports.add(&policies, &target(), &judged);
+    }
+
+    fn documents(reports: &Reports) -> Vec<Value> {
+        reports.documents().map(|(_, document)| document).collect()
+    }
+
+    #[test]
+    fn a_namespace_has_one_report_and_what_has_no_namespace_another() {
+        let mut reports = Reports::default();
+        add(&mut reports, "shop", "a", &[Action::Audit, Action::Deny]);
+        add(&mut reports, "shop", "b", &[]);
+        add(&mut reports, "", "c", &[]);
+        let [cluster, shop] = documents(&reports).try_into().unwrap();
+        assert_eq!(
+            cluster,
+            json!({"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "ClusterPolicyReport",
+                "metadata": {"name": "statusgate",
+                    "labels": {"app.kubernetes.io/managed-by": "statusgate"}},
+                "summary": {"pass": 1, "fail": 0, "warn": 0, "error": 0, "skip": 0},
+                "results": []})
+        );
+        assert_eq!(shop["metadata"]["namespace"], "shop");
+        assert_eq!(
+            shop["summary"],
+            json!({"pass": 1, "fail": 1, "warn": 1, "error": 0, "skip": 0})
+        );
+        assert_eq!(
+            shop["results"][0],
+            json!({"source": "statusgate", "policy": "p", "rule": "c/deny", "result": "fail",
+                "severity": "high", "scored": true, "message": "it is wrong",
+                "resources": [{"apiVersion": "a.io/v1", "kind": "Foo", "name": "a",
+                    "namespace": "shop", "uid": "u"}],
+                "timestamp": {"seconds": 7, "nanos": 0},
+                "properties": {"field": "status.phase", "action": "deny"}})
+        );
+        assert_eq!(shop["results"][1]["result"], "warn");
+        assert_eq!(shop["metadata"].get("annotations"), None);
+    }
+
+    #[test]
+    fn a_report_is_bounded_keeps_the_worst_and_says_so() {
+        let mut reports = Reports::default();
+        for number in 0..MAX_RESULTS {
+            add(&mut reports, "shop", &format!("warned-{number}"), &[Action::Warn]);
+        }
+        add(&mut reports, "shop", "denied", &[Action::Deny]);
+        add(&mut reports, "shop", "one too many", &[Action::Warn]);
+        let [shop] = documents(&reports).try_into().unwrap();
+        assert_eq!(shop["results"].as_array().unwrap().len(), MAX_RESULTS);
+        assert_eq!(shop["results"][0]["resources"][0]["name"], "denied");
+        assert_eq!(shop["results"][1]["resources"][0]["name"], "warned-0");
+        assert_eq!((&shop["summary"]["fail"], &shop["summary"]["warn"]), (&json!(1), &json!(1001)));
+        assert_eq!(
+            shop["metadata"]["annotations"]["statusgate.dev/results"],
+            "1000 of 1002, the worst first; the summary counts all"
+        );
+    }
+
+    #[test]
+    fn a_report_of_long_messages_still_fits_into_etcd() {
+        let mut reports = Reports::default();
+        for _ in 0..MAX_RESULTS {
+            add(&mut reports, "shop", "n", &[Action::Deny]);
+        }
+        let report = reports.by_namespace.get_mut("shop").unwrap();
+        for kept in report.kept.iter_mut().flatten() {
+            kept.found.message = "ä".repeat(5000);
+            kept.found.field = "f".repeat(2000);
+        }
+        let [shop] = documents(&reports).try_into().unwrap();
+        let bytes = shop.to_string().len();
+        assert!(bytes < MAX_BYTES + 2000 && bytes > MAX_BYTES / 2, "{bytes}");
+        assert!(shop["metadata"]["annotations"]["statusgate.dev/results"].is_string());
+    }
+}

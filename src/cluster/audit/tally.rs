@@ -1,0 +1,323 @@
+//! Counting: by policy and kind, by rule, by phase and by condition.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::super::Target;
+use super::{Judged, State};
+use crate::engine::{Action, Found};
+use crate::policy::PolicySet;
+
+/// The counts of an audit.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    rows: Vec<Row>,
+    examples: usize,
+    /// Objects judged, each once.
+    pub objects: u64,
+    /// Objects with a finding that counts, by the worst of them; each once.
+    pub found: BTreeMap<Action, u64>,
+    /// Objects that backfill would write; each once.
+    pub fills_in: u64,
+    /// Objects that could not be judged; a few of them, each with the reason.
+    pub broken: (u64, Vec<String>),
+}
+
+/// The counts of one policy and kind.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The kind.
+    pub target: Target,
+    /// Its place in the list of targets.
+    index: usize,
+    /// The policy, by its place in the set.
+    place: u16,
+    /// The name of the policy.
+    pub policy: String,
+    /// Whether the kind was gone over to the end.
+    pub complete: bool,
+    /// Objects judged.
+    pub objects: u64,
+    /// Objects by the worst finding that counts.
+    pub worst: BTreeMap<Action, u64>,
+    /// Objects with a disagreement, whether it counts or not.
+    pub disagreements: u64,
+    /// Objects with a disagreement that counts.
+    pub lasting: u64,
+    /// Objects that backfill would write, for whichever of their policies.
+    pub fills_in: u64,
+    /// Objects by phase; `(none)` is one without.
+    pub phases: BTreeMap<String, u64>,
+    /// Conditions by type and status.
+    pub conditions: BTreeMap<(String, &'static str), u64>,
+    /// Findings by rule and action.
+    pub rules: BTreeMap<(String, Action), RuleSums>,
+}
+
+/// The findings of one rule.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSums {
+    /// Findings.
+    pub findings: u64,
+    /// Objects that have one.
+    pub objects: u64,
+    /// The first of these.
+    pub examples: Vec<Example>,
+}
+
+/// One object with a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// `namespace/name`, or the name alone.
+    pub path: String,
+    /// The field.
+    pub field: String,
+    /// What the finding says.
+    pub message: String,
+}
+
+impl Tally {
+    pub(super) fn new(policies: &PolicySet, targets: &[Target], examples: usize) -> Self {
+        let mut rows = Vec::new();
+        for (index, target) in targets.iter().enumerate() {
+            for place in &target.policies {
+                let policy = policies.policies().get(usize::from(*place));
+                rows.push(Row {
+                    target: target.clone(),
+                    index,
+                    place: *place,
+                    policy: policy.map(|policy| policy.name.clone()).unwrap_or_default(),
+                    complete: false,
+                    objects: 0,
+                    worst: BTreeMap::new(),
+                    disagreements: 0,
+                    lasting: 0,
+                    fills_in: 0,
+                    phases: BTreeMap::new(),
+                    conditions: BTreeMap::new(),
+                    rules: BTreeMap::new(),
+                });
+            }
+        }
+        Self { rows, examples, ..Self::default() }
+    }
+
+    /// The rows, the worst first: most objects that would be denied, then repaired, warned of and
+    /// audited, then most objects.
+    #[must_use]
+    pub fn worst_first(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_cached_key(|row| {
+            let counts = ACTIONS.map(|action| Reverse(row.worst(action)));
+            (counts, Reverse(row.objects), row.policy.clone(), row.target.name())
+        });
+        rows
+    }
+
+    /// The worst finding that counts, of all.
+    #[must_use]
+    pub fn worst(&self) -> Option<Action> {
+        self.found.iter().filter(|(_, count)| **count > 0).map(|(action, _)| *action).max()
+    }
+
+    /// Counts an object of the target at `index`.
+    pub(super) fn add(&mut self, index: usize, judged: &Judged<'_>) {
+        if let Some(reason) = &judged.broken {
+            self.broken.0 += 1;
+            if self.broken.1.len() < self.examples.max(1) {
+                self.broken.1.push(format!("{}: {reason}", judged.identity.path()));
+            }
+            return;
+        }
+        self.objects += 1;
+        self.fills_in += u64::from(judged.fills_in);
+        if let Some(worst) = judged.worst() {
+            *self.found.entry(worst).or_default() += 1;
+        }
+        for state in &judged.states {
+            let mut rows = self.rows.iter_mut();
+            let row = rows.find(|row| row.index == index && row.place == state.policy);
+            if let Some(row) = row {
+                row.add(judged, state, self.examples);
+            }
+        }
+    }
+
+    pub(super) fn complete(&mut self, index: usize) {
+        for row in self.rows.iter_mut().filter(|row| row.index == index) {
+            row.complete = true;
+        }
+    }
+}
+
+impl Row {
+    /// Objects whose worst finding is this.
+    #[must_use]
+    pub fn worst(&self, action: Action) -> u64 {
+        self.worst.get(&action).copied().unwrap_or_default()
+    }
+
+    /// Objects without a finding that counts.
+    #[must_use]
+    pub fn clean(&self) -> u64 {
+        self.objects.saturating_sub(self.worst.values().sum())
+    }
+
+    /// Objects with a disagreement that does not count yet.
+    #[must_use]
+    pub const fn passing(&self) -> u64 {
+        self.disagreements.saturating_sub(self.lasting)
+    }
+
+    fn add(&mut self, judged: &Judged<'_>, state: &State<'_>, examples: usize) {
+        self.objects += 1;
+        self.fills_in += u64::from(judged.fills_in);
+        self.lasting += u64::from(state.lasting > 0);
+        self.disagreements += u64::from(state.lasting > 0 || !state.passing.is_empty());
+        if let Some(worst) = state.worst() {
+            *self.worst.entry(worst).or_default() += 1;
+        }
+        count(&mut self.phases, state.phase.as_deref().unwrap_or("(none)").to_owned(), other);
+        for (kind, status) in &state.conditions {
+            let key = (kind.to_string(), *status);
+            count(&mut self.conditions, key, |(kind, status)| (other(kind), status));
+        }
+        let mut told: Vec<(&str, Action)> = Vec::new();
+        for found in &state.findings {
+            let sums = self.rules.entry((found.rule.clone(), found.action)).or_default();
+            sums.findings += 1;
+            if !told.contains(&(&found.rule, found.action)) {
+                told.push((&found.rule, found.action));
+                sums.objects += 1;
+                if sums.examples.len() < examples {
+                    sums.examples.push(Example::of(judged, found));
+                }
+            }
+        }
+    }
+}
+
+impl Example {
+    fn of(judged: &Judged<'_>, found: &Found) -> Self {
+        let (field, message) = (found.field.clone(), found.message.clone());
+        Self { path: judged.identity.path(), field, message }
+    }
+}
+
+/// Counts under a key; under that of all others, where there are too many keys already.
+fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, other: impl FnOnce(K) -> K) {
+    let key = if counts.len() < MAX_KEYS || counts.contains_key(&key) { key } else { other(key) };
+    *counts.entry(key).or_default() += 1;
+}
+
+fn other(_: String) -> String {
+    "(other)".to_owned()
+}
+
+/// The worst first.
+const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
+
+/// What objects say is not bounded: a controller that writes a time into its phase would make a
+/// count, and in a watch a metric, of every object. Three times what the largest convention has.
+const MAX_KEYS: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Identity;
+    use crate::engine::Cause;
+
+    fn target(plural: &str) -> Target {
+        Target {
+            group: "a.io".into(),
+            version: "v1".into(),
+            plural: plural.into(),
+            kind: plural.to_uppercase(),
+            namespaced: true,
+            status_subresource: true,
+            policies: vec![0],
+        }
+    }
+
+    fn tally(plurals: &[&str]) -> Tally {
+        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let targets: Vec<Target> = plurals.iter().map(|plural| target(plural)).collect();
+        Tally::new(&policies, &targets, 1)
+    }
+
+    fn judged(phase: &'static str, rules: &[(&str, Action)]) -> Judged<'static> {
+        let found = |(rule, action): &(&str, Action)| Found {
+            policy: "p".into(),
+            rule: (*rule).to_owned(),
+            field: "status".into(),
+            cause: Cause::Invalid,
+            message: "m".into(),
+            action: *action,
+        };
+        Judged {
+            identity: Identity { name: "n".into(), namespace: "s".into(), ..Identity::default() },
+            states: vec![State {
+                policy: 0,
+                phase: Some(phase.into()),
+                conditions: vec![("Ready".into(), "True")],
+                findings: rules.iter().map(found).collect(),
+                passing: Vec::new(),
+                lasting: 0,
+            }],
+            fills_in: true,
+            since: None,
+            broken: None,
+        }
+    }
+
+    #[test]
+    fn an_object_counts_once_by_its_worst_and_each_finding_by_its_rule() {
+        let mut tally = tally(&["foos"]);
+        let (deny, warn) = (("c/a", Action::Deny), ("c/b", Action::Warn));
+        tally.add(0, &judged("Ready", &[warn, deny, warn]));
+        tally.add(0, &judged("Ready", &[warn]));
+        tally.add(0, &judged("Failed", &[]));
+        let row = tally.worst_first()[0];
+        assert_eq!((row.objects, row.clean(), row.fills_in), (3, 1, 3));
+        assert_eq!((row.worst(Action::Deny), row.worst(Action::Warn)), (1, 1));
+        let sums = &row.rules[&("c/b".to_owned(), Action::Warn)];
+        assert_eq!((sums.findings, sums.objects, sums.examples.len()), (3, 2, 1));
+        assert_eq!(row.phases, BTreeMap::from([("Ready".to_owned(), 2), ("Failed".to_owned(), 1)]));
+        assert_eq!(row.conditions[&("Ready".to_owned(), "True")], 3);
+        assert_eq!(tally.worst(), Some(Action::Deny));
+    }
+
+    #[test]
+    fn the_worst_is_first_by_what_would_be_denied() {
+        let mut tally = tally(&["many", "bad", "fine"]);
+        for _ in 0..5 {
+            tally.add(0, &judged("Ready", &[("c/b", Action::Warn)]));
+        }
+        tally.add(1, &judged("Ready", &[("c/a", Action::Deny)]));
+        let order: Vec<&str> =
+            tally.worst_first().iter().map(|row| row.target.plural.as_str()).collect();
+        assert_eq!(order, ["bad", "many", "fine"]);
+    }
+
+    #[test]
+    fn objects_that_say_something_new_each_do_not_make_a_count_each() {
+        let mut tally = tally(&["foos"]);
+        for number in 0..1000 {
+            let mut judged = judged("", &[]);
+            judged.states[0].phase = Some(format!("since {number}").into());
+            tally.add(0, &judged);
+        }
+        let row = tally.worst_first()[0];
+        assert!(row.phases.len() <= MAX_KEYS + 1, "{}", row.phases.len());
+        assert_eq!(row.phases.values().sum::<u64>(), 1000);
+        assert_eq!(row.phases["(other)"], 900);
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_counted_apart() {
+        let mut tally = tally(&["foos"]);
+        let broken = Judged { broken: Some("no".into()), ..judged("Ready", &[]) };
+        tally.add(0, &broken);
+        assert_eq!((tally.objects, tally.broken.0, &*tally.broken.1[0]), (0, 1, "s/n: no"));
+    }
+}
