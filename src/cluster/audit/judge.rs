@@ -70,12 +70,6 @@ impl<'p> Judge<'p> {
         }
     }
 
-    /// The policies.
-    #[must_use]
-    pub const fn policies(&self) -> &'p PolicySet {
-        self.policies
-    }
-
     /// Judges an object as it is stored, as a write of nobody in particular: of a policy's
     /// `writers` none is meant.
     ///
@@ -223,7 +217,12 @@ impl std::fmt::Display for Told<'_> {
 mod tests {
     use super::*;
 
-    fn target() -> Target {
+    fn policies() -> PolicySet {
+        PolicySet::compile(&PolicySet::examples()).unwrap()
+    }
+
+    fn target(policies: &PolicySet) -> Target {
+        let appcat = policies.policies().iter().position(|policy| policy.name == "appcat");
         Target {
             group: "vshn.appcat.vshn.io".into(),
             version: "v1".into(),
@@ -231,7 +230,7 @@ mod tests {
             kind: "VSHNRedis".into(),
             namespaced: true,
             status_subresource: true,
-            policies: vec![0],
+            policies: vec![u16::try_from(appcat.unwrap()).unwrap()],
         }
     }
 
@@ -247,9 +246,8 @@ mod tests {
         "reason":"No","lastTransitionTime":"2024-06-01T12:00:00Z"}]"#;
 
     fn counted(text: &str, older_than: Option<i64>, now: &str) -> (Vec<String>, usize, usize) {
-        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let appcat = policies.policies().iter().position(|policy| policy.name == "appcat");
-        let target = Target { policies: vec![u16::try_from(appcat.unwrap()).unwrap()], ..target() };
+        let policies = policies();
+        let target = target(&policies);
         let judge = Judge::new(&policies, older_than);
         let judged = judge.object(&target, text, now.parse().unwrap()).unwrap();
         let [state] = judged.states.as_slice() else { panic!("{judged:?}") };
@@ -288,13 +286,28 @@ mod tests {
 
     #[test]
     fn phase_and_conditions_are_those_that_are_stored() {
-        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        let policies = policies();
+        let target = target(&policies);
         let judge = Judge::new(&policies, None);
         let text = disagreeing(NOT_READY);
-        let judged = judge.object(&target(), &text, Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(judged.since, Some(1_717_243_200));
-        let judged = judge.object(&target(), r#"{"metadata":{"name":"a"}}"#, Timestamp::UNIX_EPOCH);
-        let judged = judged.unwrap();
-        assert_eq!((judged.states[0].phase.as_deref(), judged.fills_in), (None, false));
+        let judged = judge.object(&target, &text, Timestamp::UNIX_EPOCH).unwrap();
+        let state = &judged.states[0];
+        assert_eq!(state.phase.as_deref(), Some("Ready"));
+        assert_eq!(state.conditions, [("Ready".into(), "False")]);
+        assert_eq!((judged.since, judged.fills_in), (Some(1_717_243_200), false));
+        let empty = judge.object(&target, r#"{"metadata":{"name":"a"}}"#, Timestamp::UNIX_EPOCH);
+        let empty = empty.unwrap();
+        assert_eq!((empty.states[0].phase.as_deref(), empty.fills_in), (None, true));
+        assert_eq!((empty.worst(), empty.since), (None, None));
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_judged_is_told_and_does_not_end_the_run() {
+        let policies = policies();
+        let target = target(&policies);
+        let list = vec!["0"; 200_001].join(",");
+        let text = format!(r#"{{"metadata":{{"name":"a"}},"status":{{"list":[{list}]}}}}"#);
+        let judged = Judge::new(&policies, None).object(&target, &text, Timestamp::UNIX_EPOCH);
+        assert!(judged.unwrap().broken.is_some_and(|reason| reason.contains("cannot be judged: ")));
     }
 }

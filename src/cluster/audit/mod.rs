@@ -137,7 +137,7 @@ impl Run<'_, '_> {
     fn note(&mut self, judged: &Judged<'_>) {
         self.findings.tally.add(self.index, judged);
         if self.plan.reports {
-            self.findings.reports.add(self.judge.policies(), self.target, judged);
+            self.findings.reports.add(self.target, judged);
         }
     }
 
