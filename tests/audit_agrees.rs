@@ -31,10 +31,19 @@ const OBJECTS: usize = 150;
 /// Beside one policy for each built-in convention: what policies may add, several policies on one
 /// kind, and a kind without the status subresource.
 const POLICIES: [(&str, &str); 5] = [
-    ("repair", "convention: appcat, disagreement: Repair, backfill: [{path: /status/billing, value: {unit: GiB}}]"),
-    ("warn", "convention: appcat, enforcement: Warn, fields: [{path: /status/billing/unit, enum: [GiB]}]"),
+    (
+        "repair",
+        "convention: appcat, disagreement: Repair, backfill: [{path: /status/billing, value: {unit: GiB}}]",
+    ),
+    (
+        "warn",
+        "convention: appcat, enforcement: Warn, fields: [{path: /status/billing/unit, enum: [GiB]}]",
+    ),
     ("writers", "convention: appcat, writers: [{users: ['*'], disagreement: Repair}]"),
-    ("owners", "convention: appcat, owners: [{path: /status/billing, users: [biller]}], preserve: [/status/billing]"),
+    (
+        "owners",
+        "convention: appcat, owners: [{path: /status/billing, users: [biller]}], preserve: [/status/billing]",
+    ),
     ("twice", "convention: metav1"),
 ];
 

@@ -21,6 +21,7 @@ mod server;
 mod traffic;
 
 mod apply;
+mod audit;
 mod backfill;
 mod crossplane;
 mod deletion;

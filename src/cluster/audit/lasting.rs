@@ -77,7 +77,10 @@ mod tests {
         assert!(!of("appcat").contain("appcat/phase-value"));
         assert!(!of("appcat").contain("appcat/phase-unknown"), "nothing contradicts Unknown");
         assert!(of("stackable").contain("stackable/paused-and-stopped"));
-        assert!(!of("stackable").contain("stackable/available-while-stopped"), "it warns, whatever the policy says");
+        assert!(
+            !of("stackable").contain("stackable/available-while-stopped"),
+            "it warns, whatever the policy says"
+        );
     }
 
     #[test]
