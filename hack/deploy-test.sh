@@ -13,6 +13,7 @@ help() {
 usage: hack/deploy-test.sh KUBECONFIG
 
 Renders deploy/base, deploy/cert-manager and deploy/backfill, checks that their parts fit each other and the policies, and has the API server of
+Renders deploy/base, deploy/cert-manager and deploy/audit, checks that their parts fit each other and the policies, and has the API server of
 KUBECONFIG dry-run every object. Kinds that this server cannot know (PodDisruptionBudget of policy/v1 before Kubernetes 1.21,
 cert-manager's) are skipped, and said to be; so is the completionMode of the Job before 1.21. Objects in a dry run need their namespace: where statusgate-system is missing it is
 made, with the ServiceAccount, and deleted in the end. Nothing else is written.
@@ -220,6 +221,29 @@ fit_backfill() {
         "$(ask "$job" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
     [[ $(ask "$job" '{{.spec.template.metadata.labels}}') != "$(ask "$work/base/Service.statusgate.yaml" '{{.spec.selector}}')" ]] ||
         bad "deploy/backfill: the Service of the server would select its pods"
+# What audit should be let list, going by the policies: GROUP RESOURCE VERBS
+wanted_lists() {
+            {{$group}} {{.}} list,{{"\n"}}
+    echo "wgpolicyk8s.io clusterpolicyreports list,create,patch,delete,"
+    echo "wgpolicyk8s.io policyreports list,create,patch,delete,"
+fit_audit() {
+    local at=$work/audit deployment=$work/audit/Deployment.statusgate-audit.yaml account arguments text
+    ask "$at/ClusterRole.statusgate-audit.yaml" '{{range .rules}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.resources -}}
+    wanted_lists | sort | diff -u --label "the policies" --label "deploy/audit, ClusterRole" - "$at.rights" >&2 ||
+        bad "deploy/audit: the rights are not those that deploy/policies needs"
+    account=$(ask "$at/ServiceAccount.statusgate-audit.yaml" '{{.metadata.namespace}}/{{.metadata.name}}')
+    same "deploy/audit: who has the rights" "$account ClusterRole statusgate-audit" \
+        "$(ask "$at/ClusterRoleBinding.statusgate-audit.yaml" '{{range .subjects}}{{.namespace}}/{{.name}}{{end}} {{.roleRef.kind}} {{.roleRef.name}}')"
+    same "deploy/audit: the account of the pod" "$account" "$(ask "$deployment" '{{.metadata.namespace}}/{{.spec.template.spec.serviceAccountName}}')"
+    same "deploy/audit: the image" "$(ask "$work/base/Deployment.statusgate.yaml" '{{(index .spec.template.spec.containers 0).image}}')" \
+        "$(ask "$deployment" '{{(index .spec.template.spec.containers 0).image}}')"
+    same "deploy/audit: the security context" "true RuntimeDefault, false true [ALL] <no value>" \
+        "$(ask "$deployment" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
+    arguments=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).args}}{{.}} {{end}}')
+    for text in "audit --policies=/etc/statusgate/policies --watch" --probe-listen=0.0.0.0:8080; do
+        [[ " $arguments" == *" $text "* ]] || bad "deploy/audit: it is not started with $text"
+    [[ $(ask "$deployment" '{{.spec.template.metadata.labels}}') != "$(ask "$work/base/Service.statusgate.yaml" '{{.spec.selector}}')" ]] ||
+        bad "deploy/audit: the Service of the server would select its pods"
 }
 
 # === what does the API server say? ===
@@ -322,6 +346,12 @@ for overlay in base cert-manager backfill; do
     done
 done
 dry_run_pod
+render audit
+fit_audit
+for file in "$work"/audit/*.yaml; do
+    # The ConfigMap of the policies was tried already.
+    cmp -s "$file" "$work/base/${file##*/}" || dry_run "deploy/audit: $(basename "$file" .yaml)" "$file"
+done
 if kubectl apply --dry-run=server --filename "$root/deploy/crds/appcat-example.yaml" >"$work/out" 2>&1; then
     say "$(<"$work/out")"
 else

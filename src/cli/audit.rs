@@ -133,7 +133,8 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     }
     pass.conclude(&findings)?;
     let fails = findings.tally.worst().is_some_and(|worst| args.fail_on.includes(worst));
-    Ok(if fails { Outcome::Findings } else { Outcome::Clean })
+    // A policy that looks at the wrong request judges nothing, which must not pass for clean.
+    Ok(if fails || checks::has_problem(&pass.gaps) { Outcome::Findings } else { Outcome::Clean })
 }
 
 fn print(args: &Args, findings: &Findings) -> io::Result<()> {
