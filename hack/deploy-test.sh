@@ -12,8 +12,7 @@ help() {
     cat <<'HELP'
 usage: hack/deploy-test.sh KUBECONFIG
 
-Renders deploy/base, deploy/cert-manager and deploy/backfill, checks that their parts fit each other and the policies, and has the API server of
-Renders deploy/base, deploy/cert-manager and deploy/audit, checks that their parts fit each other and the policies, and has the API server of
+Renders deploy/base, deploy/cert-manager, deploy/backfill and deploy/audit, checks that their parts fit each other and the policies, and has the API server of
 KUBECONFIG dry-run every object. Kinds that this server cannot know (PodDisruptionBudget of policy/v1 before Kubernetes 1.21,
 cert-manager's) are skipped, and said to be; so is the completionMode of the Job before 1.21. Objects in a dry run need their namespace: where statusgate-system is missing it is
 made, with the ServiceAccount, and deleted in the end. Nothing else is written.
@@ -221,14 +220,26 @@ fit_backfill() {
         "$(ask "$job" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
     [[ $(ask "$job" '{{.spec.template.metadata.labels}}') != "$(ask "$work/base/Service.statusgate.yaml" '{{.spec.selector}}')" ]] ||
         bad "deploy/backfill: the Service of the server would select its pods"
+}
+
 # What audit should be let list, going by the policies: GROUP RESOURCE VERBS
 wanted_lists() {
+    local file
+    for file in "${policies[@]}"; do
+        ask "$file" '{{range .spec.resources}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.resources -}}
             {{$group}} {{.}} list,{{"\n"}}
+            {{- end}}{{end}}{{end}}'
+    done
+    echo "apiextensions.k8s.io customresourcedefinitions get,"
     echo "wgpolicyk8s.io clusterpolicyreports list,create,patch,delete,"
     echo "wgpolicyk8s.io policyreports list,create,patch,delete,"
+}
+
 fit_audit() {
     local at=$work/audit deployment=$work/audit/Deployment.statusgate-audit.yaml account arguments text
     ask "$at/ClusterRole.statusgate-audit.yaml" '{{range .rules}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.resources -}}
+        {{$group}} {{.}} {{range $rule.verbs}}{{.}},{{end}}{{"\n"}}
+        {{- end}}{{end}}{{end}}' | sort >"$at.rights"
     wanted_lists | sort | diff -u --label "the policies" --label "deploy/audit, ClusterRole" - "$at.rights" >&2 ||
         bad "deploy/audit: the rights are not those that deploy/policies needs"
     account=$(ask "$at/ServiceAccount.statusgate-audit.yaml" '{{.metadata.namespace}}/{{.metadata.name}}')
@@ -242,6 +253,7 @@ fit_audit() {
     arguments=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).args}}{{.}} {{end}}')
     for text in "audit --policies=/etc/statusgate/policies --watch" --probe-listen=0.0.0.0:8080; do
         [[ " $arguments" == *" $text "* ]] || bad "deploy/audit: it is not started with $text"
+    done
     [[ $(ask "$deployment" '{{.spec.template.metadata.labels}}') != "$(ask "$work/base/Service.statusgate.yaml" '{{.spec.selector}}')" ]] ||
         bad "deploy/audit: the Service of the server would select its pods"
 }
@@ -334,11 +346,13 @@ done
 fit_certificates
 render backfill
 fit_backfill
+render audit
+fit_audit
 
 version=$(kubectl get --raw /version | grep -oE '"gitVersion": ?"[^"]*"' | cut -d '"' -f 4)
 say "dry run on Kubernetes $version"
 make_namespace
-for overlay in base cert-manager backfill; do
+for overlay in base cert-manager backfill audit; do
     for file in "$work/$overlay"/*.yaml; do
         # What the overlay leaves as it is was tried already.
         [[ $overlay == base ]] || ! cmp -s "$file" "$work/base/${file##*/}" || continue
@@ -346,12 +360,6 @@ for overlay in base cert-manager backfill; do
     done
 done
 dry_run_pod
-render audit
-fit_audit
-for file in "$work"/audit/*.yaml; do
-    # The ConfigMap of the policies was tried already.
-    cmp -s "$file" "$work/base/${file##*/}" || dry_run "deploy/audit: $(basename "$file" .yaml)" "$file"
-done
 if kubectl apply --dry-run=server --filename "$root/deploy/crds/appcat-example.yaml" >"$work/out" 2>&1; then
     say "$(<"$work/out")"
 else

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use crate::engine::{Action, Finding, decide};
-use crate::model::{Object, Subject, Webhook, Writer};
+use crate::engine::{self, Found, decide};
+use crate::model::{Subject, Webhook, Writer};
 use crate::policy::PolicySet;
 
 /// What both webhooks have to say about one write.
@@ -21,23 +21,11 @@ pub(super) struct Judgement {
     pub(super) patched: Option<Value>,
 }
 
-/// A finding that outlives its subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) policy: String,
-    pub(super) rule: String,
-    pub(super) field: String,
-    /// The kind of mistake as `metav1.StatusCause` spells it.
-    pub(super) cause: &'static str,
-    pub(super) message: String,
-    pub(super) action: Action,
-}
-
-/// Judges a write as a cluster with both webhooks would: the validating one sees what the mutating
-/// one made of it. `text` is the JSON of the subject's object.
+/// Judges a write as a cluster with both webhooks would, or with the validating one alone. `text` is
+/// the JSON of the subject's object.
 ///
 /// # Errors
-/// One sentence on why the patched object cannot be judged: only JSON nested beyond reason.
+/// One sentence on why the patched object cannot be shown: only JSON nested beyond reason.
 pub(super) fn judge(
     policies: &PolicySet,
     subject: Subject<'_>,
@@ -45,47 +33,29 @@ pub(super) fn judge(
     now: Timestamp,
     mutate: bool,
 ) -> Result<Judgement, String> {
-    let mut judgement = Judgement::default();
-    if mutate {
-        let verdict = decide(policies, &subject, Webhook::Mutate, now);
-        judgement.findings.extend(verdict.findings.iter().map(Found::of));
-        judgement.patch = verdict.patch.map(|patch| patch.0).unwrap_or_default();
+    let (selected, findings, patch) = if mutate {
+        let review = engine::review(policies, subject, now);
+        (review.policies, review.findings, review.patch)
+    } else {
+        let verdict = decide(policies, &subject, Webhook::Validate, now);
+        (verdict.policies, verdict.findings.iter().map(Found::from).collect(), Vec::new())
+    };
+    let names = selected.iter();
+    let names = names.filter_map(|index| policies.policies().get(usize::from(*index)));
+    let mut judgement = Judgement {
+        policies: names.map(|policy| policy.name.clone()).collect(),
+        findings,
+        patch,
+        patched: None,
+    };
+    if !judgement.patch.is_empty() {
+        let wrong =
+            |error: &dyn std::fmt::Display| format!("the object cannot be patched: {error}");
+        let mut object: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+        json_patch::patch(&mut object, &judgement.patch).map_err(|error| wrong(&error))?;
+        judgement.patched = Some(object);
     }
-    if judgement.patch.is_empty() {
-        judgement.validate(policies, &subject, now);
-        return Ok(judgement);
-    }
-    let wrong = |error: &dyn std::fmt::Display| format!("the object cannot be patched: {error}");
-    let mut object: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-    json_patch::patch(&mut object, &judgement.patch).map_err(|error| wrong(&error))?;
-    let patched = object.to_string();
-    let mutated = Object::parse(&patched).map_err(|error| wrong(&error))?;
-    judgement.validate(policies, &Subject { object: mutated, ..subject }, now);
-    judgement.patched = Some(object);
     Ok(judgement)
-}
-
-impl Judgement {
-    fn validate(&mut self, policies: &PolicySet, subject: &Subject<'_>, now: Timestamp) {
-        let verdict = decide(policies, subject, Webhook::Validate, now);
-        self.findings.extend(verdict.findings.iter().map(Found::of));
-        let selected = verdict.policies.iter();
-        let selected = selected.filter_map(|index| policies.policies().get(usize::from(*index)));
-        self.policies = selected.map(|policy| policy.name.clone()).collect();
-    }
-}
-
-impl Found {
-    fn of(finding: &Finding<'_>) -> Self {
-        Self {
-            policy: finding.policy.to_owned(),
-            rule: finding.rule.to_owned(),
-            field: finding.field.clone(),
-            cause: finding.cause.reason(),
-            message: finding.message.clone(),
-            action: finding.action,
-        }
-    }
 }
 
 /// The writer that the API server would make of a user name: it adds the groups that a service

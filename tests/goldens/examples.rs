@@ -35,7 +35,6 @@ struct Example {
     #[serde(default)]
     patch: Value,
     /// What kstatus makes of the object.
-    #[expect(dead_code, reason = "compared where the kstatus layer is")]
     kstatus: Option<String>,
 }
 
@@ -79,7 +78,8 @@ impl Example {
         let expected: BTreeSet<&str> = rules.iter().map(String::as_str).collect();
         let fits = outcome.verdict() == self.verdict
             && outcome.rules() == expected
-            && outcome.patch == self.patch;
+            && outcome.patch == self.patch
+            && self.kstatus.as_ref().is_none_or(|expected| *expected == self.write.kstatus());
         (!fits).then(|| {
             let (id, verdict, patch) = (&self.id, &self.verdict, &self.patch);
             let found = outcome.verdict();

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use statusgate::engine::{Action, decide};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate::kstatus::compute;
+use statusgate::model::{Json, Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate::policy::{PolicySet, Source};
 
 pub(crate) const NOW: &str = "2024-06-01T12:00:00Z";
@@ -125,6 +126,13 @@ impl Write {
             patch: serde_json::to_value(&verdict.patch).unwrap(),
             findings: verdict.findings.iter().map(found).collect(),
         }
+    }
+
+    /// What kstatus makes of the object as it is written.
+    pub(crate) fn kstatus(&self) -> String {
+        let text = self.object(Some(&self.new));
+        let now = NOW.parse::<jiff::Timestamp>().unwrap().as_second();
+        compute(&Json::parse(&text).unwrap(), now).unwrap().status.to_string()
     }
 
     fn object(&self, status: Option<&Value>) -> String {

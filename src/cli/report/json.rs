@@ -101,7 +101,7 @@ impl<'r> Object<'r> {
             rule: &found.rule,
             action: found.action.label(),
             field: &found.field,
-            cause: found.cause,
+            cause: found.cause.reason(),
             message: &found.message,
             position: Position::of(place),
         });

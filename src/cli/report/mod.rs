@@ -12,8 +12,8 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use json_patch::PatchOperation;
 
-use super::judge::Found;
 use crate::engine::Action;
+use crate::engine::Found;
 use crate::files::{Identity, Mistake, Place};
 
 /// How a report is written.
@@ -190,7 +190,7 @@ pub(super) mod tests {
             policy: "p".into(),
             rule: format!("c/{}", action.label()),
             field: "status.phase".into(),
-            cause: "FieldValueInvalid",
+            cause: crate::engine::Cause::Invalid,
             message: "100% \"wrong\" & <odd>,\nreally: yes".into(),
             action,
         };

@@ -4,8 +4,9 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::case::{Expectation, ExpectedFinding, Word};
-use crate::cli::judge::{Found, Judgement};
+use crate::cli::judge::Judgement;
 use crate::engine::Action;
+use crate::engine::Found;
 
 /// A part that is not as expected.
 #[derive(Debug, PartialEq, Eq)]
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     fn found(rule: &str, field: &str) -> Found {
-        let (policy, cause) = ("p".to_owned(), "FieldValueInvalid");
+        let (policy, cause) = ("p".to_owned(), crate::engine::Cause::Invalid);
         let (rule, field, message) = (rule.to_owned(), field.to_owned(), "some words".to_owned());
         Found { policy, rule, field, cause, message, action: Action::Warn }
     }
