@@ -17,7 +17,7 @@ use super::connection::{Connection, Selection, block_on};
 use super::progress::Progress;
 use super::{Outcome, checks, duration};
 use crate::cluster::audit::{Audience, Findings, Judged, Plan, Scope, Store, Stored, audit};
-use crate::cluster::{Check, Cluster, Gap, Target, precheck};
+use crate::cluster::{Check, Cluster, Gap, Target, precheck, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::policy_files;
@@ -300,17 +300,6 @@ impl FailOn {
         };
         action >= least
     }
-}
-
-/// An error with its causes in one line.
-fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock")]

@@ -73,6 +73,18 @@ impl ClusterError {
     }
 }
 
+/// An error with its causes, in one line.
+#[must_use]
+pub fn told(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
 /// What the number means to a person, where the server's words may not say it.
 const fn hint(code: u16) -> &'static str {
     match code {

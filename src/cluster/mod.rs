@@ -32,7 +32,7 @@ pub use check::{Check, Level};
 pub use client::{Answer, Cluster};
 pub use crd::{Definition, Place, Schema};
 pub use discovery::{Gap, Targets};
-pub use error::ClusterError;
+pub use error::{ClusterError, told};
 pub use identity::Identity;
 pub use pages::{Page, Pages, Query};
 pub use patience::{Backoff, Patience};

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::Target;
 use crate::cluster::audit::{Findings, Judged, Row, Tally};
+use crate::cluster::{Target, told};
 use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
 
@@ -44,7 +44,7 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
 pub(super) fn summary(findings: &Findings) -> Value {
     let Findings { tally, failures, .. } = findings;
     let Tally { objects, found, fills_in, broken, .. } = tally;
-    let failures = failures.iter().map(|failure| Value::from(super::told(failure)));
+    let failures = failures.iter().map(|failure| Value::from(told(failure)));
     json!({"summary": {
         "objects": objects,
         "worst": by_action(|action| found.get(&action).copied().unwrap_or_default()),

@@ -11,8 +11,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::super::Outcome;
 use super::super::connection::block_on;
 use super::{Args, Output, Pass, clock};
-use crate::cluster::Target;
 use crate::cluster::audit::{Audience, Findings, Judged, Store};
+use crate::cluster::{Target, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::ProbePort;
@@ -35,9 +35,13 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
         ProbePort::open(args.probe_listen, "the first pass is not over", metrics.clone())?;
     // What is wrong from the start is a mistake, and a person's to see; what goes wrong later
     // passes, and an alert's.
-    args.connection.open().await?;
+    let cluster = args.connection.open().await?;
+    let store = match args.write {
+        true => Some(Store::find(&cluster).await?),
+        false => None,
+    };
     tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
-    let mut watch = Watch { args, policies, metrics, store: None };
+    let mut watch = Watch { args, policies, metrics, store };
     let mut passes = interval(args.interval);
     passes.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watching = async {
@@ -96,11 +100,7 @@ impl Watch<'_> {
         let findings = pass.run(&self.policies, &mut Nobody).await?;
         let mut numbers = numbers(&findings);
         numbers.unlisted.extend(pass.unavailable.iter().cloned());
-        if self.args.write {
-            let store = match self.store.take() {
-                Some(store) => self.store.insert(store),
-                None => self.store.insert(Store::find(&pass.cluster).await?),
-            };
+        if let Some(store) = &mut self.store {
             // The numbers are shown whether the reports can be stored or not.
             match pass.write(self.args, store, &findings).await {
                 Ok(stored) => tracing::debug!(?stored, "reports"),
@@ -111,7 +111,7 @@ impl Watch<'_> {
         numbers.now = clock().as_second();
         self.metrics.show(&numbers);
         for failure in &findings.failures {
-            tracing::error!(error = super::told(failure), "a kind could not be judged");
+            tracing::error!(error = told(failure), "a kind could not be judged");
         }
         let count = |action| findings.tally.found.get(&action).copied().unwrap_or_default();
         tracing::info!(

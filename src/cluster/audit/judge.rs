@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::super::{Identity, Target};
+use super::super::{Identity, Target, told};
 use super::lasting::{Disagreements, newest_transition};
 use crate::engine::{Action, Facts, Found, decide, review};
 use crate::model::{
@@ -88,7 +88,7 @@ impl<'p> Judge<'p> {
             Ok(object) => object,
             // One object of two hundred thousand values must not end the run.
             Err(error) => {
-                judged.broken = Some(format!("it cannot be judged: {}", Told(&error)));
+                judged.broken = Some(format!("it cannot be judged: {}", told(&error)));
                 return Ok(judged);
             }
         };
@@ -195,21 +195,6 @@ fn state<'a>(
         findings: Vec::new(),
         passing: Vec::new(),
         lasting: 0,
-    }
-}
-
-/// An error with its causes in one line.
-struct Told<'e>(&'e dyn std::error::Error);
-
-impl std::fmt::Display for Told<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(formatter, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
     }
 }
 
