@@ -15,6 +15,8 @@
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
+//! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
+//! | [`lint`] | what can be proven of a convention by walking that table |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
 //! | [`files`] | objects in files and pipes, and where their fields stand |
 //! | [`server`] | the HTTPS listener, the handler, the probes |
@@ -25,12 +27,16 @@
 //!
 //! `model`, `kstatus`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes
 //! client; `tests/architecture.rs` holds the table of who may use whom.
+//! `model`, `policy`, `engine`, `explain`, `lint` and `wire` know no IO, no clock, no async and no Kubernetes client;
+//! `tests/architecture.rs` holds the table of who may use whom.
 
 pub mod cli;
 pub mod cluster;
 pub mod engine;
 pub mod files;
 pub mod kstatus;
+pub mod explain;
+pub mod lint;
 pub mod model;
 pub mod policy;
 pub mod server;

@@ -18,6 +18,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("kstatus", &["model"]),
     ("policy", &["model"]),
     ("engine", &["model", "policy"]),
+    ("explain", &["model", "policy", "engine"]),
+    ("lint", &["model", "policy", "engine", "explain"]),
     // What the wire needs of the engine is what comes out of it, never how it comes about.
     ("wire", &["model", "engine::Action", "engine::Cause", "engine::Finding", "engine::Verdict"]),
     ("files", &["model", "policy"]),
@@ -33,6 +35,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "kstatus",
             "policy",
             "engine",
+            "explain",
+            "lint",
             "wire",
             "files",
             "server",
@@ -48,6 +52,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 
 /// The layers that know no IO, no clock, no async and no Kubernetes client.
 const PURE: [&str; 5] = ["model", "kstatus", "policy", "engine", "wire"];
+const PURE: [&str; 6] = ["model", "policy", "engine", "explain", "lint", "wire"];
 
 /// What they may not name: whole identifiers, or paths.
 const IMPURE: [&str; 19] = [

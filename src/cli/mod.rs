@@ -15,6 +15,7 @@ mod duration;
 mod judge;
 mod progress;
 mod report;
+pub mod explain;
 pub mod review;
 pub mod schema;
 pub mod serve;
@@ -55,6 +56,8 @@ enum Command {
     Check(check::Args),
     /// Try the unit tests of policies.
     Test(test::Args),
+    /// List the conventions, or explain one: its page, its truth table, its graph of phases.
+    Explain(explain::Args),
     /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
@@ -92,6 +95,7 @@ pub fn run() -> ExitCode {
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
         Command::Test(args) => test::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Certs(args) => certs::run(args),
     };
     match outcome {

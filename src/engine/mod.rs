@@ -47,6 +47,8 @@ use crate::model::{Subject, Webhook};
 use crate::policy::PolicySet;
 
 pub use crate::policy::Action;
+pub(crate) use agreement::repaired;
+pub(crate) use evidence::Element;
 pub use evidence::{Facts, Truth};
 pub use review::{Found, Review, review};
 pub use standing::Standing;

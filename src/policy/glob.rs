@@ -1,6 +1,7 @@
 //! Names with stars, as webhook rules and writers use them.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::str::FromStr;
 
 use wildmatch::WildMatchPattern;
@@ -31,12 +32,27 @@ impl Glob {
         }
     }
 
+    /// A name that matches: an example for each star.
+    pub(crate) fn sample(&self) -> String {
+        self.to_string().replace('*', "example")
+    }
+
     /// The name, where it has no star.
     #[must_use]
     pub fn exact(&self) -> Option<&str> {
         match &self.0 {
             Kind::Exact(text) => Some(text),
             _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Any => formatter.write_str("*"),
+            Kind::Exact(text) => formatter.write_str(text),
+            Kind::Pattern(pattern) => formatter.write_str(&pattern.pattern()),
         }
     }
 }

@@ -120,6 +120,18 @@ pub(crate) fn read_of_element(
     Reader { problems, phases, of_element: true }.predicate(node)
 }
 
+impl Observed {
+    /// As documents spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Behind => "behind",
+            Self::Current => "current",
+            Self::Ahead => "ahead",
+        }
+    }
+}
+
 struct Reader<'r> {
     problems: &'r Problems,
     phases: &'r [String],

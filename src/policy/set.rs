@@ -1,5 +1,7 @@
 //! All policies, compiled and indexed: what the engine judges by.
 
+mod text;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
@@ -150,6 +152,11 @@ impl PolicySet {
             .iter()
             .filter_map(|index| Some((*index, self.policies.get(usize::from(*index))?)))
             .filter(|(_, policy)| policy.selects(subject))
+    }
+
+    /// A set of some policies, for those who ask the engine about one at a time.
+    pub(crate) fn of(policies: Vec<Policy>) -> Self {
+        Self::index(policies, BTreeMap::new())
     }
 
     fn index(policies: Vec<Policy>, conventions: BTreeMap<String, Arc<Convention>>) -> Self {

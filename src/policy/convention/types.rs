@@ -111,6 +111,11 @@ impl ConditionType {
         self.glob.matches(name) || self.aliases.iter().any(|alias| alias == name)
     }
 
+    /// A type of this name; of a family, an example.
+    pub(crate) fn sample(&self) -> String {
+        self.glob.sample()
+    }
+
     /// The row of a reason.
     #[must_use]
     pub fn row(&self, reason: &str) -> Option<&ReasonRow> {

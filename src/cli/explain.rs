@@ -1,0 +1,152 @@
+//! `statusgate explain`: which conventions there are, and what one of them says.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+
+use super::Outcome;
+use crate::explain::{Graph, Page, data, render};
+use crate::policy::convention::Convention;
+use crate::policy::{PolicySet, Source};
+use crate::server::policy_files;
+
+/// What `explain` can be told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Without a name: the list of conventions. Exit code 2: there is no such \
+                        convention, or it cannot be shown so.")]
+pub struct Args {
+    /// The convention to explain. Without one: the list of all.
+    #[arg(value_name = "CONVENTION")]
+    name: Option<String>,
+
+    /// Documents with conventions of your own: a file or a folder. May be repeated.
+    #[arg(long, value_name = "PATH")]
+    policies: Vec<PathBuf>,
+
+    /// How to print it. `yaml` is the document as it was written, `mermaid` the graph of the phases.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+
+    /// With `-o yaml`: everything that the document extends in its place.
+    #[arg(long)]
+    resolved: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Markdown,
+    Json,
+    Yaml,
+    Mermaid,
+}
+
+/// Explains a convention, or lists them.
+///
+/// # Errors
+/// When documents cannot be read, or there is no such convention, or it has no phases to draw.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let sources = match args.policies.as_slice() {
+        [] => Vec::new(),
+        paths => policy_files::load(paths).context("failed to read the policies")?,
+    };
+    let policies = PolicySet::compile(&sources)?;
+    if args.resolved && args.output != Output::Yaml {
+        bail!("--resolved goes with -o yaml");
+    }
+    let text = match &args.name {
+        Some(name) => {
+            let Some(convention) = policies.conventions().get(name) else {
+                bail!("{}", unknown(name, policies.conventions().keys().map(String::as_str)));
+            };
+            one(convention, args, &sources)?
+        }
+        None => list(policies.conventions().values().map(AsRef::as_ref), args.output)?,
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Outcome::Clean)
+}
+
+fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Result<String> {
+    let name = &convention.name;
+    Ok(match args.output {
+        Output::Table => render::text(&Page::of(convention)),
+        Output::Markdown => render::markdown(&Page::of(convention)),
+        Output::Json => format!("{:#}\n", data::convention(convention)),
+        Output::Yaml => {
+            let document =
+                if args.resolved { PolicySet::whole_document } else { PolicySet::document };
+            document(sources, name).with_context(|| format!("the document of {name} is gone"))?
+        }
+        Output::Mermaid => match Graph::of(convention) {
+            Some(graph) => graph.to_mermaid(),
+            None => bail!("convention {name} has no phase, and so no graph of phases"),
+        },
+    })
+}
+
+fn list<'c>(
+    conventions: impl Iterator<Item = &'c Convention>,
+    output: Output,
+) -> anyhow::Result<String> {
+    let phases =
+        |convention: &Convention| convention.phase.as_ref().map_or(0, |rules| rules.phases.len());
+    let lists = |convention: &Convention| -> Vec<String> {
+        let lists = convention.conditions.iter();
+        lists.map(|list| list.path.field().to_owned()).collect()
+    };
+    Ok(match output {
+        Output::Table => {
+            let rows = conventions.map(|convention| {
+                let phases = match phases(convention) {
+                    0 => "none".to_owned(),
+                    count => count.to_string(),
+                };
+                let lists = lists(convention).join("\n");
+                vec![convention.name.clone(), convention.title.clone(), phases, lists]
+            });
+            let head = ["convention", "what", "phases", "conditions"];
+            format!("{}\n", render::table(head.map(str::to_owned).to_vec(), rows.collect()))
+        }
+        Output::Markdown => {
+            let mut text =
+                "| convention | what | phases | conditions |\n|---|---|---|---|\n".to_owned();
+            for convention in conventions {
+                let (name, title) = (&convention.name, &convention.title);
+                let (phases, lists) = (phases(convention), lists(convention).join(", "));
+                text.push_str(&format!("| [{name}]({name}.md) | {title} | {phases} | {lists} |\n"));
+            }
+            text
+        }
+        Output::Json => {
+            let list = conventions.map(|convention| {
+                serde_json::json!({
+                    "name": convention.name,
+                    "title": convention.title,
+                    "phases": phases(convention),
+                    "conditions": lists(convention),
+                })
+            });
+            format!("{:#}\n", list.collect::<serde_json::Value>())
+        }
+        Output::Yaml | Output::Mermaid => bail!("name the convention to print so"),
+    })
+}
+
+/// What to say of a name that is not there.
+pub(super) fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
+    let near = known
+        .clone()
+        .map(|known| (strsim::damerau_levenshtein(known, &name.to_lowercase()), known))
+        .filter(|(distance, known)| *distance <= 2.max(known.len() / 4))
+        .min_by_key(|(distance, _)| *distance);
+    match near {
+        Some((_, near)) => format!("unknown convention \"{name}\"; did you mean \"{near}\"?"),
+        None => {
+            let known = known.collect::<Vec<_>>().join(", ");
+            format!("unknown convention \"{name}\"; possible: {known}")
+        }
+    }
+}

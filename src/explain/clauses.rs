@@ -1,0 +1,93 @@
+//! Everything of a convention that fires where a predicate holds, under one shape: its rules, the
+//! rules about elements, and what it says of the presence of condition types.
+
+use std::borrow::Cow;
+
+use super::facts::Question;
+use crate::policy::convention::{ConditionList, Convention, Trigger};
+use crate::policy::{Action, ConditionTest, Disposition, Predicate};
+
+/// Something that fires where a predicate definitely holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Clause<'c> {
+    /// The rule id.
+    pub(crate) id: &'c str,
+    /// The violation.
+    pub(crate) when: Cow<'c, Predicate>,
+    /// The list it speaks of, where it is not the first.
+    pub(crate) list: Option<&'c ConditionList>,
+    /// It is about each element of the list.
+    pub(crate) of_element: bool,
+    /// What happens.
+    pub(crate) action: Disposition,
+    /// Which writes it looks at, where it says so.
+    pub(crate) trigger: Option<&'c Trigger>,
+}
+
+/// The clauses of a convention, in the order in which the engine comes to them.
+pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
+    let mut clauses = Vec::new();
+    for list in &convention.conditions {
+        for kind in &list.types.known {
+            let present = |wanted| {
+                let test = ConditionTest::Present;
+                let present = Predicate::Condition { old: false, kind: kind.sample(), test };
+                if wanted { present } else { Predicate::Not(Box::new(present)) }
+            };
+            let presences = [(&kind.missing, false), (&kind.present, true)];
+            for (presence, wanted) in presences {
+                let Some(presence) = presence else { continue };
+                let parts = std::iter::once(present(wanted)).chain(presence.when.clone());
+                clauses.push(Clause {
+                    id: &presence.sanction.rule,
+                    when: Cow::Owned(Predicate::All(parts.collect())),
+                    list: Some(list),
+                    of_element: false,
+                    action: presence.sanction.action,
+                    trigger: None,
+                });
+            }
+        }
+        clauses.extend(list.each.iter().map(|rule| Clause {
+            id: &rule.id,
+            when: Cow::Borrowed(&rule.when),
+            list: Some(list),
+            of_element: true,
+            action: rule.action,
+            trigger: None,
+        }));
+    }
+    clauses.extend(rules(convention));
+    clauses
+}
+
+/// The clauses that are rules.
+pub(crate) fn rules(convention: &Convention) -> impl Iterator<Item = Clause<'_>> {
+    convention.rules.iter().map(|rule| Clause {
+        id: &rule.id,
+        when: Cow::Borrowed(&rule.when),
+        list: rule
+            .list
+            .as_ref()
+            .and_then(|path| convention.conditions.iter().find(|list| list.path == *path)),
+        of_element: false,
+        action: rule.action,
+        trigger: Some(&rule.trigger),
+    })
+}
+
+impl Clause<'_> {
+    pub(crate) fn question(&self) -> Question<'_> {
+        Question { predicate: &self.when, list: self.list, of_element: self.of_element }
+    }
+
+    /// Whether it can refuse a write: by itself, or as a disagreement under a policy that says Deny.
+    pub(crate) fn refuses(&self) -> bool {
+        matches!(self.action, Disposition::Fixed(Action::Deny) | Disposition::Disagreement)
+    }
+
+    /// Whether it refuses under every policy.
+    pub(crate) fn always_refuses(&self) -> bool {
+        self.action == Disposition::Fixed(Action::Deny)
+    }
+}

@@ -1,0 +1,237 @@
+//! What predicates ask about, as a space of combinations: each fact with the answers that make a
+//! difference to the predicates that ask for it.
+//!
+//! The answers are those of the format, not those of real objects: a condition is True, False,
+//! Unknown or absent; a value is absent, one of those that a predicate names, or another. That is
+//! why walking all combinations is a proof: a predicate cannot tell apart what is left out here.
+
+mod asked;
+mod sample;
+
+use crate::model::{ConditionStatus, Pointer};
+use crate::policy::convention::{ConditionList, Convention};
+use crate::policy::{Observed, Predicate};
+
+pub(crate) use asked::Asked;
+pub(crate) use sample::{GATE, GATES, NOW, PAST, condition};
+
+/// Something that predicates ask about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// Whether deletion was asked for.
+    Deleting,
+    /// The plural that is addressed.
+    Resource,
+    /// The phase.
+    Phase {
+        /// Of the stored object.
+        old: bool,
+    },
+    /// The condition of a type.
+    Condition {
+        /// Of the stored object.
+        old: bool,
+        /// The list it is in; `None` where the convention has none, and so no conditions.
+        list: Option<Pointer>,
+        /// Its type.
+        kind: String,
+    },
+    /// How the object's own `observedGeneration` relates to its generation.
+    Observed,
+    /// A value in the status or the spec.
+    Field {
+        /// Of the stored object.
+        old: bool,
+        /// Where it is.
+        path: Pointer,
+    },
+    /// The number of items in a list.
+    Length(Pointer),
+    /// The conditions that a list in the spec asks for.
+    Gates(Pointer),
+    /// A member of the element that a rule is about.
+    Member {
+        /// Of the stored element.
+        old: bool,
+        /// `severity`.
+        name: String,
+    },
+}
+
+/// What a fact can be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Not there.
+    Absent,
+    /// Yes or no.
+    Flag(bool),
+    /// A condition that is there.
+    Condition {
+        /// Its status.
+        status: ConditionStatus,
+        /// Its reason.
+        reason: String,
+        /// Whether predicates ask for reasons of this condition, and for this one.
+        asked: Reason,
+    },
+    /// A value.
+    Value {
+        /// It.
+        value: serde_json::Value,
+        /// What it is an example of.
+        stands: Stands,
+    },
+    /// How generations relate.
+    Observed(Observed),
+    /// So many items.
+    Count(usize),
+    /// A condition that the spec asks for: whether it is as it should be; `None` for absent.
+    Gate(Option<bool>),
+}
+
+/// What a value is an example of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// Of nothing: a predicate names it.
+    ForItself,
+    /// Of all that no predicate names.
+    ForOthers,
+    /// Of all that is there: nobody asks for more.
+    ForAny,
+}
+
+/// What predicates know of the reason of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nobody asks.
+    NotAsked,
+    /// A predicate names it.
+    Named,
+    /// Predicates name others.
+    Other,
+}
+
+/// Facts with their answers, and so all combinations of them.
+#[derive(Clone, Debug, Default)]
+pub struct Space {
+    /// The facts, in the order in which tables show them.
+    pub facts: Vec<Fact>,
+    /// The answers of each.
+    pub answers: Vec<Vec<Answer>>,
+    /// The list whose elements are judged, where the facts are about one.
+    pub element_of: Option<Pointer>,
+}
+
+/// Combinations beyond which nothing is walked: a second of work for each million, and no
+/// convention of a real system comes near it.
+pub(crate) const MAX_COMBINATIONS: usize = 1 << 20;
+
+impl Space {
+    /// The number of combinations; `None` where it is beyond what is walked.
+    #[must_use]
+    pub fn size(&self) -> Option<usize> {
+        let product = self
+            .answers
+            .iter()
+            .try_fold(1_usize, |product, answers| product.checked_mul(answers.len()))?;
+        (product <= MAX_COMBINATIONS).then_some(product)
+    }
+
+    /// The combination of a number below [`Self::size`]: an answer, by its place, for each fact.
+    #[must_use]
+    pub fn combination(&self, mut number: usize) -> Vec<usize> {
+        let mut combination = vec![0; self.facts.len()];
+        for (place, answers) in combination.iter_mut().zip(&self.answers).rev() {
+            *place = number % answers.len();
+            number /= answers.len();
+        }
+        combination
+    }
+
+    /// All numbers below `size`, once each, but not in their order: neighbours differ in many facts,
+    /// so that a search for one of many finds it early.
+    pub(crate) fn scattered(size: usize) -> impl Iterator<Item = usize> {
+        // A prime that is no factor of the size steps through all of it.
+        let stride = [7919, 7907, 7901, 7883].into_iter().find(|prime| size % prime != 0);
+        (0..size).map(move |step| step * stride.unwrap_or(1) % size)
+    }
+
+    /// The answer of a combination to a fact.
+    #[must_use]
+    pub fn answer(&self, fact: &Fact, combination: &[usize]) -> Option<&Answer> {
+        let at = self.facts.iter().position(|known| known == fact)?;
+        self.answers.get(at)?.get(*combination.get(at)?)
+    }
+
+    /// The facts of one combination, in words.
+    #[must_use]
+    pub fn describe(&self, combination: &[usize]) -> String {
+        let facts = self.facts.iter().zip(&self.answers).zip(combination);
+        let words = facts.filter_map(|((fact, answers), at)| {
+            answers.get(*at).map(|answer| format!("{}: {}", fact.label(), answer.label()))
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Fact {
+    /// As the head of a column has it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let stored = |old: bool| if old { "stored " } else { "" };
+        match self {
+            Self::Deleting => "deleting".to_owned(),
+            Self::Resource => "resource".to_owned(),
+            Self::Phase { old } => format!("{}phase", stored(*old)),
+            Self::Condition { old, kind, .. } => format!("{}{kind}", stored(*old)),
+            Self::Observed => "observedGeneration".to_owned(),
+            Self::Field { old, path } => format!("{}{}", stored(*old), path.field()),
+            Self::Length(path) => format!("length of {}", path.field()),
+            Self::Gates(path) => format!("a condition of {}", path.field()),
+            Self::Member { old, name } => format!("{}{name}", stored(*old)),
+        }
+    }
+}
+
+impl Answer {
+    /// As a cell has it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::Absent | Self::Gate(None) => "absent".to_owned(),
+            Self::Flag(true) => "yes".to_owned(),
+            Self::Flag(false) => "no".to_owned(),
+            Self::Condition { status, asked: Reason::NotAsked, .. } => status.name().to_owned(),
+            Self::Condition { status, reason, asked: Reason::Named } => {
+                format!("{} ({reason})", status.name())
+            }
+            Self::Condition { status, asked: Reason::Other, .. } => {
+                format!("{} (another reason)", status.name())
+            }
+            Self::Value { stands: Stands::ForOthers, .. } => "another".to_owned(),
+            Self::Value { stands: Stands::ForAny, .. } => "set".to_owned(),
+            Self::Value { value: serde_json::Value::String(text), .. } => text.clone(),
+            Self::Value { value, .. } => value.to_string(),
+            Self::Observed(observed) => observed.name().to_owned(),
+            Self::Count(count) => count.to_string(),
+            Self::Gate(Some(true)) => "good".to_owned(),
+            Self::Gate(Some(false)) => "not good".to_owned(),
+        }
+    }
+}
+
+/// A predicate of a convention together with where its conditions are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'c> {
+    pub(crate) predicate: &'c Predicate,
+    /// The list that its conditions are in; the first one, where it does not say.
+    pub(crate) list: Option<&'c ConditionList>,
+    /// It is about each element of the list.
+    pub(crate) of_element: bool,
+}
+
+/// The version of the API that combinations are made for: the first that a convention speaks of.
+pub(crate) fn version_of(convention: &Convention) -> String {
+    let globs = convention.conditions.iter().flat_map(|list| &list.versions);
+    globs.map(|glob| glob.sample()).next().unwrap_or_else(|| "v1".to_owned())
+}

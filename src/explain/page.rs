@@ -1,0 +1,217 @@
+//! The page of a convention: everything it says, in words, for a person. What it looks like on a
+//! terminal or in Markdown is for [`super::render`].
+
+mod lists;
+mod phase;
+mod tables;
+
+use super::words;
+use crate::policy::convention::{Backfill, Convention, Filling, ValueSource};
+
+/// A part of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// The title of a section.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Points.
+    List(Vec<String>),
+    /// Rows under a head. Columns without any content are not shown.
+    Table {
+        /// The names of the columns.
+        head: Vec<String>,
+        /// The cells.
+        rows: Vec<Vec<String>>,
+    },
+}
+
+/// Everything that a convention says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its name.
+    pub title: String,
+    /// The rest.
+    pub blocks: Vec<Block>,
+}
+
+impl Page {
+    /// Writes the page of a convention.
+    #[must_use]
+    pub fn of(convention: &Convention) -> Self {
+        let mut page = Self { title: convention.name.clone(), blocks: Vec::new() };
+        page.text(format!("{}.", convention.title));
+        if !convention.source.is_empty() {
+            page.text(format!("Source: {}.", convention.source));
+        }
+        if !convention.differences.is_empty() {
+            page.heading("Where the system differs from what was written about it");
+            page.list(convention.differences.clone());
+        }
+        for list in &convention.conditions {
+            page.condition_list(list);
+        }
+        page.generation(convention);
+        if let Some(rules) = &convention.phase {
+            page.phase(rules);
+        }
+        page.fields(convention);
+        page.rules(convention);
+        page.backfill(convention);
+        page.truth(convention);
+        page
+    }
+
+    fn heading(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Heading(text.into()));
+    }
+
+    fn text(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Text(text.into()));
+    }
+
+    fn list(&mut self, points: Vec<String>) {
+        if !points.is_empty() {
+            self.blocks.push(Block::List(points));
+        }
+    }
+
+    fn table<const N: usize>(&mut self, head: [&str; N], rows: Vec<[String; N]>) {
+        if !rows.is_empty() {
+            let head = head.iter().map(|name| (*name).to_owned()).collect();
+            let rows = rows.into_iter().map(Vec::from).collect();
+            self.blocks.push(Block::Table { head, rows });
+        }
+    }
+
+    fn generation(&mut self, convention: &Convention) {
+        let Some(rules) = &convention.generation else { return };
+        self.heading("Generations");
+        let paths: Vec<&str> = rules.paths.iter().map(|path| path.field()).collect();
+        if paths.is_empty() {
+            self.text("The observedGeneration of conditions is compared with metadata.generation.");
+        } else {
+            let paths = paths.join(", ");
+            self.text(format!(
+                "{paths} and the observedGeneration of conditions are compared with metadata.generation."
+            ));
+        }
+        let mut rows = vec![
+            row("a generation that does not exist yet", &rules.ahead.rule, rules.ahead.action),
+            row(
+                "a lower generation than was observed before",
+                &rules.decreased.rule,
+                rules.decreased.action,
+            ),
+        ];
+        if rules.ahead_at_first.action != rules.ahead.action {
+            let first = &rules.ahead_at_first;
+            rows.insert(1, row("the same where none was stored", &first.rule, first.action));
+        }
+        if let Some(minimum) = rules.minimum {
+            let below = &rules.below_minimum;
+            rows.push(row(&format!("below {minimum}"), &below.rule, below.action));
+        }
+        self.table(["what", "rule", "action"], rows);
+        self.source(&rules.source);
+    }
+
+    fn fields(&mut self, convention: &Convention) {
+        if convention.fields.is_empty() {
+            return;
+        }
+        self.heading("Other fields");
+        let rows = convention.fields.iter().map(|field| {
+            let check = &field.check;
+            [
+                field.path.field().to_owned(),
+                words::check(check),
+                check.rule.clone(),
+                check.source.clone(),
+            ]
+        });
+        self.table(["field", "what is asked", "rule", "source"], rows.collect());
+    }
+
+    fn rules(&mut self, convention: &Convention) {
+        if convention.rules.is_empty() {
+            return;
+        }
+        self.heading("Rules");
+        let rows = convention.rules.iter().map(|rule| {
+            [
+                rule.id.clone(),
+                words::predicate(&rule.when),
+                words::trigger(&rule.trigger),
+                words::action(rule.action).to_owned(),
+                rule.message.clone(),
+                off_unless_enabled(rule.optional),
+                rule.source.clone(),
+            ]
+        });
+        let head = ["rule", "violated where", "looks at", "action", "message", "", "source"];
+        self.table(head, rows.collect());
+    }
+
+    fn backfill(&mut self, convention: &Convention) {
+        if convention.backfill.is_empty() {
+            return;
+        }
+        self.heading("Backfill");
+        let rows = convention.backfill.iter().map(|fill| {
+            let when = fill.when.as_ref().map(words::predicate).unwrap_or_default();
+            let off = off_unless_enabled(fill.optional);
+            [fill.name.clone(), filling(fill), when, off, fill.source.clone()]
+        });
+        self.table(["name", "fills in", "only where", "", "source"], rows.collect());
+    }
+
+    fn source(&mut self, source: &str) {
+        if !source.is_empty() {
+            self.text(format!("Source: {source}."));
+        }
+    }
+}
+
+fn row(what: &str, rule: &str, action: crate::policy::Disposition) -> [String; 3] {
+    [what.to_owned(), rule.to_owned(), words::action(action).to_owned()]
+}
+
+fn off_unless_enabled(optional: bool) -> String {
+    if optional { "off unless a policy enables it".to_owned() } else { String::new() }
+}
+
+fn filling(fill: &Backfill) -> String {
+    let path = fill.path().field();
+    match &fill.filling {
+        Filling::Absent(_) => format!("nothing: {path} stays absent, and a null is removed"),
+        Filling::Field(_, sources) => format!("{path}: {}", sources_in_words(sources)),
+        Filling::Member { member, sources, .. } => {
+            format!("{member} of each element of {path}: {}", sources_in_words(sources))
+        }
+        Filling::Element { kind, members, .. } => {
+            let members = members
+                .iter()
+                .map(|(name, sources)| format!("{name} {}", sources_in_words(sources)));
+            let members = members.collect::<Vec<_>>().join(", ");
+            format!("condition {kind} in {path}: {members}")
+        }
+        Filling::Steady { member, unless, .. } => {
+            let same = unless.join(", ");
+            format!("the stored {member} in each element of {path} whose {same} did not change")
+        }
+    }
+}
+
+fn sources_in_words(sources: &[ValueSource]) -> String {
+    let words = sources.iter().map(|source| match source {
+        ValueSource::Value(value) => value.to_string(),
+        ValueSource::Stored => "the stored one".to_owned(),
+        ValueSource::Field(path) => path.field().to_owned(),
+        ValueSource::Condition { kind, member } => format!("the {member} of {kind}"),
+        ValueSource::CreationTimestamp => "metadata.creationTimestamp".to_owned(),
+        ValueSource::DeletionTimestamp => "metadata.deletionTimestamp".to_owned(),
+        ValueSource::Generation => "metadata.generation".to_owned(),
+    });
+    words.collect::<Vec<_>>().join(", else ")
+}

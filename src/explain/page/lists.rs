@@ -1,0 +1,178 @@
+//! The lists of conditions on a page.
+
+use super::super::words;
+use super::{Page, off_unless_enabled};
+use crate::policy::convention::{
+    ConditionList, ConditionType, Movers, Presence, Sanction, TransitionTimes,
+};
+
+impl Page {
+    pub(super) fn condition_list(&mut self, list: &ConditionList) {
+        self.heading(format!("Conditions: {}", list.path.field()));
+        self.list(about(list));
+        let rows = list.members.iter().flat_map(|(member, checks)| {
+            checks.iter().map(move |check| {
+                [member.clone(), words::check(check), check.rule.clone(), check.source.clone()]
+            })
+        });
+        self.table(["member", "what is asked", "rule", "source"], rows.collect());
+        let rows = list.types.known.iter().map(|kind| {
+            let polarity = kind.polarity.name().to_owned();
+            [kind.name.clone(), polarity, presence(kind), kind.meaning.clone(), kind.source.clone()]
+        });
+        self.table(["type", "polarity", "presence", "meaning", "source"], rows.collect());
+        self.reasons(list);
+        if let Some(times) = &list.times {
+            self.times(times);
+        }
+        let rows = list.each.iter().map(|rule| {
+            [
+                rule.id.clone(),
+                words::predicate(&rule.when),
+                words::action(rule.action).to_owned(),
+                rule.message.clone(),
+                off_unless_enabled(rule.optional),
+                rule.source.clone(),
+            ]
+        });
+        let head = ["rule about each element", "violated where", "action", "message", "", "source"];
+        self.table(head, rows.collect());
+    }
+
+    fn reasons(&mut self, list: &ConditionList) {
+        let mut rows = Vec::new();
+        for kind in &list.types.known {
+            for row in &kind.reasons {
+                let expects = row.expects.iter().map(|(member, values)| {
+                    let values = values.iter().map(|value| {
+                        if value.is_empty() { "absent".to_owned() } else { value.clone() }
+                    });
+                    format!("{member} {}", words::any_of(values))
+                });
+                rows.push([
+                    kind.name.clone(),
+                    row.reason.clone(),
+                    expects.collect::<Vec<_>>().join(", "),
+                    words::action(row.sanction.action).to_owned(),
+                    row.sanction.rule.clone(),
+                ]);
+            }
+            if let Some(other) = &kind.other_reasons {
+                rows.push([
+                    kind.name.clone(),
+                    "any other".to_owned(),
+                    "nothing".to_owned(),
+                    words::action(other.action).to_owned(),
+                    other.rule.clone(),
+                ]);
+            }
+        }
+        self.table(["type", "reason", "goes with", "action", "rule"], rows);
+    }
+
+    fn times(&mut self, times: &TransitionTimes) {
+        let member = &times.member;
+        let row = |what: String, sanction: &Sanction| {
+            [what, words::action(sanction.action).to_owned(), sanction.rule.clone()]
+        };
+        let mut rows = Vec::new();
+        if !times.must_move_on.is_empty() {
+            let on = words::any_of(times.must_move_on.iter().cloned());
+            rows.push(row(format!("{on} changed and {member} did not move"), &times.kept));
+        }
+        if let Movers::Members(members) = &times.may_move_on {
+            let on = members.join(", ");
+            rows.push(row(format!("{member} moved and nothing of {on} changed"), &times.moved));
+        }
+        if times.backwards == times.backwards_unchanged {
+            rows.push(row(format!("{member} went back"), &times.backwards));
+        } else {
+            rows.push(row(format!("{member} went back with a change"), &times.backwards));
+            let unchanged = &times.backwards_unchanged;
+            rows.push(row(format!("{member} went back without a change"), unchanged));
+        }
+        let skew = times.skew;
+        rows.push(row(format!("{member} lies more than {skew} s in the future"), &times.future));
+        self.table(["transition time", "action", "rule"], rows);
+        self.source(&times.source);
+    }
+}
+
+/// What there is to say about a list as a whole.
+fn about(list: &ConditionList) -> Vec<String> {
+    let said =
+        |sanction: &Sanction| format!("{} [{}]", words::action(sanction.action), sanction.rule);
+    let mut points = Vec::new();
+    if !list.versions.is_empty() {
+        let versions = list.versions.iter().map(ToString::to_string);
+        points.push(format!("of objects of version {}", words::any_of(versions)));
+    }
+    match &list.history {
+        Some(history) => {
+            points.push(format!(
+                "a history: it grows at its end; a new element differs from the last in {} ({}), and \
+                 what is in it does not change ({})",
+                words::any_of(history.distinct.iter().cloned()),
+                said(&history.repeated),
+                said(&history.rewritten)
+            ));
+        }
+        None if list.key.is_empty() => points.push("elements have no key".to_owned()),
+        None => {
+            let key = list.key.join(" and ");
+            points.push(format!("one element for each {key} ({})", said(&list.duplicate)));
+        }
+    }
+    if let Some(most) = list.max_items {
+        points.push(format!("at most {most} elements ({})", said(&list.too_long)));
+    }
+    if let Some(other) = &list.other_members {
+        points.push(format!("no other members than these ({})", said(other)));
+    }
+    if let Some(other) = &list.types.other {
+        points.push(format!("no other types than these ({})", said(other)));
+    }
+    if let Some(order) = &list.types.order {
+        points.push(format!("types in this order ({})", said(order)));
+    }
+    if !list.types.polarity_from.is_empty() {
+        let paths = list.types.polarity_from.iter().map(|path| path.field().to_owned());
+        points.push(format!("types of the object's own: {}", words::any_of(paths)));
+    }
+    if !list.source.is_empty() {
+        points.push(format!("source: {}", list.source));
+    }
+    points
+}
+
+fn presence(kind: &ConditionType) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let said = |sanction: &Sanction| words::action(sanction.action);
+    let mut presence = |what: &str, presence: &Option<Presence>| {
+        if let Some(presence) = presence {
+            let when = presence.when.as_ref().map(words::predicate);
+            let when = when.map(|when| format!(" where {when}")).unwrap_or_default();
+            words.push(format!("{what}{when}: {}", said(&presence.sanction)));
+        }
+    };
+    presence("missing", &kind.missing);
+    presence("present", &kind.present);
+    let sanctions = [
+        ("there but not True", &kind.not_true),
+        ("removed", &kind.removed),
+        ("no longer True", &kind.reverted),
+    ];
+    for (what, sanction) in sanctions {
+        words.extend(sanction.as_ref().map(|sanction| format!("{what}: {}", said(sanction))));
+    }
+    if kind.mirrored {
+        words.push("its times are another object's".to_owned());
+    }
+    if let Some(key) = &kind.key {
+        words.push(format!("one for each {}", key.join(" and ")));
+    }
+    if !kind.aliases.is_empty() {
+        words.push(format!("also called {}", words::any_of(kind.aliases.iter().cloned())));
+    }
+    words.join("; ")
+}

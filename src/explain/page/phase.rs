@@ -1,0 +1,117 @@
+//! The phase on a page.
+
+use super::super::words;
+use super::Page;
+use crate::policy::convention::{PhaseRules, RepairTo, Since};
+
+impl Page {
+    pub(super) fn phase(&mut self, rules: &PhaseRules) {
+        self.heading(format!("Phase: {}", rules.path.field()));
+        self.list(about(rules));
+        let rows = (1..).zip(&rules.phases).map(|(priority, phase): (usize, _)| {
+            let evidence =
+                |predicate: Option<&_>| predicate.map(words::predicate).unwrap_or_default();
+            [
+                priority.to_string(),
+                phase.name.clone(),
+                phase.meaning.clone(),
+                evidence(phase.necessary.as_ref()),
+                evidence(phase.sufficient.as_ref()),
+                evidence(phase.imposed.as_ref().map(|imposed| &imposed.when)),
+                phase.reasons.join(", "),
+                phase.source.clone(),
+            ]
+        });
+        let head = [
+            "",
+            "phase",
+            "meaning",
+            "contradicted unless",
+            "settled where",
+            "imposed where",
+            "reasons",
+            "source",
+        ];
+        self.table(head, rows.collect());
+        self.imposed(rules);
+        if !rules.repair.is_empty() {
+            self.text("Repair takes the first phase that is settled and admissible, else the first of these that applies and is admissible:");
+            let steps = rules.repair.iter().map(|step| {
+                let to = match &step.to {
+                    RepairTo::Phase(name) => name.clone(),
+                    RepairTo::Requested => "the phase that was written".to_owned(),
+                    RepairTo::Stored => "the stored phase".to_owned(),
+                };
+                let when = step.when.as_ref().map(words::predicate);
+                when.map_or(to.clone(), |when| format!("{to}, where {when}"))
+            });
+            self.list(steps.collect());
+        }
+        self.moves(rules);
+    }
+
+    fn imposed(&mut self, rules: &PhaseRules) {
+        let phases = rules.phases.iter().filter_map(|phase| {
+            let since = match phase.imposed.as_ref()?.since {
+                Since::DeletionTimestamp => "metadata.deletionTimestamp",
+                Since::CreationTimestamp => "metadata.creationTimestamp",
+            };
+            let name = &phase.name;
+            Some(format!(
+                "{name} is set by the mutating webhook whatever was written, since {since}"
+            ))
+        });
+        self.list(phases.collect());
+    }
+
+    fn moves(&mut self, rules: &PhaseRules) {
+        let Some(moves) = &rules.moves else { return };
+        let any = moves.any_to.join(", ");
+        let rows = moves.from.iter().map(|(from, to)| {
+            let from = if from.is_empty() { "no phase".to_owned() } else { from.clone() };
+            [from, to.join(", ")]
+        });
+        let mut rows: Vec<[String; 2]> = rows.collect();
+        if !any.is_empty() {
+            rows.push(["any phase".to_owned(), any]);
+        }
+        let (action, rule) = (words::action(moves.sanction.action), &moves.sanction.rule);
+        self.text(format!("Moves; any other: {action} [{rule}]."));
+        self.table(["from", "to"], rows);
+    }
+}
+
+fn about(rules: &PhaseRules) -> Vec<String> {
+    let mut points = vec![format!("one of those below, or Deny [{}]", rules.value_rule)];
+    if !rules.other_paths.is_empty() {
+        let paths = rules.other_paths.iter().map(|path| path.field().to_owned());
+        points.push(format!("also read at {}", words::any_of(paths)));
+    }
+    match &rules.default {
+        Some(default) => points.push(format!("{default} where none is given")),
+        None => points.push("none is filled in where none is given".to_owned()),
+    }
+    if let Some(time) = &rules.transition_time {
+        let path = time.path.field();
+        let rule = &time.moved.rule;
+        points.push(if time.in_step {
+            format!("the mutating webhook keeps {path} in step with it")
+        } else {
+            let (moved, kept) = (words::action(time.moved.action), words::action(time.kept.action));
+            format!("{path} moves with it; alone: {moved}, not at all: {kept} [{rule}]")
+        });
+    }
+    if let Some(reason) = &rules.reason {
+        let (path, rule) = (reason.path.field(), &reason.sanction.rule);
+        let action = words::action(reason.sanction.action);
+        points.push(format!("{path} is one of its reasons; otherwise {action} [{rule}]"));
+        if !reason.always.is_empty() {
+            let always = words::any_of(reason.always.iter().cloned());
+            points.push(format!("the reason {always} goes with every phase"));
+        }
+    }
+    if !rules.source.is_empty() {
+        points.push(format!("source: {}", rules.source));
+    }
+    points
+}

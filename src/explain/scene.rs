@@ -1,0 +1,325 @@
+//! A combination as an object: what the engine itself can be asked about.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::facts::{self, Answer, Fact, NOW, Question, Space, condition};
+use crate::engine::{Element, Facts, Truth};
+use crate::model::{Json, Object, Pointer, Resource, in_status};
+use crate::policy::convention::{ConditionList, Convention};
+
+/// The object of a combination, and the stored one where something is asked of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scene {
+    pub(crate) object: Value,
+    pub(crate) old: Option<Value>,
+    pub(crate) plural: String,
+    /// The list whose last element is judged.
+    element_of: Option<Pointer>,
+}
+
+/// What is the same in all scenes of a convention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stage<'c> {
+    pub(crate) convention: &'c Convention,
+    pub(crate) version: &'c str,
+}
+
+/// The group and kind of what is made up here; rules see only plurals.
+pub(crate) const GROUP: &str = "example.com";
+const KIND: &str = "Example";
+
+/// The generation of the objects, so that an observed one can be smaller and larger.
+const GENERATION: i64 = 5;
+
+impl<'c> Stage<'c> {
+    /// The scene of a combination; `None` where its facts exclude each other, as a list of length 0
+    /// and its last element do.
+    pub(crate) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
+        let facts = space.facts.iter().zip(&space.answers).zip(combination);
+        let facts: Vec<(&Fact, &Answer)> =
+            facts.filter_map(|((fact, answers), at)| Some((fact, answers.get(*at)?))).collect();
+        let mut builder = Builder::default();
+        for (fact, answer) in &facts {
+            self.place(fact, answer, &mut builder)?;
+        }
+        if let Some(list) = &space.element_of {
+            self.place_element(list, &facts, &mut builder)?;
+        }
+        for (fact, answer) in &facts {
+            if let (Fact::Length(path), Answer::Count(count)) = (fact, answer) {
+                builder.object.stretch(path, *count)?;
+            }
+        }
+        // After the lengths: the last element of a list is the last of all.
+        for (fact, answer) in &facts {
+            if let (Fact::Field { old, path }, Answer::Value { value, .. }) = (fact, answer) {
+                let lengths = facts.iter().any(|(fact, _)| matches!(fact, Fact::Length(_)));
+                builder.side(*old).set(path, value.clone(), !lengths)?;
+            }
+        }
+        let object = self.finish(builder.object, builder.deleting);
+        let old = builder.old.map(|old| self.finish(old, builder.deleting));
+        Some(Scene { object, old, plural: builder.plural, element_of: space.element_of.clone() })
+    }
+
+    fn place(&self, fact: &Fact, answer: &Answer, builder: &mut Builder) -> Option<()> {
+        match (fact, answer) {
+            (Fact::Deleting, Answer::Flag(deleting)) => builder.deleting = *deleting,
+            (Fact::Resource, Answer::Value { value, .. }) => {
+                builder.plural = value.as_str()?.to_owned();
+            }
+            (Fact::Phase { old }, answer) => {
+                let side = builder.side(*old);
+                if let (Some(rules), Answer::Value { value, .. }) = (&self.convention.phase, answer)
+                {
+                    side.set(&rules.path, value.clone(), true)?;
+                }
+            }
+            (Fact::Condition { old, list: Some(list), kind }, answer) => {
+                let side = builder.side(*old);
+                if let Answer::Condition { status, reason, .. } = answer {
+                    let rules = self.list_at(list);
+                    let item = condition(rules, kind, status.name(), reason, facts::PAST);
+                    side.push(list, item)?;
+                }
+            }
+            (Fact::Observed, Answer::Observed(observed)) => {
+                use crate::policy::Observed::{Ahead, Behind, Current};
+                let path = self.convention.generation.as_ref()?.paths.first()?;
+                let number = match observed {
+                    Behind => GENERATION - 1,
+                    Current => GENERATION,
+                    Ahead => GENERATION + 1,
+                };
+                builder.object.set(path, number.into(), true)?;
+            }
+            (Fact::Gates(path), Answer::Gate(good)) => {
+                let (kind, list) = (facts::GATE, self.convention.primary_conditions(self.version));
+                builder.object.push(path, json!({"conditionType": kind}))?;
+                if let (Some(good), Some(list)) = (good, list) {
+                    let status = if *good { "True" } else { "False" };
+                    let item = condition(Some(list), kind, status, "Example", facts::PAST);
+                    builder.object.push(&list.path, item)?;
+                }
+            }
+            // A stored object of which everything that is asked is absent is there all the same.
+            (Fact::Field { old: true, .. } | Fact::Member { old: true, .. }, _) => {
+                builder.side(true);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The element that a rule is about, at the end of its list.
+    fn place_element(
+        &self,
+        list: &Pointer,
+        facts: &[(&Fact, &Answer)],
+        builder: &mut Builder,
+    ) -> Option<()> {
+        let member = |wanted: bool| {
+            let members = facts.iter().filter_map(move |(fact, answer)| match (fact, answer) {
+                (Fact::Member { old, name }, Answer::Value { value, .. }) if *old == wanted => {
+                    Some((name.clone(), value.clone()))
+                }
+                _ => None,
+            });
+            members.collect::<Map<String, Value>>()
+        };
+        let item = member(false);
+        let kind = item.get("type").cloned();
+        // The element and a condition that is asked for by its type can be the same one.
+        if builder.object.has(list, kind.as_ref()) {
+            return None;
+        }
+        if facts.iter().any(|(fact, _)| matches!(fact, Fact::Member { old: true, .. })) {
+            let mut before = member(true);
+            before.extend(kind.map(|kind| ("type".to_owned(), kind)));
+            builder.side(true).push(list, before.into())?;
+        }
+        builder.object.push(list, item.into())?;
+        for path in self.list_at(list).map(|list| &list.types.polarity_from).into_iter().flatten() {
+            for (kind, polarity) in facts::GATES {
+                builder.object.push(path, json!({"conditionType": kind, "polarity": polarity}))?;
+            }
+        }
+        Some(())
+    }
+
+    fn list_at(&self, path: &Pointer) -> Option<&'c ConditionList> {
+        self.convention.conditions.iter().find(|list| list.path == *path)
+    }
+
+    fn finish(&self, side: Side, deleting: bool) -> Value {
+        let mut object = side.0;
+        let mut metadata = json!({"name": "example", "generation": GENERATION});
+        if deleting {
+            metadata["deletionTimestamp"] = facts::PAST.into();
+        }
+        object.insert("apiVersion".to_owned(), format!("{GROUP}/{}", self.version).into());
+        object.insert("kind".to_owned(), KIND.into());
+        object.insert("metadata".to_owned(), metadata);
+        object.into()
+    }
+
+    /// Asks the engine; `ask` gets the facts of the scene, with the element where it has one.
+    pub(crate) fn look<T>(
+        &self,
+        scene: &Scene,
+        list: Option<&ConditionList>,
+        ask: impl FnOnce(&Facts<'_, '_>) -> T,
+    ) -> Option<T> {
+        let text = scene.object.to_string();
+        let old_text = scene.old.as_ref().map(Value::to_string);
+        let object = Object::parse(&text).ok()?;
+        let old = match &old_text {
+            Some(text) => Some(Object::parse(text).ok()?),
+            None => None,
+        };
+        let resource = self.resource(&scene.plural);
+        let now = NOW.parse::<Timestamp>().ok()?.as_second();
+        let mut facts = Facts::new(self.convention, &object, old.as_ref(), &resource).at_time(now);
+        if let Some(list) = list {
+            facts = facts.reading(list);
+        }
+        if let Some(path) = &scene.element_of {
+            let last = |object: &'_ Object<'_>| {
+                let items = in_status(object.status.as_ref(), path).and_then(Json::as_array);
+                items.map_or(0, <[_]>::len).checked_sub(1)
+            };
+            let item = in_status(object.status.as_ref(), path)?.as_array()?.get(last(&object)?)?;
+            let before = old
+                .as_ref()
+                .and_then(|old| in_status(old.status.as_ref(), path)?.as_array()?.get(last(old)?));
+            let kind = item.get("type").and_then(Json::as_str);
+            let kind = kind.and_then(|kind| self.list_at(path)?.types.find(kind));
+            facts = facts.of_element(Element { item, before, kind });
+        }
+        Some(ask(&facts))
+    }
+
+    /// Whether a predicate definitely holds in a scene.
+    pub(crate) fn holds(&self, scene: &Scene, question: &Question<'_>) -> bool {
+        self.look(scene, question.list, |facts| facts.ask(question.predicate)) == Some(Truth::True)
+    }
+
+    pub(crate) fn resource<'r>(&self, plural: &'r str) -> Resource<'r>
+    where
+        'c: 'r,
+    {
+        Resource { group: GROUP.into(), version: self.version.into(), resource: plural.into() }
+    }
+}
+
+impl Scene {
+    /// As a person would write it down: the object, and the stored one above it.
+    pub(crate) fn to_yaml(&self) -> String {
+        let write = |value: &Value| serde_saphyr::to_string(value).unwrap_or_default();
+        match &self.old {
+            Some(old) => format!("# stored\n{}---\n# written\n{}", write(old), write(&self.object)),
+            None => write(&self.object),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    object: Side,
+    old: Option<Side>,
+    plural: String,
+    deleting: bool,
+}
+
+/// One object as it grows: its `status` and `spec`.
+#[derive(Default)]
+struct Side(Map<String, Value>);
+
+impl Builder {
+    fn side(&mut self, old: bool) -> &mut Side {
+        if old { self.old.get_or_insert_default() } else { &mut self.object }
+    }
+}
+
+impl Side {
+    /// Puts a value at a place. `None` where something else is there, or where a list has no last
+    /// element and may not get one.
+    fn set(&mut self, path: &Pointer, value: Value, grow: bool) -> Option<()> {
+        let tokens = path.tokens();
+        let (first, rest) = tokens.split_first()?;
+        let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
+        for token in rest {
+            let index = if token == "-1" { Some(None) } else { token.parse().ok().map(Some) };
+            if place.is_null() {
+                *place = if index.is_some() { json!([]) } else { json!({}) };
+            }
+            place = match (place, index) {
+                (Value::Array(items), Some(index)) => {
+                    let index: usize = match index {
+                        Some(index) => index,
+                        None => items.len().saturating_sub(1),
+                    };
+                    while items.len() <= index {
+                        if !grow {
+                            return None;
+                        }
+                        items.push(Value::Null);
+                    }
+                    items.get_mut(index)?
+                }
+                (Value::Object(members), _) => members.entry(token.clone()).or_insert(Value::Null),
+                _ => return None,
+            };
+        }
+        match place {
+            Value::Null => *place = value,
+            // Something inside of it was placed before, so that it is there.
+            Value::Object(members) if value.is_object() && !members.is_empty() => {}
+            other if *other == value => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn list(&mut self, path: &Pointer) -> Option<&mut Vec<Value>> {
+        let (first, rest) = path.tokens().split_first()?;
+        let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
+        for token in rest {
+            if place.is_null() {
+                *place = json!({});
+            }
+            place = place.as_object_mut()?.entry(token.clone()).or_insert(Value::Null);
+        }
+        if place.is_null() {
+            *place = json!([]);
+        }
+        place.as_array_mut()
+    }
+
+    fn push(&mut self, path: &Pointer, item: Value) -> Option<()> {
+        self.list(path)?.push(item);
+        Some(())
+    }
+
+    fn has(&mut self, path: &Pointer, kind: Option<&Value>) -> bool {
+        let list = self.list(path);
+        list.is_some_and(|items| items.iter().any(|item| item.get("type") == kind))
+    }
+
+    /// Makes a list `count` items long; `None` where it is longer.
+    fn stretch(&mut self, path: &Pointer, count: usize) -> Option<()> {
+        if count == 0 {
+            let list = self.list(path)?;
+            return list.is_empty().then_some(());
+        }
+        let list = self.list(path)?;
+        if list.len() > count {
+            return None;
+        }
+        for number in list.len()..count {
+            list.push(json!({"type": format!("Example{number}")}));
+        }
+        Some(())
+    }
+}

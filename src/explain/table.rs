@@ -1,0 +1,196 @@
+//! Truth tables: every combination of the facts that matter, and what follows from it.
+
+use super::clauses::{Clause, rules};
+use super::cubes::{self, Cube};
+use super::facts::{Asked, Fact, Question, Space, version_of};
+use super::scene::{Scene, Stage};
+use crate::engine::{Truth, repaired};
+use crate::policy::Predicate;
+use crate::policy::convention::{Convention, PhaseRules, RepairTo};
+
+/// The combinations of some facts, each with what follows.
+#[derive(Clone, Debug)]
+pub struct Table<T> {
+    /// What is combined.
+    pub space: Space,
+    /// The different things that follow.
+    pub outcomes: Vec<T>,
+    /// For each combination its outcome; `None` where the facts exclude each other.
+    pub rows: Vec<Option<usize>>,
+}
+
+/// What a combination says about the phase. Phases are named by their place in the convention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseOutcome {
+    /// The phase that the mutating webhook sets whatever the writer says.
+    pub imposed: Option<usize>,
+    /// For each phase whether it may stand.
+    pub admissible: Vec<bool>,
+    /// For each phase that may not stand the one that Repair chooses in its place.
+    pub repairs: Vec<Option<usize>>,
+}
+
+/// The rules that fire in a combination, by their place in the convention.
+pub type Firing = Vec<usize>;
+
+/// Whether a phase has anything to do with anything: evidence, or what is imposed or repaired.
+#[must_use]
+pub fn has_evidence(rules: &PhaseRules) -> bool {
+    questions(rules).next().is_some()
+}
+
+impl Table<PhaseOutcome> {
+    /// The truth table of the phase: every combination that evidence, impositions and repair steps
+    /// can tell apart.
+    ///
+    /// # Errors
+    /// The space, where it has more combinations than are walked.
+    pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Space> {
+        let version = version_of(convention);
+        let stage = Stage { convention, version: &version };
+        let space = phase_space(convention, rules, &version);
+        Self::walk(space, &stage, |scene| {
+            stage.look(scene, None, |facts| {
+                let holds = |predicate: &Predicate| facts.ask(predicate) == Truth::True;
+                let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
+                let admissible: Vec<bool> =
+                    rules.phases.iter().map(|phase| facts.admits(phase)).collect();
+                let repair = |(phase, admissible): (_, &bool)| {
+                    let phase: &crate::policy::convention::Phase = phase;
+                    let supposed = facts.supposing(Some(&phase.name));
+                    repaired(rules, &supposed).filter(|_| !admissible).and_then(place)
+                };
+                PhaseOutcome {
+                    imposed: rules.phases.iter().position(|phase| {
+                        phase.imposed.as_ref().is_some_and(|imposed| holds(&imposed.when))
+                    }),
+                    repairs: rules.phases.iter().zip(&admissible).map(repair).collect(),
+                    admissible,
+                }
+            })
+        })
+    }
+}
+
+impl Table<Firing> {
+    /// The table of the rules of these numbers: which of them fire where.
+    ///
+    /// # Errors
+    /// The space, where it has more combinations than are walked.
+    pub fn of_rules(convention: &Convention, numbers: &[usize]) -> Result<Self, Space> {
+        let version = version_of(convention);
+        let stage = Stage { convention, version: &version };
+        let all: Vec<Clause<'_>> = rules(convention).collect();
+        let chosen: Vec<(usize, &Clause<'_>)> =
+            numbers.iter().filter_map(|number| Some((*number, all.get(*number)?))).collect();
+        let questions: Vec<Question<'_>> =
+            chosen.iter().map(|(_, clause)| clause.question()).collect();
+        let space = space_of(convention, &version, &questions);
+        Self::walk(space, &stage, |scene| {
+            let fires = |(number, clause): &(usize, &Clause<'_>)| {
+                stage.holds(scene, &clause.question()).then_some(*number)
+            };
+            Some(chosen.iter().filter_map(fires).collect())
+        })
+    }
+}
+
+impl<T: PartialEq> Table<T> {
+    fn walk(
+        space: Space,
+        stage: &Stage<'_>,
+        mut outcome: impl FnMut(&Scene) -> Option<T>,
+    ) -> Result<Self, Space> {
+        let Some(size) = space.size() else { return Err(space) };
+        let mut outcomes: Vec<T> = Vec::new();
+        let mut rows = Vec::with_capacity(size);
+        for number in 0..size {
+            let scene = stage.scene(&space, &space.combination(number));
+            let found = scene.and_then(|scene| outcome(&scene)).map(|found| {
+                outcomes.iter().position(|known| *known == found).unwrap_or_else(|| {
+                    outcomes.push(found);
+                    outcomes.len() - 1
+                })
+            });
+            rows.push(found);
+        }
+        Ok(Self { space, outcomes, rows })
+    }
+
+    /// The combinations with their outcomes, without those that cannot be.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        let rows = self.rows.iter().enumerate();
+        rows.filter_map(|(number, row)| Some((number, self.outcomes.get((*row)?)?)))
+    }
+
+    /// The table in few lines, as `view` sees it: a line has answers only for the facts that make a
+    /// difference, and combinations that `view` does not want have none.
+    pub fn collapsed<V: Clone + PartialEq>(
+        &self,
+        mut view: impl FnMut(&[usize], &T) -> Option<V>,
+    ) -> Vec<(Cube, V)> {
+        let mut views: Vec<V> = Vec::new();
+        let mut rows = vec![None; self.rows.len()];
+        for (number, outcome) in self.iter() {
+            let Some(seen) = view(&self.space.combination(number), outcome) else { continue };
+            let at = views.iter().position(|known| *known == seen).unwrap_or_else(|| {
+                views.push(seen);
+                views.len() - 1
+            });
+            if let Some(row) = rows.get_mut(number) {
+                *row = Some(at);
+            }
+        }
+        let cubes = cubes::collapse(&self.space, &rows).into_iter();
+        cubes
+            .filter_map(|cube| Some((views.get(cube.outcome)?.clone(), cube)))
+            .map(|(view, cube)| (cube, view))
+            .collect()
+    }
+}
+
+/// The facts that the phase depends on. What a repair can take from the stored object is one, even
+/// where no predicate asks for it.
+pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: &str) -> Space {
+    let mut asked = Asked::new(convention, version);
+    for predicate in questions(rules) {
+        asked.add(&Question { predicate, list: None, of_element: false });
+    }
+    if has_evidence(rules) && rules.repair.iter().any(|step| step.to == RepairTo::Stored) {
+        asked.fact(Fact::Phase { old: true });
+    }
+    let mut space = asked.into_space();
+    // The phase itself is what the table is about: it is supposed, one after the other.
+    if let Some(at) = space.facts.iter().position(|fact| *fact == (Fact::Phase { old: false })) {
+        space.facts.remove(at);
+        space.answers.remove(at);
+    }
+    space
+}
+
+/// What the rule of a number asks about.
+pub(crate) fn facts_of_rule(convention: &Convention, number: usize) -> Vec<Fact> {
+    let version = version_of(convention);
+    let Some(clause) = rules(convention).nth(number) else { return Vec::new() };
+    space_of(convention, &version, &[clause.question()]).facts
+}
+
+/// The space of what some questions ask.
+pub(crate) fn space_of<'c>(
+    convention: &'c Convention,
+    version: &'c str,
+    questions: &[Question<'c>],
+) -> Space {
+    let mut asked = Asked::new(convention, version);
+    questions.iter().for_each(|question| asked.add(question));
+    asked.into_space()
+}
+
+/// All predicates that the phase depends on.
+fn questions(rules: &PhaseRules) -> impl Iterator<Item = &Predicate> {
+    let phases = rules.phases.iter().flat_map(|phase| {
+        let imposed = phase.imposed.iter().map(|imposed| &imposed.when);
+        phase.necessary.iter().chain(&phase.sufficient).chain(imposed)
+    });
+    phases.chain(rules.repair.iter().filter_map(|step| step.when.as_ref()))
+}

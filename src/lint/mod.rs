@@ -1,0 +1,1 @@
+//! What can be proven of a convention.

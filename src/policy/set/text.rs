@@ -1,0 +1,101 @@
+//! Conventions as text again: as somebody wrote them, and with all that they extend.
+
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+
+use super::{BUILT_IN, BUILT_IN_CONVENTIONS, Kind, PolicySet, Problems, Source};
+use super::{read_documents, read_name, sources};
+use crate::policy::yaml::{self, Node, Value};
+
+impl PolicySet {
+    /// The document of a convention, built in or in one of `given`, to the letter: with its comments,
+    /// and without the other documents of its file. `None` where there is none of this name.
+    #[must_use]
+    pub fn document(given: &[Source], name: &str) -> Option<String> {
+        let built_in = sources(&BUILT_IN);
+        let texts = built_in.iter().chain(given).map(|source| source.text.as_str());
+        let document = texts.flat_map(documents).find(|text| declares(text, name))?;
+        Some(format!("{}\n", document.trim_end()))
+    }
+
+    /// The same with everything that it extends, and so without its comments. `None` where there is
+    /// no convention of this name, or one that could not be put together.
+    #[must_use]
+    pub fn whole_document(given: &[Source], name: &str) -> Option<String> {
+        let mut known = BUILT_IN_CONVENTIONS.clone().ok()?;
+        let (documents, _) = read_documents(given, known.sources.len());
+        let quiet = Problems::default();
+        let specs = documents.iter().filter_map(|document| {
+            let (Kind::Convention, name, spec) = document.envelope(&quiet)? else { return None };
+            Some((read_name(name, &quiet)?, spec))
+        });
+        known.specs.add(specs.collect::<Vec<_>>().into_iter(), &quiet);
+        let spec = known.specs.get(name)?;
+        let spec = serde_saphyr::to_string(&InMap("spec", spec)).ok()?;
+        Some(format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata:\n  name: {name}\n{spec}"
+        ))
+    }
+}
+
+/// The documents of a text, as the lines between them part them.
+fn documents(text: &str) -> Vec<&str> {
+    let mut documents = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_end() == "---" || line.starts_with("--- ") {
+            documents.push(&text[start..at]);
+            start = at + line.len();
+        }
+        at += line.len();
+    }
+    documents.push(&text[start..]);
+    documents
+}
+
+fn declares(text: &str, name: &str) -> bool {
+    let is = |node: Option<&Node>, wanted: &str| matches!(node.map(|node| &node.value), Some(Value::String(text)) if text == wanted);
+    let documents = yaml::parse(0, text).unwrap_or_default();
+    documents.iter().any(|root| {
+        is(root.member("kind"), "StatusConvention")
+            && is(root.member("metadata").and_then(|metadata| metadata.member("name")), name)
+    })
+}
+
+/// A mapping of one key.
+struct InMap<'n>(&'static str, &'n Node);
+
+impl Serialize for InMap<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(self.0, self.1)?;
+        map.end()
+    }
+}
+
+/// In the order of the document; through [`Node::to_json`] it would be that of the alphabet.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Integer(value) => serializer.serialize_i64(*value),
+            Value::Float(value) => serializer.serialize_f64(*value),
+            Value::String(text) => serializer.serialize_str(text),
+            Value::List(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    list.serialize_element(item)?;
+                }
+                list.end()
+            }
+            Value::Map(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                for (key, node) in entries {
+                    map.serialize_entry(&key.name, node)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
