@@ -16,6 +16,7 @@ mod judge;
 mod progress;
 mod report;
 pub mod explain;
+pub mod lint;
 pub mod review;
 pub mod schema;
 pub mod serve;
@@ -58,6 +59,8 @@ enum Command {
     Test(test::Args),
     /// List the conventions, or explain one: its page, its truth table, its graph of phases.
     Explain(explain::Args),
+    /// Prove conventions sound, or show what is wrong with them.
+    Lint(lint::Args),
     /// Make a certificate authority and a serving certificate.
     Certs(certs::Args),
 }
@@ -96,6 +99,7 @@ pub fn run() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Test(args) => test::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Lint(args) => lint::run(args),
         Command::Certs(args) => certs::run(args),
     };
     match outcome {

@@ -163,6 +163,35 @@ impl Space {
         self.answers.get(at)?.get(*combination.get(at)?)
     }
 
+    /// Adds a fact that is not there yet.
+    pub(crate) fn add(&mut self, fact: Fact, answers: Vec<Answer>) {
+        if !self.facts.contains(&fact) {
+            self.facts.push(fact);
+            self.answers.push(answers);
+        }
+    }
+
+    /// Adds the stored phase.
+    pub(crate) fn add_stored_phase(&mut self, convention: &Convention) {
+        let mut asked = Asked::new(convention, "");
+        asked.fact(Fact::Phase { old: true });
+        let space = asked.into_space();
+        space
+            .facts
+            .into_iter()
+            .zip(space.answers)
+            .for_each(|(fact, answers)| self.add(fact, answers));
+    }
+
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&Fact) -> bool) {
+        let kept = self.facts.drain(..).zip(self.answers.drain(..));
+        (self.facts, self.answers) = kept.filter(|(fact, _)| wanted(fact)).unzip();
+    }
+
+    pub(crate) fn remove(&mut self, unwanted: &Fact) {
+        self.retain(|fact| fact != unwanted);
+    }
+
     /// The facts of one combination, in words.
     #[must_use]
     pub fn describe(&self, combination: &[usize]) -> String {

@@ -20,3 +20,8 @@ pub use graph::Graph;
 pub use page::{Block, Page};
 pub use table::{Firing, PhaseOutcome, Table, has_evidence};
 pub use words::predicate as in_words;
+
+pub(crate) use clauses::{Clause, clauses};
+pub(crate) use facts::{NOW, Question, version_of};
+pub(crate) use scene::{Scene, Stage};
+pub(crate) use table::{phase_questions, space_of};

@@ -58,8 +58,9 @@ impl<'c> Stage<'c> {
                 builder.side(*old).set(path, value.clone(), !lengths)?;
             }
         }
-        let object = self.finish(builder.object, builder.deleting);
-        let old = builder.old.map(|old| self.finish(old, builder.deleting));
+        let (deleting, generation) = (builder.deleting, builder.generation);
+        let object = self.finish(builder.object, deleting, generation);
+        let old = builder.old.map(|old| self.finish(old, deleting, generation));
         Some(Scene { object, old, plural: builder.plural, element_of: space.element_of.clone() })
     }
 
@@ -93,6 +94,7 @@ impl<'c> Stage<'c> {
                     Ahead => GENERATION + 1,
                 };
                 builder.object.set(path, number.into(), true)?;
+                builder.generation = true;
             }
             (Fact::Gates(path), Answer::Gate(good)) => {
                 let (kind, list) = (facts::GATE, self.convention.primary_conditions(self.version));
@@ -152,9 +154,12 @@ impl<'c> Stage<'c> {
         self.convention.conditions.iter().find(|list| list.path == *path)
     }
 
-    fn finish(&self, side: Side, deleting: bool) -> Value {
+    fn finish(&self, side: Side, deleting: bool, generation: bool) -> Value {
         let mut object = side.0;
-        let mut metadata = json!({"name": "example", "generation": GENERATION});
+        let mut metadata = json!({"name": "example"});
+        if generation {
+            metadata["generation"] = GENERATION.into();
+        }
         if deleting {
             metadata["deletionTimestamp"] = facts::PAST.into();
         }
@@ -205,6 +210,30 @@ impl<'c> Stage<'c> {
         self.look(scene, question.list, |facts| facts.ask(question.predicate)) == Some(Truth::True)
     }
 
+    /// A scene of objects that are at hand.
+    pub(crate) fn scene_of(&self, object: Value, old: Option<Value>, plural: &str) -> Scene {
+        Scene { object, old, plural: plural.to_owned(), element_of: None }
+    }
+
+    /// Writes a phase into an object.
+    pub(crate) fn set_phase(&self, object: &mut Value, phase: &str) {
+        let Some(rules) = &self.convention.phase else { return };
+        let mut place = object;
+        for token in rules.path.tokens() {
+            if !place.is_object() {
+                *place = json!({});
+            }
+            place = &mut place[token.as_str()];
+        }
+        *place = phase.into();
+    }
+
+    /// The phase in an object.
+    pub(crate) fn phase_of<'o>(&self, object: &'o Value) -> Option<&'o str> {
+        let rules = self.convention.phase.as_ref()?;
+        object.pointer(&rules.path.to_string())?.as_str()
+    }
+
     pub(crate) fn resource<'r>(&self, plural: &'r str) -> Resource<'r>
     where
         'c: 'r,
@@ -230,6 +259,8 @@ struct Builder {
     old: Option<Side>,
     plural: String,
     deleting: bool,
+    /// Whether anybody asks for the generation.
+    generation: bool,
 }
 
 /// One object as it grows: its `status` and `spec`.

@@ -161,10 +161,7 @@ pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: 
     }
     let mut space = asked.into_space();
     // The phase itself is what the table is about: it is supposed, one after the other.
-    if let Some(at) = space.facts.iter().position(|fact| *fact == (Fact::Phase { old: false })) {
-        space.facts.remove(at);
-        space.answers.remove(at);
-    }
+    space.remove(&Fact::Phase { old: false });
     space
 }
 
@@ -193,4 +190,9 @@ fn questions(rules: &PhaseRules) -> impl Iterator<Item = &Predicate> {
         phase.necessary.iter().chain(&phase.sufficient).chain(imposed)
     });
     phases.chain(rules.repair.iter().filter_map(|step| step.when.as_ref()))
+}
+
+/// The same as questions, for those who look at more than the phase.
+pub(crate) fn phase_questions(rules: &PhaseRules) -> impl Iterator<Item = Question<'_>> {
+    questions(rules).map(|predicate| Question { predicate, list: None, of_element: false })
 }

@@ -1,1 +1,194 @@
-//! What can be proven of a convention.
+//! What can be proven of a convention by walking all combinations of what it asks about.
+//!
+//! The compiler says what is wrong with a document; here it is judged as a whole: that every state
+//! admits a phase, that a repair ends somewhere, that no rule is dead and none shuts a writer out.
+//! Every fault comes with a witness, the smallest object that shows it. The engine itself is asked,
+//! about objects that are made for the purpose.
+
+mod gate;
+mod moves;
+mod phases;
+mod rules;
+mod writers;
+
+use crate::explain::{Clause, Stage, clauses, version_of};
+use crate::policy::convention::Convention;
+use crate::policy::{Diagnostics, PolicySet, Source};
+
+use gate::Gate;
+
+/// What was found out about a convention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Its name.
+    pub convention: String,
+    /// What was found, faults first.
+    pub remarks: Vec<Remark>,
+    /// How many combinations were asked about.
+    pub combinations: usize,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What it is.
+    pub kind: Kind,
+    /// The rules that it is about.
+    pub rules: Vec<String>,
+    /// One sentence.
+    pub message: String,
+    /// Objects that show it, as YAML.
+    pub witness: Option<String>,
+}
+
+/// The things that can be found. Faults come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A state in which no phase may stand.
+    NoAdmissiblePhase,
+    /// A phase that may stand in no state.
+    UnreachablePhase,
+    /// A state in which Repair finds no phase.
+    RepairFindsNothing,
+    /// A state in which Repair chooses a phase that may not stand.
+    RepairNotAdmissible,
+    /// A rule, or evidence, that no state can violate or settle.
+    NeverFires,
+    /// Rules that between them refuse everything.
+    Contradiction,
+    /// A phase that rules refuse in every state in which it may stand.
+    PhaseNeverWritten,
+    /// The default phase is refused somewhere.
+    NoWayOut,
+    /// Two writers, or one writer in two requests, who never get through.
+    TwoStepLockout,
+    /// The same under `disagreement: Deny`, which is why such writers are named in policies.
+    TwoStepDeadEnd,
+    /// A rule about a polarity that no type of the convention has.
+    WaitsForType,
+    /// A phase that no move leads to.
+    NoWayIn,
+    /// A phase that no move leads out of.
+    NoMoveOut,
+    /// A reason of several phases.
+    SharedReason,
+    /// More combinations than are walked.
+    NotProven,
+}
+
+impl Kind {
+    /// As reports spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoAdmissiblePhase => "no-admissible-phase",
+            Self::UnreachablePhase => "unreachable-phase",
+            Self::RepairFindsNothing => "repair-finds-nothing",
+            Self::RepairNotAdmissible => "repair-not-admissible",
+            Self::NeverFires => "never-fires",
+            Self::Contradiction => "contradiction",
+            Self::PhaseNeverWritten => "phase-never-written",
+            Self::NoWayOut => "no-way-out",
+            Self::TwoStepLockout => "two-step-lockout",
+            Self::TwoStepDeadEnd => "two-step-dead-end",
+            Self::WaitsForType => "waits-for-type",
+            Self::NoWayIn => "no-way-in",
+            Self::NoMoveOut => "no-move-out",
+            Self::SharedReason => "shared-reason",
+            Self::NotProven => "not-proven",
+        }
+    }
+
+    /// Whether the convention is broken, or only worth a second look.
+    #[must_use]
+    pub const fn is_fault(self) -> bool {
+        !matches!(
+            self,
+            Self::TwoStepDeadEnd
+                | Self::WaitsForType
+                | Self::NoWayIn
+                | Self::NoMoveOut
+                | Self::SharedReason
+                | Self::NotProven
+        )
+    }
+}
+
+impl Report {
+    /// Whether there is a fault; notes are none.
+    #[must_use]
+    pub fn has_faults(&self) -> bool {
+        self.remarks.iter().any(|remark| remark.kind.is_fault())
+    }
+}
+
+/// Judges one convention, built in or among `sources`. All its optional parts are switched on.
+///
+/// # Errors
+/// All mistakes in the documents.
+pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
+    let gate = Gate::new(sources, name)?;
+    let convention = gate.convention();
+    let version = version_of(convention);
+    let mut lint = Lint {
+        convention,
+        stage: Stage { convention, version: &version },
+        gate: &gate,
+        clauses: clauses(convention),
+        remarks: Vec::new(),
+        combinations: 0,
+    };
+    lint.phases();
+    lint.rules();
+    lint.moves();
+    lint.writers();
+    let Lint { mut remarks, combinations, .. } = lint;
+    remarks.sort_by_key(|remark| remark.kind);
+    Ok(Report { convention: name.to_owned(), remarks, combinations })
+}
+
+/// The names of the conventions that are declared in `sources`.
+///
+/// # Errors
+/// All mistakes in the documents.
+pub fn declared(sources: &[Source]) -> Result<Vec<String>, Diagnostics> {
+    let built_in = built_in()?;
+    let all = PolicySet::compile(sources)?;
+    let names = all.conventions().keys().filter(|name| !built_in.contains(name));
+    Ok(names.cloned().collect())
+}
+
+/// The names of the built-in conventions.
+///
+/// # Errors
+/// Never, but for a mistake in a document of ours.
+pub fn built_in() -> Result<Vec<String>, Diagnostics> {
+    Ok(PolicySet::compile(&[])?.conventions().keys().cloned().collect())
+}
+
+/// A convention under examination.
+struct Lint<'c> {
+    convention: &'c Convention,
+    stage: Stage<'c>,
+    gate: &'c Gate,
+    clauses: Vec<Clause<'c>>,
+    remarks: Vec<Remark>,
+    combinations: usize,
+}
+
+impl Lint<'_> {
+    fn say(
+        &mut self,
+        kind: Kind,
+        rules: Vec<String>,
+        message: impl Into<String>,
+        witness: Option<String>,
+    ) {
+        self.remarks.push(Remark { kind, rules, message: message.into(), witness });
+    }
+
+    fn not_proven(&mut self, rules: Vec<String>, what: &str) {
+        let message = format!("{what} has more combinations than are walked");
+        self.say(Kind::NotProven, rules, message, None);
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::sample::{self, Kind};
 use super::{Answer, Fact, Question, Reason, Space, Stands};
 use crate::model::{ConditionStatus, Pointer};
-use crate::policy::convention::{ConditionList, Convention, Polarity};
+use crate::policy::convention::{ConditionList, Convention};
 use crate::policy::{ConditionTest, Glob, Observed, Place, Predicate, ValueTest};
 
 /// Collects what predicates ask.
@@ -285,7 +285,7 @@ impl<'c> Asked<'c> {
         answers
     }
 
-    /// The types of the element: one for each polarity, those that are asked for, and another.
+    /// The types of the element: those that are known, those that are asked for, and another.
     fn type_answers(&self, at: usize) -> Vec<Answer> {
         let mut answers: Vec<Answer> = Vec::new();
         let mut push = |name: String, stands: Stands| {
@@ -295,10 +295,7 @@ impl<'c> Asked<'c> {
             }
         };
         let known = self.element_of.map(|list| list.types.known.as_slice()).unwrap_or_default();
-        for polarity in [Polarity::Positive, Polarity::Negative, Polarity::Neutral] {
-            let first = known.iter().find(|kind| kind.polarity == polarity);
-            first.into_iter().for_each(|kind| push(kind.sample(), Stands::ForItself));
-        }
+        known.iter().for_each(|kind| push(kind.sample(), Stands::ForItself));
         if self.element_of.is_some_and(|list| !list.types.polarity_from.is_empty()) {
             sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Stands::ForItself));
         }

@@ -1,0 +1,160 @@
+//! `statusgate lint`: whether conventions are sound, with a witness for each fault.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::{Outcome, explain};
+use crate::lint::{self, Remark, Report};
+use crate::policy::{Diagnostics, PolicySet, Source};
+use crate::server::policy_files;
+
+/// What `lint` can be told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit code 0: everything is sound (there may be notes). 1: a mistake in a \
+                        document, or a fault. 2: something cannot be read, or there is no such \
+                        convention.")]
+pub struct Args {
+    /// Files or folders with StatusConvention and StatusPolicy documents. Without any: all built-in
+    /// conventions.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// A built-in convention. May be repeated.
+    #[arg(long, value_name = "NAME")]
+    convention: Vec<String>,
+
+    /// How to print what was found.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+/// Judges conventions.
+///
+/// # Errors
+/// When documents cannot be read, or there is no such convention.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let sources = match args.paths.as_slice() {
+        [] => Vec::new(),
+        paths => policy_files::load(paths).context("failed to read the documents")?,
+    };
+    let mut out = io::stdout().lock();
+    let reports = match judge(args, &sources)? {
+        Ok(reports) => reports,
+        Err(mistakes) => {
+            match args.output {
+                Output::Table => writeln!(out, "{mistakes}")?,
+                Output::Json => {
+                    let mistakes = mistakes_as_json(&mistakes);
+                    writeln!(out, "{:#}", json!({"mistakes": mistakes, "conventions": []}))?;
+                }
+            }
+            return Ok(Outcome::Findings);
+        }
+    };
+    match args.output {
+        Output::Table => out.write_all(as_text(&reports).as_bytes())?,
+        Output::Json => {
+            let reports: Value = reports.iter().map(as_json).collect();
+            writeln!(out, "{:#}", json!({"mistakes": [], "conventions": reports}))?;
+        }
+    }
+    let sound = !reports.iter().any(Report::has_faults);
+    Ok(if sound { Outcome::Clean } else { Outcome::Findings })
+}
+
+fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Vec<Report>, Diagnostics>> {
+    // Mistakes are findings; names are the command line's own.
+    if let Err(mistakes) = PolicySet::compile(sources) {
+        return Ok(Err(mistakes));
+    }
+    let built_in = lint::built_in()?;
+    for name in &args.convention {
+        if !built_in.contains(name) {
+            bail!("{}", explain::unknown(name, built_in.iter().map(String::as_str)));
+        }
+    }
+    let mut names = match (args.paths.as_slice(), args.convention.as_slice()) {
+        ([], []) => built_in,
+        (_, named) => named.to_vec(),
+    };
+    names.extend(lint::declared(sources)?);
+    Ok(names.iter().map(|name| lint::lint(sources, name)).collect())
+}
+
+fn as_text(reports: &[Report]) -> String {
+    let mut text = String::new();
+    for report in reports {
+        let (faults, notes) = parts(report);
+        let count = |count: usize, what: &str| match count {
+            0 => format!("no {what}s"),
+            1 => format!("1 {what}"),
+            _ => format!("{count} {what}s"),
+        };
+        let (name, combinations) = (&report.convention, report.combinations);
+        let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
+        text.push_str(&format!("{name}: {found}, {noted} ({combinations} combinations)\n"));
+        for (word, remarks) in [("fault", faults), ("note", notes)] {
+            for remark in remarks {
+                let rules = remark.rules.iter().map(|rule| format!(" [{rule}]"));
+                let (kind, message) = (remark.kind.name(), &remark.message);
+                let rules = rules.collect::<String>();
+                text.push_str(&format!("  {word} {kind}: {message}{rules}\n"));
+                for line in remark.witness.iter().flat_map(|witness| witness.lines()) {
+                    text.push_str(&format!("      {line}\n"));
+                }
+            }
+        }
+    }
+    if reports.is_empty() {
+        text.push_str(
+            "no convention is declared in these documents, and nothing is wrong with them\n",
+        );
+    }
+    text
+}
+
+fn parts(report: &Report) -> (Vec<&Remark>, Vec<&Remark>) {
+    report.remarks.iter().partition(|remark| remark.kind.is_fault())
+}
+
+fn as_json(report: &Report) -> Value {
+    let (faults, notes) = parts(report);
+    let list = |remarks: Vec<&Remark>| -> Value {
+        remarks
+            .into_iter()
+            .map(|remark| {
+                json!({
+                    "kind": remark.kind.name(),
+                    "rules": remark.rules,
+                    "message": remark.message,
+                    "witness": remark.witness,
+                })
+            })
+            .collect()
+    };
+    json!({
+        "name": report.convention,
+        "combinations": report.combinations,
+        "faults": list(faults),
+        "notes": list(notes),
+    })
+}
+
+fn mistakes_as_json(mistakes: &Diagnostics) -> Value {
+    let record = |mistake| {
+        let (file, line, column) = mistakes.place(mistake);
+        let (message, help) = (&mistake.message, &mistake.help);
+        json!({"file": file, "line": line, "column": column, "message": message, "help": help})
+    };
+    mistakes.list().iter().map(record).collect()
+}

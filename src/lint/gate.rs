@@ -1,0 +1,107 @@
+//! Writes under a convention, through both webhooks.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::engine::{Action, decide};
+use crate::explain::NOW;
+use crate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use crate::policy::convention::Convention;
+use crate::policy::{Diagnostics, Policy, PolicySet, Source};
+
+/// The convention under three policies that differ in what a disagreement leads to.
+pub(super) struct Gate {
+    modes: [PolicySet; 3],
+}
+
+/// What a disagreement leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Mode {
+    Deny,
+    Repair,
+    Warn,
+}
+
+const MODES: [(Mode, &str); 3] =
+    [(Mode::Deny, "Deny"), (Mode::Repair, "Repair"), (Mode::Warn, "Warn")];
+
+/// A write that was refused: the rules that did it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused(pub(super) Vec<String>);
+
+impl Gate {
+    pub(super) fn new(sources: &[Source], name: &str) -> Result<Self, Diagnostics> {
+        let plain = PolicySet::compile(sources)?;
+        let parts = plain.conventions().get(name).map(|convention| {
+            convention.optional_parts().map(|part| format!("{part:?}")).collect::<Vec<_>>()
+        });
+        let parts = parts.unwrap_or_default().join(", ");
+        let taken: Vec<&str> = plain.names().collect();
+        let mut prefix = "lint".to_owned();
+        while taken.iter().any(|name| name.starts_with(&prefix)) {
+            prefix.push('x');
+        }
+        let documents = MODES.map(|(_, word)| {
+            format!(
+                "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {prefix}-{}}}\nspec:\n  \
+                 convention: {name:?}\n  disagreement: {word}\n  enable: [{parts}]\n  \
+                 resources: [{{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}}]\n",
+                word.to_lowercase()
+            )
+        });
+        let own = Source { name: "lint.yaml".to_owned(), text: documents.concat() };
+        let all = PolicySet::compile(&[sources, &[own]].concat())?;
+        let policies = MODES.map(|(_, word)| {
+            let name = format!("{prefix}-{}", word.to_lowercase());
+            let policy = all.policies().iter().find(|policy| policy.name == name);
+            PolicySet::of(policy.into_iter().cloned().collect::<Vec<Policy>>())
+        });
+        Ok(Self { modes: policies })
+    }
+
+    /// The convention with all its optional parts.
+    pub(super) fn convention(&self) -> &Convention {
+        // Each set has exactly the one policy that was compiled for it.
+        &self.modes[0].policies()[0].convention
+    }
+
+    /// What is stored after a status write of `new` over `old`, or why it was refused.
+    pub(super) fn write(
+        &self,
+        mode: Mode,
+        resource: &Resource<'_>,
+        old: &Value,
+        new: &Value,
+    ) -> Result<Value, Refused> {
+        let policies = MODES.iter().zip(&self.modes).find(|((known, _), _)| *known == mode);
+        let Some((_, policies)) = policies else { return Ok(new.clone()) };
+        let now = NOW.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+        let (old, mut new) = (old.to_string(), new.clone());
+        let text = new.to_string();
+        if let Some(subject) = subject(resource, &old, &text)
+            && let Some(patch) = decide(policies, &subject, Webhook::Mutate, now).patch
+        {
+            // The engine has tried its patch itself; one that does not apply changes nothing.
+            let _ = json_patch::patch(&mut new, &patch);
+        }
+        let text = new.to_string();
+        let Some(subject) = subject(resource, &old, &text) else { return Ok(new) };
+        let verdict = decide(policies, &subject, Webhook::Validate, now);
+        let refusing = verdict.findings.iter().filter(|finding| finding.action == Action::Deny);
+        let mut rules: Vec<String> = refusing.map(|finding| finding.rule.to_owned()).collect();
+        rules.sort();
+        rules.dedup();
+        if rules.is_empty() { Ok(new) } else { Err(Refused(rules)) }
+    }
+}
+
+fn subject<'t>(resource: &Resource<'t>, old: &'t str, new: &'t str) -> Option<Subject<'t>> {
+    Some(Subject {
+        resource: resource.clone(),
+        subresource: "status".into(),
+        operation: Operation::Update,
+        writer: Writer::default(),
+        object: Object::parse(new).ok()?,
+        old: Some(Object::parse(old).ok()?),
+    })
+}

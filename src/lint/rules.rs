@@ -1,0 +1,263 @@
+//! No rule is dead, and none contradicts another.
+
+use super::gate::{Mode, Refused};
+use super::{Kind, Lint};
+use crate::explain::{Clause, Fact, Question, Scene, Space, space_of};
+use crate::policy::Predicate;
+use crate::policy::convention::{ConditionList, PhaseRules, Trigger};
+
+/// A search for one state among many stops here; then it is said that nothing was proven. What
+/// exists at all is found within the first few hundred.
+const MAX_SEARCH: usize = 1 << 16;
+
+/// The rest of a phase's search: states that are tried in full, through both webhooks.
+const MAX_WRITES: usize = 1 << 12;
+
+impl Lint<'_> {
+    pub(super) fn rules(&mut self) {
+        self.dead();
+        self.contradictions();
+        if let Some(rules) = &self.convention.phase {
+            self.never_written(rules);
+            self.way_out(rules);
+        }
+    }
+
+    fn dead(&mut self) {
+        for clause in self.clauses.clone() {
+            let id = vec![clause.id.to_owned()];
+            match self.search(&[clause.question()], |firing| firing[0]) {
+                Found::Something => {}
+                Found::Nothing if waits_for_type(&clause) => {
+                    let message = "no type of this convention has the polarity that the rule asks for; one that extends it may add some";
+                    self.say(Kind::WaitsForType, id, message, None);
+                }
+                Found::Nothing => {
+                    self.say(Kind::NeverFires, id, "no state violates this rule", None);
+                }
+                Found::TooMany => self.not_proven(id, "the question whether this rule ever fires"),
+            }
+        }
+    }
+
+    /// Rules that refuse whenever they are violated, two by two: there is a state that violates
+    /// neither.
+    fn contradictions(&mut self) {
+        let clauses = self.clauses.clone();
+        let refusing: Vec<&Clause<'_>> = clauses
+            .iter()
+            .filter(|clause| clause.refuses() && !clause.of_element)
+            .filter(|clause| {
+                matches!(clause.trigger, None | Some(Trigger::State | Trigger::Introduced))
+            })
+            .collect();
+        for (at, one) in refusing.iter().enumerate() {
+            if let Found::Nothing = self.search(&[one.question()], |firing| !firing[0]) {
+                let witness = self.any_scene(&[one.question()]);
+                let id = vec![one.id.to_owned()];
+                self.say(Kind::Contradiction, id, "this rule refuses every state", witness);
+                continue;
+            }
+            for other in refusing.iter().skip(at + 1) {
+                let questions = [one.question(), other.question()];
+                let neither = |firing: &[bool]| !firing[0] && !firing[1];
+                if let Found::Nothing = self.search(&questions, neither) {
+                    let witness = self.any_scene(&questions);
+                    let ids = vec![one.id.to_owned(), other.id.to_owned()];
+                    let message = "one of these rules refuses whatever the other allows";
+                    self.say(Kind::Contradiction, ids, message, witness);
+                }
+            }
+        }
+    }
+
+    /// For each phase there is a state in which a policy that denies disagreements lets it be
+    /// written.
+    fn never_written(&mut self, rules: &PhaseRules) {
+        let clauses = self.clauses.clone();
+        let about: Vec<&Clause<'_>> = clauses.iter().filter(|clause| !clause.of_element).collect();
+        let relevant = self.refusing_rules(rules);
+        for phase in &rules.phases {
+            // The evidence of the phase, and what stored phases it may follow; then the rest.
+            let mut questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
+            let evidence = self.space(&questions, true);
+            let refusing = about.iter().filter(|clause| clause.refuses());
+            questions.extend(refusing.map(|clause| clause.question()));
+            let whole = self.space(&questions, true);
+            let mut refusals: Vec<String> = Vec::new();
+            let mut witness = None;
+            let written = [evidence, whole].iter().any(|space| {
+                let size = space.size().unwrap_or(MAX_SEARCH);
+                Space::scattered(size).take(MAX_WRITES).any(|number| {
+                    self.combinations += 1;
+                    let scene = self.stage.scene(space, &space.combination(number));
+                    let Some(mut scene) = scene else { return false };
+                    self.stage.set_phase(&mut scene.object, &phase.name);
+                    match self.refusal(Mode::Deny, &scene, &relevant) {
+                        Some(rules) => {
+                            if witness.is_none() {
+                                (witness, refusals) = (Some(scene.to_yaml()), rules);
+                            }
+                            false
+                        }
+                        None => true,
+                    }
+                })
+            });
+            // That its own evidence refuses it everywhere was said already.
+            if !written && refusals.iter().any(|rule| *rule != phase.rule) {
+                let message =
+                    format!("phase {} is refused in every state in which it may stand", phase.name);
+                self.say(Kind::PhaseNeverWritten, refusals, message, witness);
+            }
+        }
+    }
+
+    /// The default phase is a way out of every state.
+    fn way_out(&mut self, rules: &PhaseRules) {
+        let Some(default) = &rules.default else { return };
+        let relevant = self.refusing_rules(rules);
+        for clause in self.clauses.clone() {
+            let asks = self.space(&[clause.question()], false);
+            if !clause.refuses()
+                || clause.of_element
+                || !asks.facts.contains(&Fact::Phase { old: false })
+            {
+                continue;
+            }
+            let size = asks.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
+            let refused = (0..size).find_map(|number| {
+                let mut scene = self.stage.scene(&asks, &asks.combination(number))?;
+                self.stage.set_phase(&mut scene.object, default);
+                if !self.stage.holds(&scene, &clause.question()) {
+                    return None;
+                }
+                let refused = self.refusal(Mode::Deny, &scene, &relevant)?;
+                refused.iter().any(|rule| rule == clause.id).then_some(scene)
+            });
+            self.combinations += size;
+            if let Some(scene) = refused {
+                let message = format!(
+                    "the default phase {default} is refused, so that there are states without a way out"
+                );
+                let id = vec![clause.id.to_owned()];
+                self.say(Kind::NoWayOut, id, message, Some(scene.to_yaml()));
+            }
+        }
+    }
+
+    /// The rules whose refusals count here. Others, such as those about the shape of conditions, may
+    /// refuse what is made up for the purpose.
+    pub(super) fn refusing_rules(&self, rules: &PhaseRules) -> Vec<String> {
+        let clauses = self.clauses.iter().filter(|clause| clause.refuses());
+        let clauses = clauses.map(|clause| clause.id.to_owned());
+        let phases = rules.phases.iter().map(|phase| phase.rule.clone());
+        let moves = rules.moves.iter().map(|moves| moves.sanction.rule.clone());
+        clauses.chain(phases).chain(moves).collect()
+    }
+
+    /// The rules that refuse to write the object of a scene over the stored one, which without facts
+    /// of its own is one without a status.
+    fn refusal(&self, mode: Mode, scene: &Scene, relevant: &[String]) -> Option<Vec<String>> {
+        let resource = self.stage.resource(&scene.plural);
+        let bare = || {
+            let mut bare = scene.object.clone();
+            bare.as_object_mut().map(|members| members.remove("status"));
+            bare
+        };
+        let old = scene.old.clone().unwrap_or_else(bare);
+        let Err(Refused(rules)) = self.gate.write(mode, &resource, &old, &scene.object) else {
+            return None;
+        };
+        let rules: Vec<String> = rules.into_iter().filter(|rule| relevant.contains(rule)).collect();
+        (!rules.is_empty()).then_some(rules)
+    }
+
+    /// What the questions ask about, but for the phase itself; with the stored phase where moves
+    /// depend on it.
+    fn space(&self, questions: &[Question<'_>], settled: bool) -> Space {
+        let mut space = space_of(self.convention, self.stage.version, questions);
+        if settled {
+            space.remove(&Fact::Phase { old: false });
+            let moves = self.convention.phase.as_ref().is_some_and(|rules| rules.moves.is_some());
+            if moves {
+                space.add_stored_phase(self.convention);
+            }
+        }
+        space
+    }
+
+    /// Whether a predicate holds in some state; `None` where there are too many to know.
+    pub(super) fn somewhere(&mut self, predicate: &Predicate) -> Option<bool> {
+        match self.search(&[plain(predicate)], |firing| firing[0]) {
+            Found::Something => Some(true),
+            Found::Nothing => Some(false),
+            Found::TooMany => None,
+        }
+    }
+
+    fn search(&mut self, questions: &[Question<'_>], wanted: impl Fn(&[bool]) -> bool) -> Found {
+        let space = space_of(self.convention, self.stage.version, questions);
+        let Some(size) = space.size() else { return Found::TooMany };
+        for (tried, number) in Space::scattered(size).enumerate() {
+            if tried == MAX_SEARCH {
+                return Found::TooMany;
+            }
+            self.combinations += 1;
+            let scene = self.stage.scene(&space, &space.combination(number));
+            let Some(scene) = scene else { continue };
+            let firing: Vec<bool> =
+                questions.iter().map(|question| self.stage.holds(&scene, question)).collect();
+            if wanted(&firing) {
+                return Found::Something;
+            }
+        }
+        Found::Nothing
+    }
+
+    fn any_scene(&self, questions: &[Question<'_>]) -> Option<String> {
+        let space = space_of(self.convention, self.stage.version, questions);
+        let mut numbers = 0..space.size()?;
+        let scene = numbers.find_map(|number| self.stage.scene(&space, &space.combination(number)));
+        scene.map(|scene| scene.to_yaml())
+    }
+}
+
+/// What came of a search.
+enum Found {
+    Something,
+    Nothing,
+    TooMany,
+}
+
+fn plain(predicate: &Predicate) -> Question<'_> {
+    Question { predicate, list: None, of_element: false }
+}
+
+/// Whether a rule asks for a polarity that no type of its list has, nor any that the spec could name.
+fn waits_for_type(clause: &Clause<'_>) -> bool {
+    let has = |list: &ConditionList, wanted: &Predicate| match wanted {
+        Predicate::Polarity(wanted) => {
+            let known = &list.types.known;
+            known.iter().any(|kind| wanted.contains(&kind.polarity))
+        }
+        _ => true,
+    };
+    let open = |list: &&ConditionList| list.types.polarity_from.is_empty();
+    clause.list.filter(open).is_some_and(|list| {
+        let mut polarities = Vec::new();
+        collect_polarities(&clause.when, &mut polarities);
+        !polarities.iter().all(|wanted| has(list, wanted))
+    })
+}
+
+fn collect_polarities<'p>(predicate: &'p Predicate, found: &mut Vec<&'p Predicate>) {
+    match predicate {
+        Predicate::All(parts) | Predicate::Any(parts) => {
+            parts.iter().for_each(|part| collect_polarities(part, found));
+        }
+        Predicate::Not(part) => collect_polarities(part, found),
+        Predicate::Polarity(_) => found.push(predicate),
+        _ => {}
+    }
+}

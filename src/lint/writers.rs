@@ -1,0 +1,357 @@
+//! Nothing locks a two-step writer out: a model check.
+//!
+//! Controllers write phase and conditions in two requests, in either order, and try again what was
+//! refused. From every state that is in agreement, to every state that one request could reach,
+//! both writers must arrive whatever happens in between. Arrived is the phase that was wanted over
+//! the conditions that were wanted, or the phase that Repair put in its place: to be corrected is
+//! what a writer under Repair has asked for, to be refused for ever is not.
+//!
+//! States that the convention cannot tell apart behave alike, so one of each kind is enough.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::gate::{Mode, Refused};
+use super::{Kind, Lint};
+use crate::engine::{Truth, repaired};
+use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
+use crate::policy::convention::PhaseRules;
+use crate::policy::{Action, Disposition};
+
+/// States beyond which nothing is checked. The largest built-in convention has 448.
+const MAX_STATES: usize = 1 << 12;
+
+/// Kinds of states beyond which nothing is checked: their pairs are walked.
+const MAX_KINDS: usize = 64;
+
+impl Lint<'_> {
+    pub(super) fn writers(&mut self) {
+        let convention = self.convention;
+        let Some(rules) = &convention.phase else { return };
+        let clauses = self.clauses.clone();
+        // Only rules that see the phase and what else is in the status can come between the two.
+        let between: Vec<&Clause<'_>> = clauses
+            .iter()
+            .filter(|clause| clause.refuses() && !clause.of_element)
+            .filter(|clause| {
+                let facts = space_of(convention, self.stage.version, &[clause.question()]).facts;
+                facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
+            })
+            .collect();
+        let refused = Disposition::Fixed(Action::Deny);
+        let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == refused);
+        if !has_evidence(rules) && between.is_empty() && !moves {
+            return;
+        }
+        let relevant = self.refusing_rules(rules);
+        let checked = Model::new(self, rules, &between, relevant).map(|mut model| {
+            let found = [Mode::Repair, Mode::Warn, Mode::Deny].map(|mode| model.check(mode));
+            (found, model.known.len())
+        });
+        let Some(([repair, warn, deny], writes)) = checked else {
+            self.not_proven(Vec::new(), "the model of two-step writers");
+            return;
+        };
+        self.combinations += writes;
+        let mut locked: Vec<String> = Vec::new();
+        for (word, found) in [("Repair", repair), ("Warn", warn)] {
+            for stuck in found {
+                let message = format!("under {word} {}", stuck.message);
+                locked.extend(stuck.rules.iter().cloned());
+                self.say(Kind::TwoStepLockout, stuck.rules, message, Some(stuck.witness));
+            }
+        }
+        // One is enough: it says that such writers have to be named in a policy.
+        let news = |stuck: &Stuck| stuck.rules.iter().any(|rule| !locked.contains(rule));
+        if let Some(stuck) = deny.into_iter().find(news) {
+            let message = format!("under Deny {}", stuck.message);
+            self.say(Kind::TwoStepDeadEnd, stuck.rules, message, Some(stuck.witness));
+        }
+    }
+}
+
+/// A writer that never gets through.
+struct Stuck {
+    rules: Vec<String>,
+    message: String,
+    witness: String,
+}
+
+/// The states of a convention by kind, and the writes between them.
+struct Model<'l, 'c> {
+    lint: &'l Lint<'c>,
+    rules: &'l PhaseRules,
+    relevant: Vec<String>,
+    /// One object of each kind, without a phase.
+    states: Vec<Value>,
+    plurals: Vec<String>,
+    /// `[state][stored phase][phase]`: whether it may stand and no rule refuses it.
+    fits: Fits,
+    /// The same where disagreements are refused.
+    fits_under_deny: Fits,
+    known: HashMap<(Mode, Place, Place), Result<usize, Vec<String>>>,
+}
+
+/// `[state][stored phase][phase]`.
+type Fits = Vec<Vec<Vec<bool>>>;
+
+/// A state and a phase, by their numbers.
+type Place = (usize, usize);
+
+/// What a state does: for each stored phase and each phase, whether it may stand, what Repair
+/// makes of it, and which rules are violated.
+type Behaviour = Vec<Vec<(bool, Option<String>, Vec<bool>)>>;
+
+impl<'l, 'c> Model<'l, 'c> {
+    fn new(
+        lint: &'l Lint<'c>,
+        rules: &'l PhaseRules,
+        between: &[&Clause<'_>],
+        relevant: Vec<String>,
+    ) -> Option<Self> {
+        let questions = phase_questions(rules);
+        let questions: Vec<Question<'_>> =
+            questions.chain(between.iter().map(|clause| clause.question())).collect();
+        let space = state_space(space_of(lint.convention, lint.stage.version, &questions));
+        let size = space.size().filter(|size| *size <= MAX_STATES)?;
+        let mut model = Self {
+            lint,
+            rules,
+            relevant,
+            states: Vec::new(),
+            plurals: Vec::new(),
+            fits: Vec::new(),
+            fits_under_deny: Vec::new(),
+            known: HashMap::new(),
+        };
+        let mut kinds: Vec<(String, Behaviour)> = Vec::new();
+        for number in 0..size {
+            let Some(scene) = lint.stage.scene(&space, &space.combination(number)) else {
+                continue;
+            };
+            let behaviour = model.behaviour(&scene.object, &scene.plural, between);
+            let kind = (scene.plural.clone(), behaviour);
+            if kinds.contains(&kind) {
+                continue;
+            }
+            if kinds.len() == MAX_KINDS {
+                return None;
+            }
+            let stands = |refuses: &dyn Fn(&Clause<'_>) -> bool| -> Vec<Vec<bool>> {
+                let cell = |(fits, _, violated): &(bool, Option<String>, Vec<bool>)| {
+                    let mut violated = violated.iter().zip(between);
+                    *fits && !violated.any(|(violated, clause)| *violated && refuses(clause))
+                };
+                kind.1.iter().map(|row| row.iter().map(cell).collect()).collect()
+            };
+            model.fits.push(stands(&|clause| clause.always_refuses()));
+            model.fits_under_deny.push(stands(&|clause| clause.refuses()));
+            kinds.push(kind);
+            model.states.push(scene.object);
+            model.plurals.push(scene.plural);
+        }
+        Some(model)
+    }
+
+    fn behaviour(&self, object: &Value, plural: &str, between: &[&Clause<'_>]) -> Behaviour {
+        let stage = &self.lint.stage;
+        let stored = self.rules.phases.iter().map(|phase| {
+            let mut old = object.clone();
+            stage.set_phase(&mut old, &phase.name);
+            old
+        });
+        let row = |old: Value| {
+            let scene = stage.scene_of(object.clone(), Some(old), plural);
+            let look = stage.look(&scene, None, |facts| {
+                let phases = self.rules.phases.iter().map(|phase| {
+                    let facts = facts.supposing(Some(&phase.name));
+                    let violated = between.iter().map(|clause| {
+                        clause.list.is_none() && facts.ask(&clause.when) == Truth::True
+                    });
+                    let fits = facts.admits(phase);
+                    let repaired = repaired(self.rules, &facts).map(str::to_owned);
+                    (fits, repaired, violated.collect())
+                });
+                phases.collect::<Vec<_>>()
+            });
+            look.unwrap_or_default()
+        };
+        stored.map(row).collect()
+    }
+
+    fn check(&mut self, mode: Mode) -> Vec<Stuck> {
+        let mut found: Vec<Stuck> = Vec::new();
+        let phases = self.rules.phases.len();
+        for start in 0..self.states.len() {
+            for goal in 0..self.states.len() {
+                // A write does not move an object to another resource.
+                if start == goal || self.plurals[start] != self.plurals[goal] {
+                    continue;
+                }
+                for from in
+                    (0..phases).filter(|from| self.fits[start][*from][*from]).collect::<Vec<_>>()
+                {
+                    for to in 0..phases {
+                        if !self.is_goal(mode, goal, from, to) {
+                            continue;
+                        }
+                        if let Some(stuck) = self.stuck(mode, (start, from), (goal, to))
+                            && !found.iter().any(|known| known.rules == stuck.rules)
+                        {
+                            found.push(stuck);
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether one request could lead from a phase to this one with these conditions, and stay.
+    fn is_goal(&self, mode: Mode, goal: usize, from: usize, to: usize) -> bool {
+        let fits = if mode == Mode::Deny { &self.fits_under_deny } else { &self.fits };
+        let phases = &self.rules.phases;
+        let moves = self.rules.moves.as_ref();
+        let allowed = moves.is_none_or(|moves| {
+            from == to
+                || moves.sanction.action != Disposition::Fixed(Action::Deny)
+                || moves.allow(&phases[from].name, &phases[to].name)
+        });
+        allowed && fits[goal][from][to] && fits[goal][to][to]
+    }
+
+    /// The refusals that keep the two writers from their goal, if there is a sequence of requests
+    /// after which they never reach it.
+    fn stuck(&mut self, mode: Mode, start: Place, goal: Place) -> Option<Stuck> {
+        let mut places = vec![start];
+        let mut steps: Vec<(usize, usize)> = Vec::new();
+        let mut arrived: Vec<usize> = Vec::new();
+        let mut refusals: Vec<(usize, Vec<String>)> = Vec::new();
+        let mut at = 0;
+        while let Some(place) = places.get(at).copied() {
+            if place == goal {
+                arrived.push(at);
+                at += 1;
+                continue;
+            }
+            let wanted = [(place.0, goal.1), (goal.0, place.1)];
+            for (writes_phase, wanted) in [(true, wanted[0]), (false, wanted[1])] {
+                if wanted == place {
+                    continue;
+                }
+                match self.write(mode, place, wanted) {
+                    Ok(phase) => {
+                        let next = (wanted.0, phase);
+                        // Corrected over the conditions that were wanted: the end of the way.
+                        if writes_phase && place.0 == goal.0 && phase != goal.1 {
+                            arrived.push(at);
+                        }
+                        let known = places.iter().position(|known| *known == next);
+                        let to = known.unwrap_or_else(|| {
+                            places.push(next);
+                            places.len() - 1
+                        });
+                        steps.push((at, to));
+                    }
+                    Err(rules) => refusals.push((at, rules)),
+                }
+            }
+            at += 1;
+        }
+        let mut live = arrived;
+        while let Some(more) =
+            steps.iter().find(|(from, to)| live.contains(to) && !live.contains(from))
+        {
+            live.push(more.0);
+        }
+        let lost = (0..places.len()).find(|at| !live.contains(at))?;
+        let from_here = reachable(lost, &steps);
+        let mut rules: Vec<String> = refusals
+            .into_iter()
+            .filter(|(at, _)| from_here.contains(at))
+            .flat_map(|(_, rules)| rules)
+            .collect();
+        rules.sort();
+        rules.dedup();
+        let name = |phase: usize| self.rules.phases[phase].name.as_str();
+        let (from, to, here) = (name(start.1), name(goal.1), places[lost]);
+        let conditions = if here.0 == goal.0 { "after" } else { "before" };
+        let message = format!(
+            "a writer that goes from phase {from} to {to} in two requests stays at {} {conditions} its conditions are written",
+            name(here.1)
+        );
+        let (start, goal) = (self.object(start), self.object(goal));
+        let yaml = |object: &Value| serde_saphyr::to_string(object).unwrap_or_default();
+        let witness = format!("# at first\n{}---\n# wanted\n{}", yaml(&start), yaml(&goal));
+        Some(Stuck { rules, message, witness })
+    }
+
+    fn object(&self, (state, phase): Place) -> Value {
+        let mut object = self.states[state].clone();
+        self.lint.stage.set_phase(&mut object, &self.rules.phases[phase].name);
+        object
+    }
+
+    /// The phase that is stored after a write, or the rules that refuse it.
+    fn write(&mut self, mode: Mode, old: Place, new: Place) -> Result<usize, Vec<String>> {
+        let key = (mode, old, new);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let resource = self.lint.stage.resource(&self.plurals[old.0]);
+        let (before, after) = (self.object(old), self.object(new));
+        let written = match self.lint.gate.write(mode, &resource, &before, &after) {
+            Ok(stored) => {
+                let phase = self.lint.stage.phase_of(&stored);
+                let place = self.rules.phases.iter().position(|known| Some(&*known.name) == phase);
+                Ok(place.unwrap_or(new.1))
+            }
+            Err(Refused(rules)) => {
+                let rules: Vec<String> =
+                    rules.into_iter().filter(|rule| self.relevant.contains(rule)).collect();
+                // Refused only for the looks of what was made up: let through.
+                if rules.is_empty() { Ok(new.1) } else { Err(rules) }
+            }
+        };
+        self.known.insert(key, written.clone());
+        written
+    }
+}
+
+fn reachable(from: usize, steps: &[(usize, usize)]) -> Vec<usize> {
+    let mut found = vec![from];
+    let mut at = 0;
+    while let Some(place) = found.get(at).copied() {
+        at += 1;
+        for (_, to) in steps.iter().filter(|(from, _)| *from == place) {
+            if !found.contains(to) {
+                found.push(*to);
+            }
+        }
+    }
+    found
+}
+
+/// What of a space makes up a state: not the stored object, which is the state before, not the
+/// phase, which is written by itself, and no deletion, where agreement never denies.
+fn state_space(mut space: Space) -> Space {
+    let stored = space.facts.clone().into_iter().zip(space.answers.clone());
+    for (fact, answers) in stored {
+        if let Fact::Condition { old: true, list, kind } = fact {
+            space.add(Fact::Condition { old: false, list, kind }, answers);
+        } else if let Fact::Field { old: true, path } = fact {
+            space.add(Fact::Field { old: false, path }, answers);
+        }
+    }
+    space.retain(|fact| {
+        !matches!(
+            fact,
+            Fact::Phase { .. }
+                | Fact::Deleting
+                | Fact::Condition { old: true, .. }
+                | Fact::Field { old: true, .. }
+        )
+    });
+    space
+}
