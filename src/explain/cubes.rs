@@ -1,34 +1,48 @@
 //! Many combinations in few lines.
 //!
-//! A line stands for all combinations of a set of answers for each fact. Lines are put together
-//! where they differ in one fact only and have the same outcome. That is greedy and not the
-//! smallest table there is (which would be hard to find), so it is tried in several orders of the
-//! facts, and the shortest result is taken.
+//! A line stands for all combinations of a set of answers for each fact. First lines are put
+//! together where they differ in one fact only and have the same outcome; then each is made as
+//! general as it can be, so that lines may overlap where they agree, and those that are not needed
+//! any more are dropped. That is greedy and not the smallest table there is (which would be hard to
+//! find), so it is tried in several orders of the facts, and the shortest result is taken.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use super::facts::{Answer, Space};
+use super::facts::{Answer, Reason, Space, Stands};
 
 /// One line: for each fact the answers it stands for (as bits), and the outcome.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cube {
-    /// For each fact a bit for each answer. Facts have no more than 64 answers that differ.
-    pub answers: Vec<u64>,
+    /// For each fact a bit for each answer.
+    pub answers: Vec<u128>,
     /// What follows.
     pub outcome: usize,
 }
 
-/// The lines of a table. `rows` has an outcome for each combination; those without one cannot be,
-/// and do not matter.
-pub(crate) fn collapse(space: &Space, rows: &[Option<usize>]) -> Vec<Cube> {
+/// What is known of one combination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    /// Its facts exclude each other: it does not matter which line it is in.
+    CannotBe,
+    /// No line may stand for it.
+    NotWanted,
+    /// What follows.
+    Outcome(usize),
+}
+
+/// The lines of a table; `rows` has one for each combination.
+pub(crate) fn collapse(space: &Space, rows: &[Row]) -> Vec<Cube> {
     let cube = |number: usize, outcome: usize| Cube {
-        answers: space.combination(number).iter().map(|at| 1 << (at % 64)).collect(),
+        answers: space.combination(number).iter().map(|at| 1 << at).collect(),
         outcome,
     };
     let all: Vec<Cube> = rows
         .iter()
         .enumerate()
-        .filter_map(|(number, outcome)| Some(cube(number, (*outcome)?)))
+        .filter_map(|(number, row)| match row {
+            Row::Outcome(outcome) => Some(cube(number, *outcome)),
+            Row::CannotBe | Row::NotWanted => None,
+        })
         .collect();
     let count = space.facts.len();
     let orders = (0..count.max(1)).flat_map(|shift| {
@@ -38,8 +52,70 @@ pub(crate) fn collapse(space: &Space, rows: &[Option<usize>]) -> Vec<Cube> {
     });
     let best = orders.map(|order| merge(all.clone(), &order)).min_by_key(Vec::len);
     let mut best = best.unwrap_or_default();
-    best.sort();
+    if best.len() <= MAX_EXPANDED {
+        best = expand(space, rows, best);
+    }
+    best.sort_by_cached_key(|cube| {
+        // As the answers stand in the columns, from left to right.
+        (cube.answers.iter().map(|bits| bits.trailing_zeros()).collect::<Vec<_>>(), cube.clone())
+    });
     best
+}
+
+/// Lines beyond which a table is not read anyway, and not worth the time to shorten it.
+const MAX_EXPANDED: usize = 256;
+
+/// Makes each line as general as it can be, and drops those that others cover.
+fn expand(space: &Space, rows: &[Row], cubes: Vec<Cube>) -> Vec<Cube> {
+    let mut strides = vec![1; space.facts.len()];
+    for at in (1..strides.len()).rev() {
+        strides[at - 1] = strides[at] * space.answers[at].len();
+    }
+    let mut general: Vec<Cube> = Vec::new();
+    for mut cube in cubes {
+        for fact in 0..space.facts.len() {
+            for answer in 0..space.answers[fact].len() {
+                if cube.includes(fact, answer) {
+                    continue;
+                }
+                let before = cube.answers[fact];
+                cube.answers[fact] = 1 << answer;
+                let fits = cube.all(&strides, &mut |number| match rows[number] {
+                    Row::Outcome(outcome) => outcome == cube.outcome,
+                    Row::CannotBe => true,
+                    Row::NotWanted => false,
+                });
+                cube.answers[fact] = if fits { before | 1 << answer } else { before };
+            }
+        }
+        if !general.contains(&cube) {
+            general.push(cube);
+        }
+    }
+    let size = |cube: &Cube| -> u32 { cube.answers.iter().map(|bits| bits.count_ones()).sum() };
+    general.sort_by_key(|cube| std::cmp::Reverse(size(cube)));
+    let mut covered: Vec<u16> = vec![0; rows.len()];
+    for cube in &general {
+        cube.all(&strides, &mut |number| {
+            covered[number] = covered[number].saturating_add(1);
+            true
+        });
+    }
+    // From the smallest on: a line goes where every combination of it stands in another one, too.
+    let mut kept = Vec::new();
+    while let Some(cube) = general.pop() {
+        let needed =
+            !cube.all(&strides, &mut |number| covered[number] > 1 || rows[number] == Row::CannotBe);
+        if needed {
+            kept.push(cube);
+        } else {
+            cube.all(&strides, &mut |number| {
+                covered[number] = covered[number].saturating_sub(1);
+                true
+            });
+        }
+    }
+    kept
 }
 
 fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
@@ -47,39 +123,69 @@ fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
         let before = cubes.len();
         for fact in order {
             // Those that are the same but for this fact.
-            let mut groups: BTreeMap<Cube, u64> = BTreeMap::new();
+            let mut groups: HashMap<Cube, u128> = HashMap::with_capacity(cubes.len());
             for mut cube in cubes {
                 let answers = std::mem::take(&mut cube.answers[*fact]);
                 *groups.entry(cube).or_default() |= answers;
             }
-            cubes = groups
-                .into_iter()
-                .map(|(mut cube, answers)| {
-                    cube.answers[*fact] = answers;
-                    cube
-                })
-                .collect();
+            let put_back = |(mut cube, answers): (Cube, u128)| {
+                cube.answers[*fact] = answers;
+                cube
+            };
+            cubes = groups.into_iter().map(put_back).collect();
         }
         if cubes.len() == before {
+            // The order of a map is another one each time; a page is not.
+            cubes.sort();
             return cubes;
         }
     }
 }
 
 impl Cube {
+    /// Whether it stands for an answer of a fact.
+    #[must_use]
+    pub fn includes(&self, fact: usize, answer: usize) -> bool {
+        self.answers.get(fact).is_some_and(|bits| bits & (1 << answer) != 0)
+    }
+
+    /// Whether something is true of every combination in it, by number.
+    fn all(&self, strides: &[usize], holds: &mut impl FnMut(usize) -> bool) -> bool {
+        fn walk(
+            answers: &[u128],
+            strides: &[usize],
+            number: usize,
+            holds: &mut impl FnMut(usize) -> bool,
+        ) -> bool {
+            let (Some((bits, answers)), Some((stride, strides))) =
+                (answers.split_first(), strides.split_first())
+            else {
+                return holds(number);
+            };
+            let mut rest = *bits;
+            while rest != 0 {
+                let at = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if !walk(answers, strides, number + at * stride, holds) {
+                    return false;
+                }
+            }
+            true
+        }
+        walk(&self.answers, strides, 0, holds)
+    }
+
     /// The answers of a fact in words; empty where it makes no difference.
     #[must_use]
     pub fn label(&self, space: &Space, fact: usize) -> String {
-        let (Some(bits), Some(answers)) = (self.answers.get(fact), space.answers.get(fact)) else {
-            return String::new();
-        };
-        let is_in = |at: usize| bits & (1 << (at % 64)) != 0;
+        let Some(answers) = space.answers.get(fact) else { return String::new() };
         let (inside, outside): (Vec<usize>, Vec<usize>) =
-            (0..answers.len()).partition(|at| is_in(*at));
+            (0..answers.len()).partition(|at| self.includes(fact, *at));
         let words = |places: &[usize]| super::words::any_of(labels(answers, places).into_iter());
         if outside.is_empty() {
             String::new()
-        } else if outside.len() * 2 < answers.len() && outside.len() < inside.len() {
+        } else if outside.len() < inside.len() && (inside.len() > 3 || !has_rest(answers, &outside))
+        {
             format!("not {}", words(&outside))
         } else {
             words(&inside)
@@ -109,4 +215,16 @@ fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
         }
     }
     labels
+}
+
+/// Whether one of some answers stands for all that have no name: "not another" says little.
+fn has_rest(answers: &[Answer], places: &[usize]) -> bool {
+    let rest = |answer: &Answer| {
+        matches!(
+            answer,
+            Answer::Value { stands: Stands::ForOthers, .. }
+                | Answer::Condition { asked: Reason::Other, .. }
+        )
+    };
+    places.iter().filter_map(|at| answers.get(*at)).any(rest)
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::facts::{Answer, Fact, Space};
+use super::page::MAX_COMBINATIONS;
 use super::table::{Table, has_evidence};
 use super::words;
 use crate::policy::convention::{
@@ -445,14 +446,14 @@ fn table(convention: &Convention) -> Value {
         };
     }
     let rules = convention.rules.iter().enumerate().map(|(number, rule)| {
-        let found = match Table::of_rules(convention, &[number]) {
+        let found = match Table::of_rules(convention, &[number], MAX_COMBINATIONS) {
             Ok(table) => {
                 let violated = table.collapsed(|_, firing| (!firing.is_empty()).then_some(()));
                 let rows = violated.iter().map(|(cube, ())| {
-                    let answers = table.space.answers.iter().zip(&cube.answers);
-                    let row = answers.map(|(answers, bits)| -> Value {
+                    let answers = table.space.answers.iter().enumerate();
+                    let row = answers.map(|(fact, answers)| -> Value {
                         let chosen = answers.iter().enumerate();
-                        let chosen = chosen.filter(|(at, _)| bits & (1 << (at % 64)) != 0);
+                        let chosen = chosen.filter(|(at, _)| cube.includes(fact, *at));
                         chosen.map(|(_, answer)| Value::from(answer.label())).collect()
                     });
                     row.collect::<Value>()

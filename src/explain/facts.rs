@@ -85,6 +85,8 @@ pub enum Answer {
     Observed(Observed),
     /// So many items.
     Count(usize),
+    /// The spec asks for no condition.
+    NotAsked,
     /// A condition that the spec asks for: whether it is as it should be; `None` for absent.
     Gate(Option<bool>),
 }
@@ -126,6 +128,9 @@ pub struct Space {
 /// convention of a real system comes near it.
 pub(crate) const MAX_COMBINATIONS: usize = 1 << 20;
 
+/// Answers of one fact: each has a bit in a line of a table.
+const MAX_ANSWERS: usize = u128::BITS as usize;
+
 impl Space {
     /// The number of combinations; `None` where it is beyond what is walked.
     #[must_use]
@@ -134,7 +139,8 @@ impl Space {
             .answers
             .iter()
             .try_fold(1_usize, |product, answers| product.checked_mul(answers.len()))?;
-        (product <= MAX_COMBINATIONS).then_some(product)
+        let narrow = self.answers.iter().all(|answers| answers.len() <= MAX_ANSWERS);
+        (narrow && product <= MAX_COMBINATIONS).then_some(product)
     }
 
     /// The combination of a number below [`Self::size`]: an answer, by its place, for each fact.
@@ -244,7 +250,8 @@ impl Answer {
             Self::Observed(observed) => observed.name().to_owned(),
             Self::Count(count) => count.to_string(),
             Self::Gate(Some(true)) => "good".to_owned(),
-            Self::Gate(Some(false)) => "not good".to_owned(),
+            Self::Gate(Some(false)) => "bad".to_owned(),
+            Self::NotAsked => "nothing asked for".to_owned(),
         }
     }
 }

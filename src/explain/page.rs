@@ -5,6 +5,8 @@ mod lists;
 mod phase;
 mod tables;
 
+pub(crate) use tables::MAX_COMBINATIONS;
+
 use super::words;
 use crate::policy::convention::{Backfill, Convention, Filling, ValueSource};
 

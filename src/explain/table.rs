@@ -76,8 +76,12 @@ impl Table<Firing> {
     /// The table of the rules of these numbers: which of them fire where.
     ///
     /// # Errors
-    /// The space, where it has more combinations than are walked.
-    pub fn of_rules(convention: &Convention, numbers: &[usize]) -> Result<Self, Space> {
+    /// The space, where it has more than `most` combinations.
+    pub fn of_rules(
+        convention: &Convention,
+        numbers: &[usize],
+        most: usize,
+    ) -> Result<Self, Space> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
         let all: Vec<Clause<'_>> = rules(convention).collect();
@@ -86,6 +90,9 @@ impl Table<Firing> {
         let questions: Vec<Question<'_>> =
             chosen.iter().map(|(_, clause)| clause.question()).collect();
         let space = space_of(convention, &version, &questions);
+        if space.size().is_none_or(|size| size > most) {
+            return Err(space);
+        }
         Self::walk(space, &stage, |scene| {
             let fires = |(number, clause): &(usize, &Clause<'_>)| {
                 stage.holds(scene, &clause.question()).then_some(*number)
@@ -130,16 +137,18 @@ impl<T: PartialEq> Table<T> {
         mut view: impl FnMut(&[usize], &T) -> Option<V>,
     ) -> Vec<(Cube, V)> {
         let mut views: Vec<V> = Vec::new();
-        let mut rows = vec![None; self.rows.len()];
+        let mut rows = vec![cubes::Row::CannotBe; self.rows.len()];
         for (number, outcome) in self.iter() {
-            let Some(seen) = view(&self.space.combination(number), outcome) else { continue };
+            let Some(row) = rows.get_mut(number) else { continue };
+            let Some(seen) = view(&self.space.combination(number), outcome) else {
+                *row = cubes::Row::NotWanted;
+                continue;
+            };
             let at = views.iter().position(|known| *known == seen).unwrap_or_else(|| {
                 views.push(seen);
                 views.len() - 1
             });
-            if let Some(row) = rows.get_mut(number) {
-                *row = Some(at);
-            }
+            *row = cubes::Row::Outcome(at);
         }
         let cubes = cubes::collapse(&self.space, &rows).into_iter();
         cubes

@@ -156,7 +156,7 @@ pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
 
 /// What is asked of a field, as a list of short clauses.
 #[must_use]
-pub fn check(check: &Check) -> String {
+pub(super) fn check(check: &Check) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut say = |condition: bool, text: String| {
         if condition {
@@ -206,7 +206,7 @@ fn characters(count: usize, unit: &str) -> String {
 
 /// `Deny`, as documents spell it.
 #[must_use]
-pub const fn action(action: Disposition) -> &'static str {
+pub(super) const fn action(action: Disposition) -> &'static str {
     match action {
         Disposition::Disagreement => "Disagreement",
         Disposition::Fixed(Action::Deny) => "Deny",
@@ -218,7 +218,7 @@ pub const fn action(action: Disposition) -> &'static str {
 
 /// The writes that a rule looks at.
 #[must_use]
-pub fn trigger(trigger: &Trigger) -> String {
+pub(super) fn trigger(trigger: &Trigger) -> String {
     let names = |watched: &[Watched], word: &str| {
         let names = watched.iter().map(|watched| match watched {
             Watched::Field(path) => path.field().to_owned(),

@@ -238,7 +238,7 @@ impl<'c> Asked<'c> {
             Fact::Gates(_) => {
                 // Nothing asked for is as good as good.
                 let answers = [None, Some(true), Some(false)].map(Answer::Gate);
-                std::iter::once(Answer::Flag(false)).chain(answers).collect()
+                std::iter::once(Answer::NotAsked).chain(answers).collect()
             }
             Fact::Resource => {
                 let mut plurals = self.plurals.clone();

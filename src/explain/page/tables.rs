@@ -10,6 +10,12 @@ use crate::policy::convention::{Convention, PhaseRules};
 /// A table of rules with more lines than this is split into one for each rule.
 const READABLE: usize = 24;
 
+/// Combinations of one rule that are walked for a page: some seconds of work, in a debug build.
+pub(crate) const MAX_COMBINATIONS: usize = 1 << 15;
+
+/// The same of several rules, which can stand in tables of their own.
+const MAX_OF_SEVERAL: usize = 1 << 12;
+
 const ADMISSIBLE: &str = "admissible";
 const REPAIR: &str = "Repair chooses";
 
@@ -92,7 +98,8 @@ impl Page {
 
     /// Whether the table of these rules has no more lines than is readable, and so was added.
     fn truth_of_group(&mut self, convention: &Convention, rules: &[usize], most: usize) -> bool {
-        let table = match Table::of_rules(convention, rules) {
+        let combinations = if rules.len() == 1 { MAX_COMBINATIONS } else { MAX_OF_SEVERAL };
+        let table = match Table::of_rules(convention, rules, combinations) {
             Ok(table) => table,
             Err(space) if rules.len() == 1 => {
                 self.too_many(&space);
