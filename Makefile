@@ -46,6 +46,8 @@ docs: ## what is generated below docs/: the schemas of documents
 	$(CARGO) build --bin statusgate
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
+docs: ## write docs/conventions anew
+	UPDATE_DOCS=1 $(CARGO) test --test explain the_pages_of_the_docs
 
 .PHONY: demo
 demo: ## a real API server, a phase filled in, one refused, one repaired

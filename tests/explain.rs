@@ -1,0 +1,195 @@
+//! What `statusgate explain` prints, and that `docs/conventions` is what it prints.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use statusgate::explain::{Graph, Page, Table, data, has_evidence, render};
+use statusgate::policy::{PolicySet, Source};
+
+fn built_in() -> PolicySet {
+    PolicySet::compile(&[]).unwrap()
+}
+
+/// Exit code, standard output, standard error.
+fn explain(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
+        .arg("explain")
+        .args(args)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_list_names_every_convention() {
+    let (code, list, _) = explain(&[]);
+    assert_eq!(code, Some(0));
+    for name in built_in().conventions().keys() {
+        assert!(list.contains(&format!(" {name} ")), "{name}:\n{list}");
+    }
+    let (_, json, _) = explain(&["-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), built_in().conventions().len());
+}
+
+#[test]
+fn a_page_for_a_terminal_is_not_wider_than_one() {
+    for convention in built_in().conventions().values() {
+        let text = render::text(&Page::of(convention));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 120, "{}: {line}", convention.name);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_the_proposed_csv_says_evidence_moves_and_truth() {
+    let policies = built_in();
+    let page = Page::of(&policies.conventions()["olm-csv-proposed"]);
+    let text = render::text(&page);
+    insta::assert_snapshot!(text.split("Truth table").nth(1).unwrap());
+}
+
+#[test]
+fn phase_graphs_are_drawn() {
+    let policies = built_in();
+    let mut picture = String::new();
+    for name in ["appcat", "olm-csv", "capi-v1beta1"] {
+        let graph = Graph::of(&policies.conventions()[name]).unwrap();
+        writeln!(picture, "{name}\n{}", graph.to_mermaid()).unwrap();
+    }
+    insta::assert_snapshot!(picture);
+    assert!(Graph::of(&policies.conventions()["metav1"]).is_none());
+}
+
+#[test]
+fn data_has_every_combination_and_what_follows_from_it() {
+    let policies = built_in();
+    let convention = &policies.conventions()["appcat"];
+    let rules = convention.phase.as_ref().unwrap();
+    assert!(has_evidence(rules));
+    let data = data::convention(convention);
+    let table = Table::of_phase(convention, rules).unwrap();
+    let rows = data["table"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), table.rows.len());
+    let facts = data["table"]["facts"].as_array().unwrap();
+    let row = rows.iter().find(|row| {
+        let wanted = [
+            ("deleting", "no"),
+            ("Ready", "False"),
+            ("PodReady", "True"),
+            ("Synced", "True (another reason)"),
+            ("status.instanceNamespace", "set"),
+            ("stored phase", "Ready"),
+        ];
+        wanted.iter().all(|(fact, answer)| {
+            let at = facts.iter().position(|known| known == fact).unwrap();
+            row[at] == *answer
+        })
+    });
+    let outcome = row.unwrap().as_array().unwrap().last().unwrap().as_u64().unwrap();
+    let outcome = &data["table"]["outcomes"][usize::try_from(outcome).unwrap()];
+    assert!(!outcome["admissible"].as_array().unwrap().contains(&"Ready".into()));
+    assert_eq!(outcome["repair"]["Ready"], "Degraded");
+    assert_eq!(data["phase"]["values"][0]["imposed"]["since"], "/metadata/deletionTimestamp");
+}
+
+/// A copy under another name is the same convention, with all that it extends.
+#[test]
+fn a_printed_document_can_be_used_again() {
+    for name in built_in().conventions().keys() {
+        for document in [PolicySet::document(&[], name), PolicySet::whole_document(&[], name)] {
+            let text = document.unwrap();
+            let text = text.replacen(&format!("name: {name}\n"), "name: copy\n", 1);
+            let source = Source { name: "copy.yaml".into(), text };
+            let policies = PolicySet::compile(std::slice::from_ref(&source))
+                .unwrap_or_else(|mistakes| panic!("{name}: {mistakes}"));
+            let compiled = |name: &str| format!("{:?}", policies.conventions()[name]);
+            let copy = compiled("copy").replace("\"copy/", &format!("\"{name}/"));
+            assert_eq!(copy.replacen("\"copy\"", &format!("{name:?}"), 1), compiled(name));
+        }
+    }
+}
+
+#[test]
+fn one_document_of_a_file_is_printed_as_it_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let convention = |name: &str| {
+        format!(
+            "# about {name}\napiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: {name}}}\nspec:\n  \
+             extends: metav1 # and no more\n"
+        )
+    };
+    let (one, other) = (convention("one"), convention("other"));
+    let path = folder.path().join("mine.yaml");
+    std::fs::write(&path, format!("{one}---\n{other}")).unwrap();
+    let path = path.to_str().unwrap();
+    let printed = explain(&["other", "--policies", path, "-o", "yaml"]);
+    assert_eq!(printed, (Some(0), other, String::new()));
+    let (code, whole, _) = explain(&["one", "--policies", path, "-o", "yaml", "--resolved"]);
+    assert_eq!(code, Some(0));
+    assert!(whole.contains("qualified-name") && !whole.contains("extends"), "{whole}");
+}
+
+#[test]
+fn what_cannot_be_shown_is_said_with_code_2() {
+    for (args, said) in [
+        (vec!["apcat"], "unknown convention \"apcat\"; did you mean \"appcat\"?\n"),
+        (
+            vec!["metav1", "-o", "mermaid"],
+            "convention metav1 has no phase, and so no graph of phases\n",
+        ),
+        (vec!["-o", "yaml"], "name the convention to print so\n"),
+        (vec!["metav1", "--resolved"], "--resolved goes with -o yaml\n"),
+    ] {
+        assert_eq!(explain(&args), (Some(2), String::new(), said.to_owned()), "{args:?}");
+    }
+    let (code, _, said) = explain(&["zzzzzzzz"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("possible: ack, appcat"), "{said}");
+}
+
+// --- docs/conventions ------------------------------------------------------------------------------
+
+/// The pages as they should be. With `UPDATE_DOCS` set they are written instead of compared.
+#[test]
+fn the_pages_of_the_docs_are_what_explain_prints() {
+    let update = std::env::var_os("UPDATE_DOCS").is_some();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conventions");
+    let policies = built_in();
+    let mut pages: Vec<(PathBuf, String)> = Vec::new();
+    for (name, convention) in policies.conventions() {
+        pages.push((folder.join(format!("{name}.md")), render::markdown(&Page::of(convention))));
+    }
+    let (_, list, _) = explain(&["-o", "markdown"]);
+    pages.push((folder.join("README.md"), format!("{INDEX}{list}")));
+    for (path, page) in &pages {
+        if update {
+            std::fs::write(path, page).unwrap();
+        }
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(found == *page, "{} is out of date: run `make docs`", path.display());
+    }
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(
+            pages.iter().any(|(known, _)| *known == path),
+            "{} is nobody's page",
+            path.display()
+        );
+    }
+}
+
+const INDEX: &str = "# The built-in conventions
+
+Each page is what `statusgate explain NAME -o markdown` prints; `make docs` writes them anew. The documents
+themselves are printed by `-o yaml`, and with everything that they extend by `-o yaml --resolved`; `-o mermaid` draws
+the moves between phases, and `-o json` is everything as data, with the truth table in full. `statusgate lint` proves
+them sound, and does the same for conventions of your own: `statusgate lint my-convention.yaml`.
+
+";

@@ -1,0 +1,399 @@
+//! `statusgate lint`: every fault it knows is found in a small convention that has it, and the
+//! built-in conventions have none, by the engine's own word.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::path::Path;
+use std::process::Command;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use statusgate::engine::decide;
+use statusgate::lint::{self, Kind, Remark};
+use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate::policy::{PolicySet, Source};
+
+const CONDITIONS: &str = "conditions: [{path: /status/conditions}]";
+
+fn source(spec: &str) -> Source {
+    let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
+    let text = format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: test}}\nspec:\n{spec}"
+    );
+    Source { name: "test.yaml".into(), text }
+}
+
+fn remarks(spec: &str) -> Vec<Remark> {
+    let report = lint::lint(&[source(spec)], "test");
+    report.unwrap_or_else(|mistakes| panic!("{mistakes}")).remarks
+}
+
+/// The one remark of a kind, and that there are no faults of other kinds.
+fn only(kind: Kind, spec: &str) -> Remark {
+    let remarks = remarks(spec);
+    let others = remarks.iter().filter(|remark| remark.kind != kind && remark.kind.is_fault());
+    assert_eq!(others.collect::<Vec<_>>(), Vec::<&Remark>::new());
+    let mut found = remarks.into_iter().filter(|remark| remark.kind == kind);
+    let remark = found.next().unwrap_or_else(|| panic!("no {}", kind.name()));
+    assert_eq!(found.next(), None);
+    remark
+}
+
+/// A convention with two phases that Ready tells apart, and more.
+fn two_phases(more: &str) -> String {
+    format!(
+        "{CONDITIONS}
+phase:
+  path: /status/phase
+  default: Unknown
+  values:
+    - {{phase: Up, necessary: {{condition: Ready, is: 'True'}}, sufficient: {{condition: Ready, is: 'True'}}}}
+    - {{phase: Down, necessary: {{condition: Ready, isNot: 'True'}}}}
+    - {{phase: Unknown}}
+{more}"
+    )
+}
+
+#[test]
+fn a_sound_convention_has_no_faults() {
+    let found = remarks(&two_phases(""));
+    assert!(found.iter().all(|remark| !remark.kind.is_fault()), "{found:#?}");
+}
+
+#[test]
+fn a_state_without_a_phase_is_found() {
+    let spec = format!(
+        "{CONDITIONS}
+phase:
+  path: /status/phase
+  values:
+    - {{phase: Up, necessary: {{condition: Ready, is: 'True'}}}}
+    - {{phase: Down, necessary: {{condition: Ready, is: 'False'}}}}"
+    );
+    let remarks = remarks(&spec);
+    let fault = remarks.iter().find(|remark| remark.kind == Kind::NoAdmissiblePhase).unwrap();
+    assert_eq!(fault.message, "1 of 4 states admit no phase at all");
+    assert_eq!(fault.rules, ["test/phase-up", "test/phase-down"]);
+    assert!(fault.witness.as_ref().unwrap().contains("status: Unknown"), "{fault:#?}");
+    // And with no default there is nothing that a repair could choose.
+    let fault = remarks.iter().find(|remark| remark.kind == Kind::RepairFindsNothing).unwrap();
+    assert_eq!(fault.rules, ["test/phase-up"]);
+    assert!(fault.witness.as_ref().unwrap().contains("phase: Up"), "{fault:#?}");
+}
+
+#[test]
+fn a_phase_that_may_never_stand_is_found() {
+    let spec = two_phases("").replace(
+        "- {phase: Unknown}",
+        "- {phase: Lost, necessary: {all: [{deleting: true}, {deleting: false}]}}\n    - {phase: Unknown}",
+    );
+    let fault = only(Kind::UnreachablePhase, &spec);
+    assert_eq!(fault.rules, ["test/phase-lost"]);
+    assert!(fault.witness.unwrap().contains("phase: Lost"));
+}
+
+#[test]
+fn rules_that_never_fire_are_found() {
+    let never =
+        |rule: &str| only(Kind::NeverFires, &format!("{CONDITIONS}\nrules:\n  - {rule}")).rules;
+    assert_eq!(
+        never(
+            "{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{condition: A, is: 'True'}, {condition: A, is: 'False'}]}}"
+        ),
+        ["test/dead"]
+    );
+    // Of an absent condition nothing can be asked.
+    assert_eq!(
+        never(
+            "{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{condition: A, present: false}, {condition: A, isNot: 'True'}]}}"
+        ),
+        ["test/dead"]
+    );
+    assert_eq!(
+        never(
+            "{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{length: /status/list, atMost: 0}, {set: /status/list/-1}]}}"
+        ),
+        ["test/dead"]
+    );
+    let each = "conditions:
+  - path: /status/conditions
+    types: {Ready: {polarity: positive}}
+    each:
+      - {id: dead, action: Warn, message: m, when: {all: [{member: type, is: Ready}, {member: type, is: Synced}]}}
+      - {id: alive, action: Warn, message: m, when: {all: [{polarity: positive}, {member: severity, set: true}]}}";
+    assert_eq!(only(Kind::NeverFires, each).rules, ["test/dead"]);
+}
+
+#[test]
+fn evidence_that_nothing_contradicts_is_found() {
+    let spec = two_phases("").replace(
+        "- {phase: Unknown}",
+        "- {phase: Odd, necessary: {any: [{deleting: true}, {deleting: false}]}}\n    - {phase: Unknown}",
+    );
+    assert_eq!(only(Kind::NeverFires, &spec).rules, ["test/phase-odd"]);
+}
+
+#[test]
+fn rules_that_refuse_everything_between_them_are_found() {
+    let spec = format!(
+        "{CONDITIONS}
+rules:
+  - {{id: must, path: /status/conditions, action: Deny, message: m, when: {{condition: A, present: false}}}}
+  - {{id: must-not, path: /status/conditions, action: Deny, message: m, when: {{condition: A, present: true}}}}"
+    );
+    let fault = only(Kind::Contradiction, &spec);
+    assert_eq!(fault.rules, ["test/must", "test/must-not"]);
+    assert!(fault.witness.is_some());
+}
+
+#[test]
+fn a_phase_that_rules_always_refuse_is_found() {
+    let spec = two_phases(
+        "rules:
+  - {id: no-up, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Ready, is: 'True'}}
+  - {id: no-up-without, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Ready, present: false}}",
+    );
+    let fault = only(Kind::PhaseNeverWritten, &spec);
+    assert!(fault.message.starts_with("phase Up "), "{fault:?}");
+    assert!(fault.rules.iter().any(|rule| rule.starts_with("test/no-up")), "{fault:?}");
+    assert!(fault.witness.unwrap().contains("phase: Up"));
+}
+
+#[test]
+fn a_default_that_is_refused_is_found() {
+    let spec = two_phases(
+        "rules:
+  - {id: say-something, path: /status/x, action: Deny, message: m, when: {phase: Unknown, condition: Ready, is: 'True'}}",
+    );
+    let found = remarks(&spec);
+    let fault = found.iter().find(|remark| remark.kind == Kind::NoWayOut).unwrap();
+    assert_eq!(fault.rules, ["test/say-something"]);
+    assert!(fault.witness.as_ref().unwrap().contains("phase: Unknown"));
+}
+
+#[test]
+fn a_two_step_writer_that_is_locked_out_is_found() {
+    let lockout = "rules:
+  - {id: up, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Paused, is: 'True'}}
+  - {id: down, path: /status/x, action: Deny, message: m, when: {phase: Down, condition: Paused, is: 'False'}}
+";
+    let spec = two_phases(lockout);
+    let found = remarks(&spec);
+    let faults: Vec<&Remark> =
+        found.iter().filter(|remark| remark.kind == Kind::TwoStepLockout).collect();
+    assert!(!faults.is_empty(), "{found:#?}");
+    assert!(faults.iter().all(|fault| fault.witness.as_ref().unwrap().contains("# wanted")));
+    assert!(faults.iter().any(|fault| fault.message.starts_with("under Repair ")));
+    assert!(faults.iter().any(|fault| fault.message.starts_with("under Warn ")));
+    // What only a policy that says Deny refuses is a note.
+    let found = remarks(&two_phases(""));
+    let note = found.iter().find(|remark| remark.kind == Kind::TwoStepDeadEnd).unwrap();
+    assert!(!note.kind.is_fault());
+    assert_eq!(note.rules, ["test/phase-down", "test/phase-up"]);
+    assert!(note.witness.as_ref().unwrap().contains("# at first"));
+}
+
+#[test]
+fn oversights_in_moves_and_reasons_are_noted() {
+    let spec = "phase:
+  path: /status/phase
+  reason: {path: /status/reason, always: [Copied]}
+  values:
+    - {phase: A, reasons: [One, Two]}
+    - {phase: B, reasons: [Two, Copied]}
+    - {phase: C}
+  moves: {from: {'': A, A: B}}";
+    let found: Vec<(Kind, String)> =
+        remarks(spec).into_iter().map(|remark| (remark.kind, remark.message)).collect();
+    let expected = [
+        (Kind::NoWayIn, "no move leads to phase C"),
+        (Kind::NoMoveOut, "no move leads out of phase B"),
+        (Kind::NoMoveOut, "no move leads out of phase C"),
+        (Kind::SharedReason, "reason Two goes with A and B"),
+        (Kind::SharedReason, "reason Copied goes with every phase, and is listed with one"),
+    ];
+    assert_eq!(found, expected.map(|(kind, message)| (kind, message.to_owned())));
+}
+
+#[test]
+fn a_rule_that_waits_for_a_type_is_noted() {
+    let spec = "conditions:
+  - path: /status/conditions
+    types: {Ready: {polarity: positive}}
+    each:
+      - {id: bad, action: Warn, message: m, when: {polarity: negative}}";
+    assert_eq!(only(Kind::WaitsForType, spec).rules, ["test/bad"]);
+}
+
+#[test]
+fn the_built_in_conventions_have_no_faults() {
+    for name in lint::built_in().unwrap() {
+        let report = lint::lint(&[], &name).unwrap();
+        let faults: Vec<&Remark> =
+            report.remarks.iter().filter(|remark| remark.kind.is_fault()).collect();
+        assert!(faults.is_empty(), "{name}: {faults:#?}");
+        let unproven = report.remarks.iter().any(|remark| remark.kind == Kind::NotProven);
+        assert!(!unproven, "{name}: {:#?}", report.remarks);
+    }
+}
+
+// --- the engine's own word -----------------------------------------------------------------------
+
+/// Every row of every truth table with evidence: the two webhooks, not only the table, admit a
+/// phase, repair what is contradicted to one that they admit, and find nothing to do a second time.
+#[test]
+fn repair_lands_on_an_admissible_phase_in_every_row() {
+    use statusgate::explain::{Answer, Fact, Reason, Table, has_evidence};
+    let conventions = PolicySet::compile(&[]).unwrap();
+    let with_evidence = conventions
+        .conventions()
+        .values()
+        .filter(|convention| convention.phase.as_ref().is_some_and(has_evidence));
+    let mut walked = 0;
+    for convention in with_evidence {
+        let rules = convention.phase.as_ref().unwrap();
+        let table = Table::of_phase(convention, rules).unwrap();
+        let policies = repairing(&convention.name);
+        for (number, outcome) in table.iter() {
+            assert!(outcome.admissible.contains(&true), "{}: row {number}", convention.name);
+            let combination = table.space.combination(number);
+            // An object of the row that is made here, not by the table.
+            let mut object =
+                serde_json::json!({"metadata": {"name": "x"}, "status": {"conditions": []}});
+            let mut old = object.clone();
+            for (fact, (answers, at)) in
+                table.space.facts.iter().zip(table.space.answers.iter().zip(&combination))
+            {
+                match (fact, &answers[*at]) {
+                    (Fact::Deleting, Answer::Flag(true)) => {
+                        object["metadata"]["deletionTimestamp"] = TIME.into();
+                    }
+                    (Fact::Condition { kind, .. }, Answer::Condition { status, reason, asked }) => {
+                        assert!(*asked == Reason::NotAsked || !reason.is_empty());
+                        object["status"]["conditions"].as_array_mut().unwrap().push(
+                            serde_json::json!({
+                                "type": kind, "status": status.name(), "reason": reason,
+                                "message": "", "lastTransitionTime": TIME,
+                            }),
+                        );
+                    }
+                    (Fact::Field { path, .. }, Answer::Value { value, .. }) => {
+                        object["status"][path.tokens().last().unwrap().as_str()] = value.clone();
+                    }
+                    (Fact::Phase { old: true }, Answer::Value { value, .. }) => {
+                        old["status"]["phase"] = value.clone();
+                    }
+                    (_, Answer::Absent | Answer::Flag(false)) => {}
+                    other => panic!("a fact that this test does not know: {other:?}"),
+                }
+            }
+            // A contradicted phase of each row, another one in each.
+            let wrong: Vec<usize> =
+                (0..rules.phases.len()).filter(|at| !outcome.admissible[*at]).collect();
+            walked += 1;
+            if wrong.is_empty() {
+                continue;
+            }
+            let written = &rules.phases[wrong[number % wrong.len()]];
+            object["status"]["phase"] = written.name.as_str().into();
+            let stood_before = old["status"]["phase"] == object["status"]["phase"];
+            let stored = mutated(&policies, &old, &object);
+            let phase = stored["status"]["phase"].as_str().unwrap();
+            let at = rules.phases.iter().position(|known| known.name == phase).unwrap();
+            if let Some(imposed) = outcome.imposed {
+                assert_eq!(at, imposed, "{}: row {number}", convention.name);
+            } else if !stood_before {
+                assert_eq!(Some(at), outcome.repairs[wrong[number % wrong.len()]]);
+                assert!(outcome.admissible[at], "{}: row {number}: {phase}", convention.name);
+            }
+            assert_eq!(
+                mutated(&policies, &old, &stored),
+                stored,
+                "{}: row {number}",
+                convention.name
+            );
+        }
+    }
+    // AppCat's 4032 and the proposed CSV's 252.
+    assert!(walked >= 4284, "{walked}");
+}
+
+const TIME: &str = "2026-01-01T00:00:00Z";
+
+fn repairing(convention: &str) -> PolicySet {
+    let text = format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: test}}\nspec:\n  \
+         convention: {convention}\n  disagreement: Repair\n  \
+         resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things]}}]\n"
+    );
+    PolicySet::compile(&[Source { name: "test.yaml".into(), text }]).unwrap()
+}
+
+fn mutated(policies: &PolicySet, old: &Value, new: &Value) -> Value {
+    let (old, text) = (old.to_string(), new.to_string());
+    let subject = Subject {
+        resource: Resource { group: "g".into(), version: "v1".into(), resource: "things".into() },
+        subresource: "status".into(),
+        operation: Operation::Update,
+        writer: Writer::default(),
+        object: Object::parse(&text).unwrap(),
+        old: Some(Object::parse(&old).unwrap()),
+    };
+    let now: Timestamp = "2026-01-10T00:00:00Z".parse().unwrap();
+    let verdict = decide(policies, &subject, Webhook::Mutate, now);
+    let mut stored = new.clone();
+    if let Some(patch) = &verdict.patch {
+        json_patch::patch(&mut stored, patch).unwrap();
+    }
+    stored
+}
+
+// --- the command -------------------------------------------------------------------------------------
+
+fn run(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
+        .arg("lint")
+        .args(args)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn exit_codes_tell_sound_from_faulty_from_unreadable() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = write("good.yaml", &source(&two_phases("")).text);
+    let (code, out, _) = run(&[&good]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.starts_with("test: no faults, 1 note ("), "{out}");
+
+    let dead = "rules:\n  - {id: dead, path: /status/x, action: Warn, message: m, when: {all: [{deleting: true}, {deleting: false}]}}";
+    let faulty = write("faulty.yaml", &source(dead).text);
+    let (code, out, _) = run(&[&faulty, "-o", "json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, Some(1));
+    assert_eq!(json["conventions"][0]["faults"][0]["kind"], "never-fires");
+    assert_eq!(json["conventions"][0]["faults"][0]["rules"][0], "test/dead");
+
+    let broken = write("broken.yaml", &source("phaze: {}").text);
+    let (code, out, _) = run(&[&broken]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("broken.yaml:5:3") && out.contains("did you mean \"phase\"?"), "{out}");
+    let (code, out, _) = run(&[&broken, "-o", "json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["mistakes"][0]["line"]), (Some(1), &5.into()));
+
+    let (code, _, said) = run(&["/nowhere.yaml"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("/nowhere.yaml"), "{said}");
+    let (code, _, said) = run(&["--convention", "apcat"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("did you mean \"appcat\"?"), "{said}");
+}
