@@ -42,11 +42,10 @@ lint: ## formatting and clippy, warnings as errors
 	$(CARGO) clippy --all-targets -- -D warnings
 
 .PHONY: docs
-docs: ## what is generated below docs/: the schemas of documents
+docs: ## what is generated below docs/: the schemas of documents, the pages of conventions
 	$(CARGO) build --bin statusgate
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
-docs: ## write docs/conventions anew
 	UPDATE_DOCS=1 $(CARGO) test --test explain the_pages_of_the_docs
 
 .PHONY: demo

@@ -25,17 +25,15 @@
 //! | [`telemetry`] | metrics and logs |
 //! | [`cli`] | one file a command |
 //!
-//! `model`, `kstatus`, `policy`, `engine` and `wire` know no IO, no clock, no async and no Kubernetes
-//! client; `tests/architecture.rs` holds the table of who may use whom.
-//! `model`, `policy`, `engine`, `explain`, `lint` and `wire` know no IO, no clock, no async and no Kubernetes client;
-//! `tests/architecture.rs` holds the table of who may use whom.
+//! All down to `wire` know no IO, no clock, no async and no Kubernetes client; `tests/architecture.rs` holds
+//! the table of who may use whom.
 
 pub mod cli;
 pub mod cluster;
 pub mod engine;
+pub mod explain;
 pub mod files;
 pub mod kstatus;
-pub mod explain;
 pub mod lint;
 pub mod model;
 pub mod policy;

@@ -51,8 +51,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// The layers that know no IO, no clock, no async and no Kubernetes client.
-const PURE: [&str; 5] = ["model", "kstatus", "policy", "engine", "wire"];
-const PURE: [&str; 6] = ["model", "policy", "engine", "explain", "lint", "wire"];
+const PURE: [&str; 7] = ["model", "kstatus", "policy", "engine", "explain", "lint", "wire"];
 
 /// What they may not name: whole identifiers, or paths.
 const IMPURE: [&str; 19] = [

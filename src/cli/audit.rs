@@ -14,11 +14,11 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use super::connection::{Connection, Selection, block_on};
+use super::fail_on::FailOn;
 use super::progress::Progress;
 use super::{Outcome, checks, duration};
 use crate::cluster::audit::{Audience, Findings, Judged, Plan, Scope, Store, Stored, audit};
 use crate::cluster::{Check, Cluster, Gap, Target, precheck, told};
-use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::policy_files;
 
@@ -85,18 +85,6 @@ enum Output {
     Json,
     #[value(name = "policyreport")]
     PolicyReport,
-}
-
-/// What a finding must amount to before a run fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-enum FailOn {
-    /// Only what the webhook would refuse.
-    Deny,
-    /// What it would warn of or repair, too.
-    Warn,
-    /// Everything.
-    Audit,
 }
 
 /// Judges stored objects.
@@ -291,35 +279,7 @@ impl Audience for Teller<'_> {
     }
 }
 
-impl FailOn {
-    fn includes(self, action: Action) -> bool {
-        let least = match self {
-            Self::Deny => Action::Deny,
-            Self::Warn => Action::Warn,
-            Self::Audit => Action::Audit,
-        };
-        action >= least
-    }
-}
-
 #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock")]
 fn clock() -> Timestamp {
     Timestamp::now()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_fails_by_what_is_at_or_above_the_limit() {
-        for (limit, fails) in [
-            (FailOn::Deny, [true, false, false, false]),
-            (FailOn::Warn, [true, true, true, false]),
-            (FailOn::Audit, [true; 4]),
-        ] {
-            let actions = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
-            assert_eq!(actions.map(|action| limit.includes(action)), fails, "{limit:?}");
-        }
-    }
 }

@@ -8,8 +8,9 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::Outcome;
+use super::fail_on::FailOn;
 use super::judge::{judge, writer};
-use super::report::{FailOn, Format, Judged, Report, plural};
+use super::report::{Format, Judged, Report, plural};
 use crate::files::{File, Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;

@@ -12,8 +12,8 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use json_patch::PatchOperation;
 
-use crate::engine::Action;
-use crate::engine::Found;
+use super::fail_on::FailOn;
+use crate::engine::{Action, Found};
 use crate::files::{Identity, Mistake, Place};
 
 /// How a report is written.
@@ -29,18 +29,6 @@ pub(super) enum Format {
     Junit,
     /// Workflow commands, which GitHub shows beside the lines of a pull request.
     Github,
-}
-
-/// What a finding must amount to before a run fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-pub(super) enum FailOn {
-    /// Only what the webhook would refuse.
-    Deny,
-    /// What it would warn of or repair, too.
-    Warn,
-    /// Everything.
-    Audit,
 }
 
 /// Everything there is to say about one run.
@@ -76,18 +64,6 @@ pub(super) struct Totals<'r> {
     pub(super) policies: BTreeMap<&'r str, usize>,
     /// Findings by action, strongest first.
     pub(super) findings: [(Action, usize); 4],
-}
-
-impl FailOn {
-    /// Whether a finding with this action fails the run.
-    pub(super) fn includes(self, action: Action) -> bool {
-        let least = match self {
-            Self::Deny => Action::Deny,
-            Self::Warn => Action::Warn,
-            Self::Audit => Action::Audit,
-        };
-        action >= least
-    }
 }
 
 impl Report {

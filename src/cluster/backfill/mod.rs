@@ -221,7 +221,7 @@ impl<'a> Backfill<'a> {
             let mut failure = None;
             for error in [outcome.err(), drained.err()].into_iter().flatten() {
                 match error {
-                    BackfillError::Cluster(error) if !is_the_server(&error) => {
+                    BackfillError::Cluster(error) if !error.is_of_the_server() => {
                         // The writers that were under way say the same.
                         failure.get_or_insert(error);
                     }
@@ -391,12 +391,6 @@ impl<'a> Backfill<'a> {
             }
         }
     }
-}
-
-/// Whether the server itself is out of reach, and so all kinds are.
-const fn is_the_server(error: &ClusterError) -> bool {
-    matches!(error, ClusterError::Unreachable { .. })
-        || matches!(error.code(), Some(401 | 408 | 429 | 500..=599))
 }
 
 type Load = JoinHandle<(Pages, Result<Option<Page>, ClusterError>)>;

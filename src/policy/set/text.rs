@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::{BUILT_IN, BUILT_IN_CONVENTIONS, Kind, PolicySet, Problems, Source};
-use super::{read_documents, read_name, sources};
+use super::{read_documents, sources};
 use crate::policy::yaml::{self, Node, Value};
 
 impl PolicySet {
@@ -26,7 +26,7 @@ impl PolicySet {
         let quiet = Problems::default();
         let specs = documents.iter().filter_map(|document| {
             let (Kind::Convention, name, spec) = document.envelope(&quiet)? else { return None };
-            Some((read_name(name, &quiet)?, spec))
+            Some((quiet.identifier(name)?, spec))
         });
         known.specs.add(specs.collect::<Vec<_>>().into_iter(), &quiet);
         let spec = known.specs.get(name)?;
