@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Who may use whom: the table of the design, to the letter. A layer may use itself.
 /// An entry of several names allows only what lies below them.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("kstatus", &["model"]),
     ("policy", &["model"]),
