@@ -1,7 +1,7 @@
 //! `statusgate lint`: every fault it knows is found in a small convention that has it, and the
 //! built-in conventions have none, by the engine's own word.
 
-#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
 use std::path::Path;
 use std::process::Command;
@@ -24,8 +24,10 @@ fn source(spec: &str) -> Source {
 }
 
 fn remarks(spec: &str) -> Vec<Remark> {
-    let report = lint::lint(&[source(spec)], "test");
-    report.unwrap_or_else(|mistakes| panic!("{mistakes}")).remarks
+    match lint::lint(&[source(spec)], "test") {
+        Ok(report) => report.remarks,
+        Err(mistakes) => panic!("{mistakes}"),
+    }
 }
 
 /// The one remark of a kind, and that there are no faults of other kinds.
@@ -34,7 +36,7 @@ fn only(kind: Kind, spec: &str) -> Remark {
     let others = remarks.iter().filter(|remark| remark.kind != kind && remark.kind.is_fault());
     assert_eq!(others.collect::<Vec<_>>(), Vec::<&Remark>::new());
     let mut found = remarks.into_iter().filter(|remark| remark.kind == kind);
-    let remark = found.next().unwrap_or_else(|| panic!("no {}", kind.name()));
+    let remark = found.next().unwrap();
     assert_eq!(found.next(), None);
     remark
 }

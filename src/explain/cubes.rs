@@ -222,7 +222,7 @@ fn has_rest(answers: &[Answer], places: &[usize]) -> bool {
     let rest = |answer: &Answer| {
         matches!(
             answer,
-            Answer::Value { stands: Stands::ForOthers, .. }
+            Answer::Value { stands: Stands::Others, .. }
                 | Answer::Condition { asked: Reason::Other, .. }
         )
     };

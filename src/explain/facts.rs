@@ -95,11 +95,11 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// Of nothing: a predicate names it.
-    ForItself,
+    Itself,
     /// Of all that no predicate names.
-    ForOthers,
+    Others,
     /// Of all that is there: nobody asks for more.
-    ForAny,
+    Anything,
 }
 
 /// What predicates know of the reason of a condition.
@@ -158,7 +158,8 @@ impl Space {
     /// so that a search for one of many finds it early.
     pub(crate) fn scattered(size: usize) -> impl Iterator<Item = usize> {
         // A prime that is no factor of the size steps through all of it.
-        let stride = [7919, 7907, 7901, 7883].into_iter().find(|prime| size % prime != 0);
+        let stride =
+            [7919, 7907, 7901, 7883].into_iter().find(|prime| !size.is_multiple_of(*prime));
         (0..size).map(move |step| step * stride.unwrap_or(1) % size)
     }
 
@@ -243,8 +244,8 @@ impl Answer {
             Self::Condition { status, asked: Reason::Other, .. } => {
                 format!("{} (another reason)", status.name())
             }
-            Self::Value { stands: Stands::ForOthers, .. } => "another".to_owned(),
-            Self::Value { stands: Stands::ForAny, .. } => "set".to_owned(),
+            Self::Value { stands: Stands::Others, .. } => "another".to_owned(),
+            Self::Value { stands: Stands::Anything, .. } => "set".to_owned(),
             Self::Value { value: serde_json::Value::String(text), .. } => text.clone(),
             Self::Value { value, .. } => value.to_string(),
             Self::Observed(observed) => observed.name().to_owned(),

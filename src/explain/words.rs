@@ -117,9 +117,9 @@ fn value(place: &Place, test: &ValueTest, negated: bool) -> String {
     let not = if negated { "not " } else { "" };
     match test {
         ValueTest::Is(wanted) => {
-            let wanted = wanted.iter().map(|value| {
-                value.as_str().map_or_else(|| value.to_string(), |text| quoted_if_odd(text))
-            });
+            let wanted = wanted
+                .iter()
+                .map(|value| value.as_str().map_or_else(|| value.to_string(), quoted_if_odd));
             format!("{place} is {not}{}", any_of(wanted))
         }
         ValueTest::Set => format!("{place} is {not}set"),

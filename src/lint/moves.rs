@@ -1,16 +1,13 @@
 //! The table of moves, and reasons: what looks like an oversight but may be meant.
 
 use super::{Kind, Lint};
-use crate::policy::Action;
-use crate::policy::Disposition;
-use crate::policy::convention::{Moves, PhaseRules};
+use crate::policy::convention::PhaseRules;
 
 impl Lint<'_> {
     pub(super) fn moves(&mut self) {
         let Some(rules) = &self.convention.phase else { return };
         self.shared_reasons(rules);
         let Some(moves) = &rules.moves else { return };
-        self.default_is_allowed(rules, moves);
         let rule = || vec![moves.sanction.rule.clone()];
         let mut reached: Vec<&str> = vec![""];
         reached.extend(rules.default.as_deref());
@@ -36,21 +33,6 @@ impl Lint<'_> {
                     format!("no move leads out of phase {name}"),
                     None,
                 );
-            }
-        }
-    }
-
-    /// Where other moves are refused, the default must be among those that are not.
-    fn default_is_allowed(&mut self, rules: &PhaseRules, moves: &Moves) {
-        let Some(default) = &rules.default else { return };
-        // A disagreement in the default phase is only warned of, at its own path.
-        if moves.sanction.action != Disposition::Fixed(Action::Deny) {
-            return;
-        }
-        for phase in &rules.phases {
-            if phase.name != *default && !moves.allow(&phase.name, default) {
-                let message = format!("the default phase {default} may not follow {}", phase.name);
-                self.say(Kind::NoWayIn, vec![moves.sanction.rule.clone()], message, None);
             }
         }
     }

@@ -216,7 +216,7 @@ impl<'c> Asked<'c> {
         match &self.facts[at] {
             Fact::Deleting => vec![Answer::Flag(false), Answer::Flag(true)],
             Fact::Phase { .. } => {
-                let named = |value| Answer::Value { value, stands: Stands::ForItself };
+                let named = |value| Answer::Value { value, stands: Stands::Itself };
                 let phases = self.phase_names().into_iter().map(named);
                 std::iter::once(Answer::Absent).chain(phases).collect()
             }
@@ -244,8 +244,8 @@ impl<'c> Asked<'c> {
                 let mut plurals = self.plurals.clone();
                 plurals.sort();
                 plurals.dedup();
-                let named = plurals.into_iter().map(|plural| (plural, Stands::ForItself));
-                let all = named.chain([(sample::PLURAL.to_owned(), Stands::ForOthers)]);
+                let named = plurals.into_iter().map(|plural| (plural, Stands::Itself));
+                let all = named.chain([(sample::PLURAL.to_owned(), Stands::Others)]);
                 let answer =
                     |(value, stands): (String, _)| Answer::Value { value: value.into(), stands };
                 all.map(answer).collect()
@@ -295,31 +295,31 @@ impl<'c> Asked<'c> {
             }
         };
         let known = self.element_of.map(|list| list.types.known.as_slice()).unwrap_or_default();
-        known.iter().for_each(|kind| push(kind.sample(), Stands::ForItself));
+        known.iter().for_each(|kind| push(kind.sample(), Stands::Itself));
         if self.element_of.is_some_and(|list| !list.types.polarity_from.is_empty()) {
-            sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Stands::ForItself));
+            sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Stands::Itself));
         }
         for value in &self.values[at].literals {
-            value.as_str().into_iter().for_each(|name| push(name.to_owned(), Stands::ForItself));
+            value.as_str().into_iter().for_each(|name| push(name.to_owned(), Stands::Itself));
         }
-        push(sample::TYPE.to_owned(), Stands::ForOthers);
+        push(sample::TYPE.to_owned(), Stands::Others);
         answers
     }
 
     fn value_answers(&self, at: usize, kind: &Kind) -> Vec<Answer> {
         let asked = &self.values[at];
-        let named = asked.literals.iter().map(|value| (value.clone(), Stands::ForItself));
+        let named = asked.literals.iter().map(|value| (value.clone(), Stands::Itself));
         let mut values: Vec<(Value, Stands)> = named.collect();
-        let rest = if asked.literals.is_empty() { Stands::ForAny } else { Stands::ForOthers };
+        let rest = if asked.literals.is_empty() { Stands::Anything } else { Stands::Others };
         if asked.pair || asked.ordered {
-            values.extend(kind.pair(asked.ordered).map(|value| (value, Stands::ForItself)));
+            values.extend(kind.pair(asked.ordered).map(|value| (value, Stands::Itself)));
         } else if asked.future {
-            values.push((sample::PAST.into(), Stands::ForItself));
+            values.push((sample::PAST.into(), Stands::Itself));
         } else {
             values.extend(kind.other(&asked.literals).map(|value| (value, rest)));
         }
         if asked.future {
-            values.push((sample::FUTURE.into(), Stands::ForItself));
+            values.push((sample::FUTURE.into(), Stands::Itself));
         }
         let mut answers = vec![Answer::Absent];
         for (value, stands) in values {

@@ -134,9 +134,10 @@ pub(crate) fn condition(
     let time = list.times.as_ref().map_or("lastTransitionTime", |times| times.member.as_str());
     let knows = |name: &str| {
         let member = list.members.iter().find(|(known, _)| known == name);
-        member.map_or(list.other_members.is_none() && list.members.is_empty(), |(_, checks)| {
-            !checks.iter().any(|check| check.forbidden)
-        })
+        match member {
+            Some((_, checks)) => !checks.iter().any(|check| check.forbidden),
+            None => list.members.is_empty(),
+        }
     };
     if knows("reason") {
         condition.insert("reason".to_owned(), reason.into());

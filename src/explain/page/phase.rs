@@ -43,7 +43,10 @@ impl Page {
                     RepairTo::Stored => "the stored phase".to_owned(),
                 };
                 let when = step.when.as_ref().map(words::predicate);
-                when.map_or(to.clone(), |when| format!("{to}, where {when}"))
+                match when {
+                    Some(when) => format!("{to}, where {when}"),
+                    None => to,
+                }
             });
             self.list(steps.collect());
         }
