@@ -4,7 +4,10 @@
 //! ask nothing), and stays the judge. `tests/json_schemas.rs` holds the two together: what the
 //! reader takes the schema takes, and a key that one does not know the other does not either.
 
-#![expect(clippy::needless_pass_by_value, reason = "schemas are built inside out: each part ends up in the next")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "schemas are built inside out: each part ends up in the next"
+)]
 
 mod convention;
 mod shapes;

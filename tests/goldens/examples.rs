@@ -79,7 +79,10 @@ impl Example {
         let fits = outcome.verdict() == self.verdict
             && outcome.rules() == expected
             && outcome.patch == self.patch
-            && self.kstatus.as_ref().is_none_or(|expected| *expected == self.write.kstatus());
+            && self
+                .kstatus
+                .as_ref()
+                .is_none_or(|expected| *expected == self.write.kstatus(&outcome.patch));
         (!fits).then(|| {
             let (id, verdict, patch) = (&self.id, &self.verdict, &self.patch);
             let found = outcome.verdict();

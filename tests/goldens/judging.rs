@@ -128,10 +128,13 @@ impl Write {
         }
     }
 
-    /// What kstatus makes of the object as it is written.
-    pub(crate) fn kstatus(&self) -> String {
-        let text = self.object(Some(&self.new));
+    /// What kstatus makes of the object as it would be stored, with the patch.
+    pub(crate) fn kstatus(&self, patch: &Value) -> String {
+        let mut object: Value = serde_json::from_str(&self.object(Some(&self.new))).unwrap();
+        let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap_or_default();
+        json_patch::patch(&mut object, &patch).unwrap();
         let now = NOW.parse::<jiff::Timestamp>().unwrap().as_second();
+        let text = object.to_string();
         compute(&Json::parse(&text).unwrap(), now).unwrap().status.to_string()
     }
 
