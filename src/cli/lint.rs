@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             match args.output {
                 Output::Table => writeln!(out, "{mistakes}")?,
                 Output::Json => {
-                    let mistakes = mistakes_as_json(&mistakes);
+                    let mistakes = mistakes.to_json();
                     writeln!(out, "{:#}", json!({"mistakes": mistakes, "conventions": []}))?;
                 }
             }
@@ -148,13 +148,4 @@ fn as_json(report: &Report) -> Value {
         "faults": list(faults),
         "notes": list(notes),
     })
-}
-
-fn mistakes_as_json(mistakes: &Diagnostics) -> Value {
-    let record = |mistake| {
-        let (file, line, column) = mistakes.place(mistake);
-        let (message, help) = (&mistake.message, &mistake.help);
-        json!({"file": file, "line": line, "column": column, "message": message, "help": help})
-    };
-    mistakes.list().iter().map(record).collect()
 }

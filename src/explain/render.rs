@@ -33,22 +33,23 @@ pub fn text(page: &Page) -> String {
     out
 }
 
-/// Rows under a head, as wide as a page at most.
+/// Rows under a head, as wide as a page at most. Lines between the rows only where cells are wrapped:
+/// there nobody would see where one ends.
 #[must_use]
 pub fn table(head: Vec<String>, rows: Vec<Vec<String>>) -> String {
+    let count = rows.len();
     let mut table = Table::new();
     table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH)
         .set_header(head)
         .add_rows(rows);
-    table
-        .lines()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect::<String>()
-        .trim_end()
-        .to_owned()
+    if table.lines().count() > count + 1 {
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    }
+    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+    lines.collect::<String>().trim_end().to_owned()
 }
 
 /// The page in Markdown, as it stands in `docs/conventions`.
