@@ -33,9 +33,11 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     violations: &mut Vec<Violation<'p>>,
 ) {
     let path = list.path.field();
+    let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
+    let stored = stored.and_then(Json::as_array).unwrap_or_default();
     let items = match in_status(object.status.as_ref(), &list.path) {
         None | Some(Json::Null) => {
-            judge_presence(list, object, old, &[], &[], &circumstances, violations);
+            judge_presence(list, object, old, &[], stored, &circumstances, violations);
             return;
         }
         Some(Json::Array(items)) => items.as_slice(),
@@ -45,8 +47,6 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             return;
         }
     };
-    let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
-    let stored = stored.and_then(Json::as_array).unwrap_or_default();
     if let Some(most) = list.max_items
         && items.len() > most
     {
@@ -76,7 +76,9 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             continue;
         }
         let kind = item.get("type").and_then(Json::as_str);
-        let known = kind.and_then(|kind| list.types.find(kind));
+        let find = || kind.and_then(|kind| list.types.find(kind));
+        // What is known of its type is not looked up for an element that nobody asks about.
+        let known = if list.types.has_keys { find() } else { None };
         let key = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
         let twin = keyed && keys.seen_before(index, item, key);
         let mut element = Element { list, item, index, kind, known, before: None };
@@ -100,6 +102,10 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         let untouched = element.before == Some(item)
             || stored.get(index) == Some(item)
             || (stored.len() <= keys::SCAN_LIMIT && stored.contains(item));
+        if untouched && list.each.is_empty() {
+            continue;
+        }
+        element.known = known.or_else(find);
         if !untouched {
             element.judge(&circumstances, violations);
         }
@@ -135,7 +141,7 @@ fn judge_presence<'p: 's, 's, 'a>(
             ..violation(rule, path.to_owned(), format!("condition {kind} {message}"))
         });
     };
-    for known in &list.types.known {
+    for known in list.types.known.iter().filter(|known| known.is_looked_for()) {
         let present = has(items, known);
         if let Some(missing) = &known.missing
             && written

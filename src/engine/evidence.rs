@@ -174,7 +174,7 @@ impl<'s, 'a> Facts<'s, 'a> {
     /// The condition of a type, whichever way it is spelled.
     pub(super) fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
         list.find(kind).or_else(|| {
-            let types = &self.list?.types;
+            let types = &self.list.filter(|list| list.types.has_aliases)?.types;
             types.spellings(kind).skip(1).find_map(|alias| list.find(alias))
         })
     }

@@ -7,13 +7,15 @@
 //! together by that name, and the list of conditions and its tables item by item.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::yaml::{Key, Node, Problems, Span, Value};
 
 /// The specs of conventions, with everything that they extend.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Specs {
-    resolved: BTreeMap<String, Node>,
+    /// Shared: each compilation starts with the built-in ones.
+    resolved: BTreeMap<String, Arc<Node>>,
 }
 
 /// Those of one compilation that are still as they were written.
@@ -40,14 +42,14 @@ impl Specs {
 
     /// The whole spec of a convention; `None` where it does not exist or could not be put together.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
-        self.resolved.get(name)
+        self.resolved.get(name).map(Arc::as_ref)
     }
 
     fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
         let Some(own) = pending.specs.remove(name) else { return };
         pending.open.push(name);
         if let Some(whole) = self.put_together(own, pending, problems) {
-            self.resolved.insert(name.to_owned(), whole);
+            self.resolved.insert(name.to_owned(), Arc::new(whole));
         }
         pending.open.pop();
     }
@@ -119,7 +121,7 @@ impl Specs {
             let known = self.resolved.keys().map(String::as_str);
             problems.unknown(&name.span, "convention", text, known);
         }
-        self.resolved.get(text)
+        self.resolved.get(text).map(Arc::as_ref)
     }
 }
 

@@ -18,6 +18,10 @@ pub struct ConditionTypes {
     pub order: Option<Sanction>,
     /// Lists of `{conditionType, polarity}` in `.spec` by which the object names types of its own.
     pub polarity_from: Vec<Pointer>,
+    /// Whether some type has another spelling: where none has, nobody looks for one.
+    pub(crate) has_aliases: bool,
+    /// Whether some type has a key of its own.
+    pub(crate) has_keys: bool,
 }
 
 /// One type of condition.
@@ -111,6 +115,11 @@ impl ConditionType {
         self.glob.matches(name) || self.aliases.iter().any(|alias| alias == name)
     }
 
+    /// Whether anything is said of its being there or not.
+    pub(crate) const fn is_looked_for(&self) -> bool {
+        self.missing.is_some() || self.present.is_some() || self.removed.is_some()
+    }
+
     /// A type of this name; of a family, an example.
     pub(crate) fn sample(&self) -> String {
         self.glob.sample()
@@ -130,8 +139,11 @@ impl Reader<'_> {
             let entries = map.entries().iter();
             entries.filter_map(|(key, node)| self.condition_type(key, node)).collect()
         });
+        let known: Vec<ConditionType> = known.unwrap_or_default();
         ConditionTypes {
-            known: known.unwrap_or_default(),
+            has_aliases: known.iter().any(|known| !known.aliases.is_empty()),
+            has_keys: known.iter().any(|known| known.key.is_some()),
+            known,
             other: self.sanction_if_said(list, "otherTypes", "condition-type-unknown"),
             order: self.sanction_if_said(list, "order", "condition-order"),
             polarity_from: self
