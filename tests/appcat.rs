@@ -354,9 +354,7 @@ fn ready_is_refused_over_each_condition_that_says_otherwise() {
         write(status("Provisioning", ALL_TRUE), status("Ready", short))
             .finds(Action::Deny, "appcat/phase-ready");
     }
-    for short in
-        ["R=True S=Unknown P=True", "R=True S=False/ReconcilePaused P=True", "R=True P=True"]
-    {
+    for short in ["R=True S=Unknown P=True", "R=True S=False/ReconcilePaused P=True"] {
         write(status("Unknown", short), status("Ready", short)).clean();
     }
 }
@@ -382,6 +380,11 @@ fn suspicions_warn_and_do_not_refuse() {
             status("Unknown", "R=True S=True"),
             status("Ready", "R=True S=True"),
             "appcat/pod-ready-missing",
+        ),
+        (
+            status("Unknown", "R=True P=True"),
+            status("Ready", "R=True P=True"),
+            "appcat/ready-without-evidence",
         ),
         (
             status("Unknown", "R=True S=True"),

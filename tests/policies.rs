@@ -120,6 +120,28 @@ fn the_example_policies_compile_and_judge_what_they_should() {
     assert_eq!(used, built_in, "each built-in convention has a policy that shows its use");
 }
 
+/// What sets them apart from other metav1 conditions: their times move with the reason, too.
+#[test]
+fn billing_services_follow_a_convention_that_extends_metav1() {
+    let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+    let movers = |name: &str| {
+        let times = policies.conventions()[name].conditions[0].times.as_ref().unwrap();
+        times.must_move_on.join(", ")
+    };
+    assert_eq!(movers("metav1"), "status");
+    assert_eq!(movers("appcat-billing"), "status, reason");
+    let plural = |policy: &&statusgate::policy::Policy| {
+        policy
+            .resources
+            .iter()
+            .flat_map(|rule| &rule.resources)
+            .any(|glob| glob.to_string() == "billingservices")
+    };
+    let names: Vec<&str> =
+        policies.policies().iter().filter(plural).map(|policy| policy.name.as_str()).collect();
+    assert_eq!(names, ["appcat-billing"]);
+}
+
 const PAGE: &str = include_str!("../docs/policies.md");
 
 fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
