@@ -202,7 +202,7 @@ cases:
         "\"object\" is missing here",
         "unknown value \"denied\"",
         "this is no JSON patch",
-        "\"apiVersion\" is missing here",
+        "\"apiVersion\" is missing: without it this is not a Kubernetes object",
         "unknown value \"PATCH\"",
         "a case that expects nothing cannot fail",
         "no policy selects this Tihng: nothing is tested",
@@ -214,4 +214,38 @@ cases:
     ] {
         assert!(err.contains(said), "{said}\n{err}");
     }
+}
+
+#[test]
+fn objects_are_read_as_the_cluster_reads_manifests_and_the_case_around_them_is_not() {
+    let suite = "\
+convention: appcat
+cases:
+- name: yes
+  object: &odd
+    apiVersion: g.io/v1
+    kind: Thing
+    metadata: {name: on}
+    status: {phase: Ready, instanceNamespace: x, conditions: [
+      {type: Ready, status: yes, reason: Ready, lastTransitionTime: 2024-06-01T11:00:00Z}]}
+  expect: {findings: [{rule: appcat/condition-status, message: it is a boolean}]}
+- name: no
+  object: {<<: *odd, status: {phase: Unknown, old: 0755, seen: yes}}
+  old: {<<: *odd, status: {phase: Unknown, old: 0755, seen: yes}}
+  expect: {verdict: allow, status: {phase: Unknown, old: 493, seen: true}}
+- name: written as it is expected
+  object: {<<: *odd, status: {old: 0755}}
+  expect: {patch: [{op: add, path: /status/phase, value: Unknown}], status: {phase: Unknown, old: 0755}}
+";
+    let folder =
+        desk(&[("a.yaml", &format!("# first\n---\napiVersion: v1\nkind: Other\n---\n{suite}"))]);
+    let (code, out, err) = test(folder.path(), &["a.yaml"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("ok    a.yaml: yes\nok    a.yaml: no\n"), "{out}");
+    // What no cluster can be sent is a mistake with its place.
+    let infinite = format!("convention: appcat\ncases:\n{}", case("a", "{status: {a: .inf}}"));
+    let folder = desk(&[("a.yaml", &infinite)]);
+    let (code, _, err) = test(folder.path(), &["a.yaml"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("a.yaml:5:24: error: not YAML: "), "{err}");
 }

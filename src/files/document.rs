@@ -123,6 +123,23 @@ fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mista
     }
 }
 
+/// The JSON of the document that holds a byte of a file: for those who read a file by other rules, but
+/// hold a part of it against the cluster.
+///
+/// # Errors
+/// When that document is no manifest's YAML or JSON.
+pub fn json_at(file: &File, offset: usize) -> Result<String, Mistake> {
+    let part = parts(file).into_iter().find(|part| part.contains(&offset));
+    let documents = part.map(|part| read(file, part)).unwrap_or_default();
+    let holds = |read: &Result<Document<'_>, Mistake>| {
+        read.as_ref().map_or(true, |document| document.range.contains(&offset))
+    };
+    match documents.into_iter().find(holds) {
+        Some(document) => document.map(|document| document.json.into_owned()),
+        None => Err(mistake(file, &(offset..offset), "no document begins here".to_owned())),
+    }
+}
+
 pub(super) fn mistake(file: &File, span: &Range<usize>, message: String) -> Mistake {
     Mistake { file: file.name.clone(), place: Some(Box::new(Place::of(file, span))), message }
 }

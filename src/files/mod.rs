@@ -36,6 +36,7 @@ mod plurals;
 mod request;
 mod split;
 
+pub use document::json_at;
 pub use file::File;
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;

@@ -22,6 +22,17 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// What an object is called that makes up the whole of a JSON text.
+    ///
+    /// # Errors
+    /// Why this is no Kubernetes object, in one sentence without a full stop.
+    pub fn of(text: &str) -> Result<Self, String> {
+        match Members::parse(text) {
+            Some(members) => identity(&members, None),
+            None => Err(not_an_object(text)),
+        }
+    }
+
     /// The API group; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
@@ -72,10 +83,7 @@ impl<'f> Objects<'f> {
         };
         match Members::parse(json) {
             None if json == "null" => {}
-            None => {
-                let message = format!("this is {}, not a Kubernetes object", kind_of(json));
-                search.complain(&part(None, json), message);
-            }
+            None => search.complain(&part(None, json), not_an_object(json)),
             Some(members) => match list(&members) {
                 None => search.add(part(None, json), &members, None),
                 Some((api_version, kind, texts)) => {
@@ -162,11 +170,13 @@ fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String>
     })
 }
 
-fn kind_of(json: &str) -> &'static str {
-    match json.as_bytes().first() {
+fn not_an_object(json: &str) -> String {
+    let kind = match json.as_bytes().first() {
         Some(b'[') => "a list",
         Some(b'"') => "a text",
         Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "nothing",
         _ => "a number",
-    }
+    };
+    format!("this is {kind}, not a Kubernetes object")
 }

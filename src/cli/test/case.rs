@@ -1,4 +1,9 @@
 //! Cases as people write them.
+//!
+//! A case is read as policies are, in YAML 1.2, where `yes` is a text. What it holds of a cluster
+//! (objects, their status, patches) is read as manifests are: a unit test that reads `status: yes` as a
+//! text passes on what the cluster refuses. So every document is read twice, and those members are
+//! taken from the JSON that the readers of manifests make of it; their places are those of the tree.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +14,7 @@ use serde_json::Value;
 use crate::engine::Action;
 use crate::files::Identity;
 use crate::model::Operation;
-use crate::policy::yaml::{Map, Node, Problems, Span};
+use crate::policy::yaml::{Node, Problems, Span};
 
 /// One document: what to judge by, and the cases.
 #[derive(Debug)]
@@ -71,13 +76,15 @@ pub(super) struct ExpectedFinding {
     pub(super) message: Option<String>,
 }
 
-/// Reads a document, or `None` where it is none of cases: a policy that lies beside them. `folder`
-/// is where it lies.
-pub(super) fn read(node: &Node, folder: &Path, problems: &Problems) -> Option<Suite> {
+/// Whether a document is one of cases, and not a policy that lies beside them.
+pub(super) fn is_suite(node: &Node, problems: &Problems) -> bool {
+    problems.map(node).is_some_and(|map| map.get("apiVersion").is_none())
+}
+
+/// Reads a document of cases. `json` is the same document as manifests are read, `folder` is where it
+/// lies.
+pub(super) fn read(node: &Node, json: &Value, folder: &Path, problems: &Problems) -> Option<Suite> {
     let map = problems.map(node)?;
-    if map.get("apiVersion").is_some() {
-        return None;
-    }
     let policies_node = map.get("policies");
     let policies = policies_node
         .map(|node| problems.one_or_many(node, |item| problems.string(item)))
@@ -87,8 +94,10 @@ pub(super) fn read(node: &Node, folder: &Path, problems: &Problems) -> Option<Su
     let now = map.get("now").and_then(|node| problems.parsed(node)).unwrap_or(LATE);
     let mut cases: Vec<Case> = Vec::new();
     if let Some(node) = map.required("cases") {
+        let mut index = 0..;
         problems.list(node, |item| {
-            let case = read_case(item, now, problems)?;
+            let json = &json["cases"][index.next().unwrap_or(usize::MAX)];
+            let case = read_case(item, json, now, problems)?;
             if cases.iter().any(|other| other.name == case.name) {
                 let message = format!("there is a case \"{}\" already", case.name);
                 problems.report(&case.place, message);
@@ -103,11 +112,12 @@ pub(super) fn read(node: &Node, folder: &Path, problems: &Problems) -> Option<Su
     Some(Suite { policies, convention, place, cases })
 }
 
-fn read_case(node: &Node, now: Timestamp, problems: &Problems) -> Option<Case> {
+fn read_case(node: &Node, json: &Value, now: Timestamp, problems: &Problems) -> Option<Case> {
     let map = problems.map(node)?;
     let name = map.required("name");
-    let object = map.required("object").and_then(|node| read_object(node, problems));
-    let old = map.get("old").and_then(|node| read_object(node, problems));
+    let object =
+        map.required("object").and_then(|node| read_object(node, &json["object"], problems));
+    let old = map.get("old").and_then(|node| read_object(node, &json["old"], problems));
     let (mut user, mut groups) = (String::new(), Vec::new());
     if let Some(writer) = map.get("writer").and_then(|node| problems.map(node)) {
         let text = writer.get("user").and_then(|node| problems.string(node));
@@ -121,7 +131,8 @@ fn read_case(node: &Node, now: Timestamp, problems: &Problems) -> Option<Case> {
     });
     let subresource = map.get("subresource").and_then(|node| problems.string(node));
     let now = map.get("now").map_or(Some(now), |node| problems.parsed(node));
-    let expect = map.required("expect").and_then(|node| read_expectation(node, problems));
+    let expect =
+        map.required("expect").and_then(|node| read_expectation(node, &json["expect"], problems));
     map.close();
     let (identity, object) = object?;
     let name_node = name?;
@@ -140,29 +151,26 @@ fn read_case(node: &Node, now: Timestamp, problems: &Problems) -> Option<Case> {
     })
 }
 
-fn read_object(node: &Node, problems: &Problems) -> Option<(Identity, String)> {
-    let map = problems.map(node)?;
-    let text = |map: &Map<'_>, key, required| {
-        let node = if required { map.required(key) } else { map.get(key) };
-        node.and_then(|node| problems.string(node)).unwrap_or_default().to_owned()
-    };
-    let (api_version, kind) = (text(&map, "apiVersion", true), text(&map, "kind", true));
-    let metadata = map.get("metadata").and_then(|node| problems.map(node));
-    let named = |key| metadata.as_ref().map(|map| text(map, key, false)).unwrap_or_default();
-    let identity =
-        Identity { api_version, kind, namespace: named("namespace"), name: named("name") };
-    Some((identity, node.to_json().to_string()))
+fn read_object(node: &Node, json: &Value, problems: &Problems) -> Option<(Identity, String)> {
+    let text = json.to_string();
+    match Identity::of(&text) {
+        Ok(identity) => Some((identity, text)),
+        Err(message) => {
+            problems.report(&node.span, message);
+            None
+        }
+    }
 }
 
-fn read_expectation(node: &Node, problems: &Problems) -> Option<Expectation> {
+fn read_expectation(node: &Node, json: &Value, problems: &Problems) -> Option<Expectation> {
     let map = problems.map(node)?;
     let verdicts = [("allow", Word::Allow), ("warn", Word::Warn), ("deny", Word::Deny)];
     let verdict = map.get("verdict").and_then(|node| problems.word(node, &verdicts));
     let findings =
         map.get("findings").map(|node| problems.list(node, |item| read_finding(item, problems)));
     let patch_node = map.get("patch");
-    let patch = patch_node.and_then(|node| read_patch(node, problems));
-    let status = map.get("status").map(Node::to_json);
+    let patch = patch_node.and_then(|node| read_patch(node, &json["patch"], problems));
+    let status = map.get("status").map(|_| json["status"].clone());
     let is_empty = map.entries().is_empty();
     map.close();
     if is_empty {
@@ -182,12 +190,11 @@ fn read_finding(node: &Node, problems: &Problems) -> Option<ExpectedFinding> {
     Some(ExpectedFinding { rule: rule?, field, action, message })
 }
 
-fn read_patch(node: &Node, problems: &Problems) -> Option<Vec<PatchOperation>> {
-    let json = node.to_json();
+fn read_patch(node: &Node, json: &Value, problems: &Problems) -> Option<Vec<PatchOperation>> {
     if json == "none" {
         return Some(Vec::new());
     }
-    let patch = serde_json::from_value(json);
+    let patch = serde_json::from_value(json.clone());
     if let Err(error) = &patch {
         let help =
             "write `none`, or a list such as [{op: add, path: /status/phase, value: Unknown}]";

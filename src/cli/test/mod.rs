@@ -18,9 +18,9 @@ use super::Outcome;
 use super::check::policies;
 use super::judge::{judge, writer};
 use super::report::{junit, plural};
-use crate::files::{File, Mistake, Place, Plurals, Request, open};
+use crate::files::{File, Mistake, Place, Plurals, Request, json_at, open};
 use crate::model::Operation;
-use crate::policy::yaml::{self, Problems};
+use crate::policy::yaml::{self, Node, Problems};
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 
 /// What `test` can be told.
@@ -72,7 +72,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         .iter()
         .map(|file| Source { name: file.name.clone(), text: file.text.clone() })
         .collect();
-    let mut bench = Bench { policies: HashMap::new(), mistakes: Vec::new(), broken: Vec::new() };
+    let mut bench =
+        Bench { policies: HashMap::new(), unread, mistakes: Vec::new(), broken: Vec::new() };
     let mut tried = Vec::new();
     for (index, file) in files.iter().enumerate() {
         for suite in bench.read(index, file) {
@@ -80,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     let wrong = Diagnostics::new(&sources, bench.mistakes);
-    let mistakes = unread.len() + wrong.list().len() + bench.broken.len();
+    let mistakes = bench.unread.len() + wrong.list().len() + bench.broken.len();
     if tried.is_empty() && mistakes == 0 {
         match &args.filter {
             Some(filter) => bail!("no case has {filter:?} in its name"),
@@ -91,12 +92,12 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     match args.output {
         Output::Table => table(&tried, &mut out)?,
         Output::Json => json(&tried, mistakes, &mut out)?,
-        Output::Junit => junit::write(&suites(&tried, &wrong, &unread), &mut out)?,
+        Output::Junit => junit::write(&suites(&tried, &wrong, &bench.unread), &mut out)?,
     }
     out.flush()?;
     if mistakes > 0 {
         let mut stderr = io::stderr().lock();
-        for mistake in &unread {
+        for mistake in &bench.unread {
             writeln!(stderr, "{mistake}")?;
         }
         if !wrong.list().is_empty() {
@@ -115,6 +116,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 struct Bench {
     /// Compiled once for all files that name the same.
     policies: HashMap<(Vec<PathBuf>, Option<String>), Option<PolicySet>>,
+    /// Files, and documents of them, that are nothing a cluster could hold.
+    unread: Vec<Mistake>,
     mistakes: Vec<Diagnostic>,
     /// Mistakes in policies, drawn by those who found them.
     broken: Vec<String>,
@@ -131,11 +134,17 @@ impl Bench {
         };
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
         let problems = Problems::default();
-        let read = |node| {
+        let mut suites = Vec::new();
+        for node in nodes.iter().filter(|node| case::is_suite(node, &problems)) {
             let before = problems.count();
-            case::read(node, folder, &problems).filter(|_| problems.count() == before)
-        };
-        let suites = nodes.iter().filter_map(read).collect();
+            match json_of(file, node) {
+                Ok(json) => suites.extend(
+                    case::read(node, &json, folder, &problems)
+                        .filter(|_| problems.count() == before),
+                ),
+                Err(mistake) => self.unread.push(mistake),
+            }
+        }
         self.mistakes.extend(problems.into_list());
         suites
     }
@@ -168,6 +177,16 @@ impl Bench {
             }
         }
     }
+}
+
+/// A document as manifests are read.
+fn json_of(file: &File, node: &Node) -> Result<Value, Mistake> {
+    let text = json_at(file, node.span.bytes.start)?;
+    serde_json::from_str(&text).map_err(|error| Mistake {
+        file: file.name.clone(),
+        place: Some(Box::new(Place::of(file, &node.span.bytes))),
+        message: format!("not JSON: {error}"),
+    })
 }
 
 fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
