@@ -9,8 +9,9 @@ use super::{File, Mistake};
 /// Reads files, folders and standard input (`-`), in the order in which they are named.
 ///
 /// Of a folder: `*.yaml`, `*.yml` and `*.json` in the order of their names, with `recursive` those
-/// of its subfolders too. Names that begin with a dot, links to folders and kustomize's own files are
-/// left out. What cannot be read is a mistake beside the others.
+/// of its subfolders too. Names that begin with a dot, links to folders, pipes and devices, and
+/// kustomize's own files are left out; a path that is named itself is read whatever it is. What cannot
+/// be read is a mistake beside the others.
 #[must_use]
 pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<File>, Vec<Mistake>) {
     let (mut files, mut mistakes) = (Vec::new(), Vec::new());
@@ -28,21 +29,33 @@ pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<File>, Vec<Mistake>) {
             continue;
         }
         let mut found = Vec::new();
-        if let Err(error) = documents(path, recursive, &mut found) {
-            add(Err(failed(path, &error)));
-        } else if found.is_empty() {
+        documents(path, recursive, &mut found);
+        if found.is_empty() {
             let below = if recursive { "" } else { "; --recursive looks into its subfolders" };
             let message = format!("this folder has no file named *.yaml, *.yml or *.json{below}");
             let file = path.display().to_string();
             add(Err(Mistake { file, place: None, message }));
         }
-        found.iter().map(|path| file(path)).for_each(&mut add);
+        found.into_iter().for_each(|found| add(found.and_then(|path| file(&path))));
     }
     (files, mistakes)
 }
 
-fn documents(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+/// The documents of a folder, and each entry that cannot be looked at: one folder without permission
+/// must not hide its neighbours.
+fn documents(folder: &Path, recursive: bool, found: &mut Vec<Result<PathBuf, Mistake>>) {
+    let mut entries = Vec::new();
+    match fs::read_dir(folder) {
+        Ok(read) => {
+            for entry in read {
+                match entry {
+                    Ok(entry) => entries.push(entry),
+                    Err(error) => found.push(Err(failed(folder, &error))),
+                }
+            }
+        }
+        Err(error) => found.push(Err(failed(folder, &error))),
+    }
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name());
@@ -51,18 +64,24 @@ fn documents(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> io::Re
             continue;
         }
         // Of the entry itself, not of what a link leads to: links between folders make circles.
-        if entry.file_type()?.is_dir() {
-            if recursive {
-                documents(&path, recursive, found)?;
+        match entry.file_type() {
+            Err(error) => found.push(Err(failed(&path, &error))),
+            Ok(kind) if kind.is_dir() => {
+                if recursive {
+                    documents(&path, recursive, found);
+                }
             }
-            continue;
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("yaml" | "yml" | "json")) && !path.is_dir() {
-            found.push(path);
+            Ok(_) => {
+                let extension = path.extension().and_then(|extension| extension.to_str());
+                // Reading a pipe waits for somebody to write. What a link leads to nowhere is found
+                // when it is read.
+                let is_file = || fs::metadata(&path).map_or(true, |of| of.is_file());
+                if matches!(extension, Some("yaml" | "yml" | "json")) && is_file() {
+                    found.push(Ok(path));
+                }
+            }
         }
     }
-    Ok(())
 }
 
 fn file(path: &Path) -> Result<File, Mistake> {
@@ -135,5 +154,53 @@ mod tests {
         assert_eq!(said[1], "this is not UTF-8 text from line 2 on");
         assert!(said[2].starts_with("this folder has no file named"), "{said:?}");
         assert!(mistakes[0].to_string().starts_with(&paths[0].display().to_string()));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_named_and_its_neighbours_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        // Not by permissions, which do not stop root: by a path that is longer than any may be. It is
+        // put together of two that are not.
+        let deep = |name: &str| {
+            let names = std::iter::repeat_n("x".repeat(250), 9);
+            folder.path().join(name).join(names.collect::<PathBuf>())
+        };
+        let (base, below) = (deep("in/b"), deep("tmp"));
+        fs::create_dir_all(&base).unwrap();
+        fs::create_dir_all(&below).unwrap();
+        fs::rename(folder.path().join("tmp"), base.join("tmp")).unwrap();
+        fs::create_dir(folder.path().join("in/a")).unwrap();
+        fs::create_dir(folder.path().join("in/c")).unwrap();
+        for name in ["a/claims.yaml", "c/claims.yaml", "z.yaml"] {
+            fs::write(folder.path().join("in").join(name), name).unwrap();
+        }
+        let (files, mistakes) = open(&[folder.path().join("in")], true);
+        let texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
+        assert_eq!(texts, ["a/claims.yaml", "c/claims.yaml", "z.yaml"]);
+        assert_eq!(mistakes.len(), 1);
+        let named = base.join("tmp").display().to_string();
+        assert!(mistakes[0].file.starts_with(&named), "{}", mistakes[0]);
+        assert!(mistakes[0].message.starts_with("this cannot be read: "), "{}", mistakes[0]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_passed_over_in_folders_alone() {
+        use std::os::unix::{fs::symlink, net::UnixListener};
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let _socket = UnixListener::bind(path("socket.yaml")).unwrap();
+        symlink("/dev/zero", path("endless.yaml")).unwrap();
+        symlink("nowhere", path("broken.yaml")).unwrap();
+        fs::write(path("good"), "a: 1").unwrap();
+        symlink("good", path("link.yaml")).unwrap();
+        let (files, mistakes) = open(&[folder.path().to_owned()], false);
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, [path("link.yaml").display().to_string()]);
+        assert_eq!(mistakes.len(), 1);
+        assert_eq!(mistakes[0].file, path("broken.yaml").display().to_string());
+        // Such as `/dev/stdin`, or what a shell makes of `<(…)`.
+        symlink("/dev/null", path("null")).unwrap();
+        let (files, mistakes) = open(&[path("null")], false);
+        assert_eq!((files.len(), mistakes), (1, Vec::new()));
     }
 }
