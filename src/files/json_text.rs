@@ -37,6 +37,11 @@ fn options() -> Options {
             max_events: usize::MAX,
             max_nodes: usize::MAX,
             max_total_scalar_bytes: usize::MAX,
+            max_aliases: usize::MAX,
+            max_anchors: usize::MAX,
+            max_merge_keys: usize::MAX,
+            // One anchor with the labels of all objects is what anchors are for.
+            enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: MAX_REPEATED,
@@ -201,6 +206,18 @@ mod tests {
         for bad in ["a: .inf", "a: .nan", "a: 1\na: 2", "a: [", "a: *nobody", &deep, &laughs, &long]
         {
             assert!(from_yaml(bad).is_err(), "{}", &bad[..bad.len().min(40)]);
+        }
+    }
+
+    #[test]
+    fn an_anchor_may_be_used_as_often_as_it_is_of_use() {
+        for count in [100, 5_000, 40_000] {
+            let yaml = format!("a: &a {{x: 1}}\nb: [{}]\n", vec!["*a"; count].join(", "));
+            let merged = format!("a: &a {{}}\nb:\n{}", "- {<<: *a}\n".repeat(count));
+            for yaml in [yaml, merged] {
+                let read = from_yaml(&yaml);
+                assert!(read.is_ok(), "{count}: {:?}", read.err());
+            }
         }
     }
 
