@@ -255,6 +255,18 @@ fn a_convention_of_a_file_can_judge_without_the_policies_beside_it() {
 }
 
 #[test]
+fn a_deep_object_is_judged_like_any_other() {
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let object = format!(
+        r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNRedis","spec":{deep},"status":{{}}}}"#
+    );
+    let desk = Desk::new(&[("deep.json", &object)]);
+    let answer = desk.check(&["deep.json", "-o", "json"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+    assert_eq!(answer.json()["summary"]["patched"], 1, "{answer:#?}");
+}
+
+#[test]
 fn the_writer_and_the_mutating_webhook_count() {
     let disagreeing = "apiVersion: vshn.appcat.vshn.io/v1\nkind: XVSHNRedis\nmetadata: {name: r}\nstatus:\n  phase: Ready\n  instanceNamespace: r\n  conditions:\n  - {type: Ready, status: 'False', reason: Creating, lastTransitionTime: '2024-06-01T11:00:00Z'}\n";
     let desk = Desk::new(&[("r.yaml", disagreeing)]);

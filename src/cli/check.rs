@@ -169,8 +169,7 @@ impl Desk<'_> {
             let error = anyhow::Error::from(error);
             manifest.mistake("status", format!("this cannot be judged: {error:#}"))
         })?;
-        let judgement = judge(self.policies, subject, manifest.text, self.now, !no_mutate)
-            .map_err(|message| manifest.mistake("status", message))?;
+        let judgement = judge(self.policies, subject, self.now, !no_mutate);
         let findings = judgement.findings.into_iter().map(|found| {
             let place = manifest.place(&found.field);
             (found, place)

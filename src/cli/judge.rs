@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
-use serde_json::Value;
 
 use crate::engine::{self, Found, decide};
 use crate::model::{Subject, Webhook, Writer};
@@ -17,22 +16,15 @@ pub(super) struct Judgement {
     pub(super) findings: Vec<Found>,
     /// What the mutating webhook changed before the other one looked.
     pub(super) patch: Vec<PatchOperation>,
-    /// The object after that; `None` where nothing was changed.
-    pub(super) patched: Option<Value>,
 }
 
-/// Judges a write as a cluster with both webhooks would, or with the validating one alone. `text` is
-/// the JSON of the subject's object.
-///
-/// # Errors
-/// One sentence on why the patched object cannot be shown: only JSON nested beyond reason.
+/// Judges a write as a cluster with both webhooks would, or with the validating one alone.
 pub(super) fn judge(
     policies: &PolicySet,
     subject: Subject<'_>,
-    text: &str,
     now: Timestamp,
     mutate: bool,
-) -> Result<Judgement, String> {
+) -> Judgement {
     let (selected, findings, patch) = if mutate {
         let review = engine::review(policies, subject, now);
         (review.policies, review.findings, review.patch)
@@ -42,20 +34,7 @@ pub(super) fn judge(
     };
     let names = selected.iter();
     let names = names.filter_map(|index| policies.policies().get(usize::from(*index)));
-    let mut judgement = Judgement {
-        policies: names.map(|policy| policy.name.clone()).collect(),
-        findings,
-        patch,
-        patched: None,
-    };
-    if !judgement.patch.is_empty() {
-        let wrong =
-            |error: &dyn std::fmt::Display| format!("the object cannot be patched: {error}");
-        let mut object: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-        json_patch::patch(&mut object, &judgement.patch).map_err(|error| wrong(&error))?;
-        judgement.patched = Some(object);
-    }
-    Ok(judgement)
+    Judgement { policies: names.map(|policy| policy.name.clone()).collect(), findings, patch }
 }
 
 /// The writer that the API server would make of a user name: it adds the groups that a service
