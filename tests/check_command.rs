@@ -179,12 +179,10 @@ fn what_cannot_be_read_is_told_and_hides_nothing() {
 #[test]
 fn usage_and_policies_that_are_wrong_end_with_two() {
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
-    let desk =
-        Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy), ("empty.yaml", "# nothing\n")]);
+    let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);
     for (args, said) in [
         (&["--now", "soon", "bad.yaml"][..], "--now"),
         (&[], "name a file, a folder, or - for standard input"),
-        (&["empty.yaml"], "there is no object in empty.yaml"),
         (&["bad.yaml", "--policies", "policy.yaml"], "policy.yaml:4:"),
         (&["bad.yaml", "--policies", "nowhere"], "failed to read nowhere"),
         (
@@ -353,6 +351,35 @@ fn every_format_can_be_read_by_those_who_read_it() {
         "<testcase classname=\"vshn.appcat.vshn.io/v1\" name=\"VSHNPostgreSQL shop/good\"/>",
     ] {
         assert!(junit.out.contains(part), "{part}: {junit:#?}");
+    }
+}
+
+/// A selector that matches nothing is a usual thing in a pipeline, and the next step reads the report.
+#[test]
+fn nothing_to_judge_is_a_clean_report_and_nothing_to_read_an_empty_one() {
+    let desk = Desk::new(&[("empty.yaml", "# nothing\n---\n"), ("folder/other.txt", BAD)]);
+    let list = "{kind: List, apiVersion: v1, items: []}";
+    for (format, starts) in [
+        ("table", "0 objects in 1 file: 0 judged; no findings\n"),
+        ("json", "{\n  \"objects\": [],"),
+        ("sarif", "{\n"),
+        ("junit", "<?xml"),
+        ("github", "0 objects in 1 file"),
+    ] {
+        for answer in [
+            desk.check_stdin(&["-", "-o", format], list),
+            desk.check_stdin(&["-", "-o", format], ""),
+            desk.check(&["empty.yaml", "-o", format]),
+        ] {
+            assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+            assert!(answer.out.starts_with(starts), "{answer:#?}");
+        }
+        let answer = desk.check(&["folder", "-o", format]);
+        assert_eq!(answer.code, 2, "{answer:#?}");
+        assert!(answer.out.ends_with('\n'), "{answer:#?}");
+        if matches!(format, "json" | "sarif") {
+            answer.json();
+        }
     }
 }
 

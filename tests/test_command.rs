@@ -86,6 +86,18 @@ fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
     );
     let (code, _, err) = test(folder.path(), &["cases", "--filter", "nothing"]);
     assert_eq!((code, err.as_str()), (2, "no case has \"nothing\" in its name\n"));
+    // A folder in which no case has been written yet is no mistake.
+    let none = desk(&[("policy.yaml", POLICY), ("empty.yaml", "# none\n")]);
+    for (output, starts) in
+        [("table", "0 cases: 0"), ("json", "{\n  \"cases\": []"), ("junit", "<?xml")]
+    {
+        let (code, out, err) = test(none.path(), &[".", "-o", output]);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(out.starts_with(starts), "{out}");
+        let (code, out, _) = test(folder.path(), &["cases", "--filter", "nothing", "-o", output]);
+        assert_eq!(code, 2, "{out}");
+        assert!(out.starts_with(starts), "{out}");
+    }
 }
 
 #[test]

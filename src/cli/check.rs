@@ -113,9 +113,6 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let now = args.now.unwrap_or_else(Timestamp::now);
     let desk = Desk { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };
     let list: Vec<Manifest<'_>> = manifests.iter().collect();
-    if list.is_empty() && mistakes.is_empty() {
-        bail!("there is no object in {}", names(&files));
-    }
     let mut objects = Vec::with_capacity(list.len());
     for judged in in_parallel(&list, |manifest| desk.judge(manifest)) {
         match judged {
@@ -196,10 +193,6 @@ fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {
 
 fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, &'m str> {
     manifests.iter().map(|manifest| (key(&manifest), manifest.text)).collect()
-}
-
-fn names(files: &[File]) -> String {
-    files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The policies of some paths; or one that puts everything under a convention.
