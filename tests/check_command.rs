@@ -354,6 +354,26 @@ fn every_format_can_be_read_by_those_who_read_it() {
     }
 }
 
+#[test]
+fn names_neither_steer_a_terminal_nor_give_commands_to_a_pipeline() {
+    let hostile = json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis\u{1b}[2J",
+        "metadata": {"name": "a\n::error::injected", "namespace": "s\r\u{7f}"},
+        "status": {"phase": "re\u{1b}[2Jady\n::error::injected"}});
+    let file = "odd\n::error::injected\u{1b}[2J.json";
+    let broken = "broken\n::error::injected.yaml";
+    let desk = Desk::new(&[(file, &hostile.to_string()), (broken, "a: *x\u{1b}\n")]);
+    for format in ["table", "github", "junit"] {
+        for more in [&["-v"][..], &["-v", "--convention", "appcat"]] {
+            let answer = desk.check(&[&[file, broken, "-o", format], more].concat());
+            assert_eq!(answer.code, 2, "{answer:#?}");
+            for line in answer.out.lines().chain(answer.err.lines()) {
+                assert!(!line.starts_with("::error::injected"), "{answer:#?}");
+                assert!(!line.contains(|letter: char| letter.is_control()), "{answer:#?}");
+            }
+        }
+    }
+}
+
 /// A selector that matches nothing is a usual thing in a pipeline, and the next step reads the report.
 #[test]
 fn nothing_to_judge_is_a_clean_report_and_nothing_to_read_an_empty_one() {

@@ -42,6 +42,6 @@ pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
 pub use open::open;
 pub use parallel::in_parallel;
-pub use place::{Mistake, Place, picture};
+pub use place::{Mistake, Place, one_line, picture};
 pub use plurals::Plurals;
 pub use request::Request;

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::Mistake;
 use super::document::{Document, mistake};
 use super::locate::{self, Part};
 use super::members::{Members, items};
 use super::split::Split;
+use super::{Mistake, one_line};
 
 /// What an object is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,13 +46,14 @@ impl Identity {
     }
 }
 
-/// `Kind namespace/name`.
+/// `Kind namespace/name`, on one line whatever they are.
 impl std::fmt::Display for Identity {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = if self.name.is_empty() { "(no name)" } else { &self.name };
-        match self.namespace.as_str() {
-            "" => write!(formatter, "{} {name}", self.kind),
-            namespace => write!(formatter, "{} {namespace}/{name}", self.kind),
+        let (kind, namespace) = (one_line(&self.kind), one_line(&self.namespace));
+        let name = if self.name.is_empty() { "(no name)".into() } else { one_line(&self.name) };
+        match namespace.as_str() {
+            "" => write!(formatter, "{kind} {name}"),
+            namespace => write!(formatter, "{kind} {namespace}/{name}"),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Place {
 /// `FILE:LINE:COLUMN`: what editors and terminals make a link of.
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+        write!(formatter, "{}:{}:{}", one_line(&self.file), self.line, self.column)
     }
 }
 
@@ -81,14 +81,20 @@ pub struct Mistake {
     pub message: String,
 }
 
+/// A text of somebody else's as part of a line. Names of objects and files, messages of rules: none of
+/// them may steer a terminal, or begin a line that a pipeline reads as a command.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 /// With its place and picture, over several lines, without a line break at the end.
 impl fmt::Display for Mistake {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = one_line(&self.message);
         match &self.place {
-            None => write!(formatter, "{}: error: {}", self.file, self.message),
-            Some(place) => {
-                write!(formatter, "{place}: error: {}\n{}", self.message, picture(place))
-            }
+            None => write!(formatter, "{}: error: {message}", one_line(&self.file)),
+            Some(place) => write!(formatter, "{place}: error: {message}\n{}", picture(place)),
         }
     }
 }

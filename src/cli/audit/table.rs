@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::super::table;
 use crate::cluster::audit::{Findings, Row, RuleSums};
 use crate::engine::Action;
+use crate::files::one_line;
 
 /// Writes the tables.
 pub(super) fn write(
@@ -73,10 +74,10 @@ fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
         }
         let mut phases: Vec<_> = row.phases.iter().collect();
         phases.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let phases = phases.iter().map(|(phase, count)| format!("{} {count}", printable(phase)));
+        let phases = phases.iter().map(|(phase, count)| format!("{} {count}", one_line(phase)));
         let conditions = by_kind
             .iter()
-            .map(|(kind, counts)| format!("{}: {}", printable(kind), counts.join(", ")));
+            .map(|(kind, counts)| format!("{}: {}", one_line(kind), counts.join(", ")));
         table.add_row([
             row.policy.clone(),
             row.target.kind.clone(),
@@ -94,8 +95,8 @@ fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
         }
         writeln!(out, "\n{} {rule} ({}, {})", action.label(), row.policy, row.target.kind)?;
         for example in &sums.examples {
-            let said = printable(&example.message);
-            writeln!(out, "  {}  {}: {said}", example.path, printable(&example.field))?;
+            let said = one_line(&example.message);
+            writeln!(out, "  {}  {}: {said}", example.path, one_line(&example.field))?;
         }
         match sums.objects.saturating_sub(sums.examples.len() as u64) {
             0 => {}
@@ -132,11 +133,6 @@ fn sentence(findings: &Findings) -> String {
         text.push_str("; not everything could be judged");
     }
     text
-}
-
-/// A text of an object's, which must not steer a terminal nor break a table.
-fn printable(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
 }
 
 /// The worst first.

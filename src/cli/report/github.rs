@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Report;
 use crate::engine::Action;
-use crate::files::Place;
+use crate::files::{Place, one_line};
 
 /// A command for each finding and for each document that could not be read, then the totals.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -42,9 +42,10 @@ fn command(
     writeln!(out, ",title={}::{}", property(title), data(message))
 }
 
-/// actions/toolkit, `command.ts`: `escapeData`.
+/// actions/toolkit, `command.ts`: `escapeData`; and what is left that would steer a terminal, because
+/// the log is shown in one, too.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    one_line(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
 /// The same file: `escapeProperty`.

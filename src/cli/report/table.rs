@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Report;
-use crate::files::picture;
+use crate::files::{one_line, picture};
 
 /// Each finding with its place and a caret, then the totals. What could not be read goes to stderr:
 /// that is for the caller.
@@ -14,20 +14,22 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         for same in object.findings.chunk_by(|(_, one), (_, other)| one == other) {
             for (found, place) in same {
                 let (action, field) = (found.action.label(), &found.field);
-                let (message, rule) = (one_line(&found.message), &found.rule);
-                writeln!(out, "{place}: {action}: {identity}: {field}: {message} [{rule}]")?;
+                let (message, rule) = (&found.message, &found.rule);
+                let said = format!("{identity}: {field}: {message} [{rule}]");
+                writeln!(out, "{place}: {action}: {}", one_line(&said))?;
             }
             for (_, place) in same.iter().take(1) {
                 writeln!(out, "{}", picture(place))?;
             }
         }
         if report.verbose {
-            let (file, document) = (&object.file, object.document);
+            let (file, document) = (one_line(&object.file), object.document);
             let item = object.item.map(|item| format!(", item {item}")).unwrap_or_default();
             if object.policies.is_empty() {
                 writeln!(out, "{file}: no policy selects {identity} (document {document}{item})")?;
             }
             for operation in &object.patch {
+                let operation = one_line(&operation.to_string());
                 writeln!(
                     out,
                     "{file}: note: {identity} (document {document}{item}) would be patched: {operation}"
@@ -36,9 +38,4 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
         }
     }
     writeln!(out, "{report}")
-}
-
-/// A message as part of a line: those of CEL rules can be anything.
-pub(super) fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }

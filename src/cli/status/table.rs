@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use comfy_table::{Table, presets};
 
 use super::record::Record;
+use crate::files::one_line;
 use crate::kstatus::{Status, aggregate};
 
 /// Letters of a message that are printed: with the columns before it about two lines of a terminal.
@@ -79,12 +80,6 @@ fn phases_of(record: &Record<'_>) -> [String; 2] {
         admissible.push(standing.admissible.join(","));
     }
     [phases.join("; "), admissible.join("; ")]
-}
-
-/// A text of an object without what would move the cursor or break the row.
-fn one_line(text: &str) -> String {
-    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// `3 objects: Failed (1 Current, 1 Failed, 1 error)`: what a wait for all of them would end in.

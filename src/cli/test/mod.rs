@@ -18,7 +18,7 @@ use super::Outcome;
 use super::check::policies;
 use super::judge::{judge, writer};
 use super::report::{junit, plural};
-use crate::files::{File, Mistake, Place, Plurals, Request, json_at, open};
+use crate::files::{File, Mistake, Place, Plurals, Request, json_at, one_line, open};
 use crate::model::Operation;
 use crate::policy::yaml::{self, Node, Problems};
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
@@ -221,15 +221,16 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
 
 fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
     for Tried { place, name, differences } in tried {
+        let name = one_line(name);
         if differences.is_empty() {
-            writeln!(out, "ok    {}: {name}", place.file)?;
+            writeln!(out, "ok    {}: {name}", one_line(&place.file))?;
             continue;
         }
         writeln!(out, "FAIL  {place}: {name}")?;
         for Difference { part, lines } in differences {
             writeln!(out, "      {part}:")?;
             for line in lines {
-                writeln!(out, "        {line}")?;
+                writeln!(out, "        {}", one_line(line))?;
             }
         }
     }
