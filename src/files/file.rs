@@ -11,6 +11,8 @@ pub struct File {
     pub text: String,
     /// Where each line starts. Most files have nothing to point at and are never counted.
     starts: OnceLock<Vec<usize>>,
+    /// The characters before every [`STEP`]th byte. Only texts with long lines are counted.
+    counts: OnceLock<Vec<usize>>,
 }
 
 impl File {
@@ -21,7 +23,7 @@ impl File {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        Self { name: name.into(), text, starts: OnceLock::new() }
+        Self { name: name.into(), text, starts: OnceLock::new(), counts: OnceLock::new() }
     }
 
     /// The line (from 0) that holds a byte, and the bytes of that line without its end.
@@ -37,8 +39,71 @@ impl File {
         (line, start..end)
     }
 
+    /// The characters that begin in a range of bytes.
+    ///
+    /// A `List` of thousands of objects may be one line, as the API itself answers. Counting that line
+    /// from its start for each finding would take the square of its length.
+    pub(super) fn characters(&self, range: &std::ops::Range<usize>) -> usize {
+        let text = self.text.as_bytes();
+        if range.len() <= 2 * STEP {
+            return characters(&text[range.clone()]);
+        }
+        let counts = self.counts.get_or_init(|| {
+            let mut before = 0;
+            let steps = text.chunks(STEP).map(|step| {
+                let count = before;
+                before += characters(step);
+                count
+            });
+            steps.collect()
+        });
+        let before = |at: usize| {
+            let step = (at / STEP).min(counts.len().saturating_sub(1));
+            counts.get(step).copied().unwrap_or(0) + characters(&text[step * STEP..at])
+        };
+        before(range.end) - before(range.start)
+    }
+
     /// Whether the name says that this is JSON and nothing else.
     pub(super) fn is_named_json(&self) -> bool {
         std::path::Path::new(&self.name).extension().is_some_and(|extension| extension == "json")
+    }
+}
+
+/// Characters by their first bytes, so that a text may be cut anywhere.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte & 0b1100_0000 != 0b1000_0000).count()
+}
+
+/// Bytes that are counted anew for a place: as many as many a line has.
+const STEP: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_counted_alike_in_long_lines_and_short_ones() {
+        let text = "aß😀".repeat(5000);
+        let file = File::new("a.json", text.as_str());
+        for (count, (at, _)) in text.char_indices().enumerate() {
+            assert_eq!(file.characters(&(0..at)), count, "{at}");
+        }
+        for start in [0, 7, 4095, 4096, 7000, 8190] {
+            let start = floor(&text, start);
+            for end in [start, 8192, 12_288, 16_001, text.len()] {
+                let end = floor(&text, end);
+                let expected = text[start..end].chars().count();
+                assert_eq!(file.characters(&(start..end)), expected, "{start}..{end}");
+            }
+        }
+        assert_eq!(File::new("", "").characters(&(0..0)), 0);
+    }
+
+    fn floor(text: &str, mut at: usize) -> usize {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
     }
 }

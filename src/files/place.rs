@@ -42,12 +42,12 @@ impl Place {
         let from = floor(text, start.saturating_sub(MAX_AROUND).max(bytes.start));
         let to = floor(text, (start + MAX_AROUND).clamp(start, bytes.end)).max(start);
         let end_drawn = end.min(to);
-        let column = text[bytes.start..start].chars().count() + 1;
+        let column = file.characters(&(bytes.start..start)) + 1;
         Self {
             file: file.name.clone(),
             line: line + 1,
             column,
-            end_column: column + text[start..end].chars().count(),
+            end_column: column + file.characters(&(start..end)),
             excerpt: text[from..to].to_owned(),
             within: start - from..end_drawn - from,
         }
