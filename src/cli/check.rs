@@ -167,8 +167,9 @@ impl Desk<'_> {
             manifest.mistake("status", format!("this cannot be judged: {error:#}"))
         })?;
         let judgement = judge(self.policies, subject, self.now, !no_mutate);
+        let mut places = manifest.places();
         let findings = judgement.findings.into_iter().map(|found| {
-            let place = manifest.place(&found.field);
+            let place = places.at(&found.field);
             (found, place)
         });
         // As a reader meets them, not as the rules come.

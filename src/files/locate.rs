@@ -7,6 +7,7 @@ use std::ops::Range;
 use granit_parser::{Event, Parser};
 use serde_saphyr::Location;
 
+use super::Place;
 use super::document::{self, Document};
 use super::members::{Members, items};
 
@@ -19,23 +20,100 @@ pub(super) struct Part {
     pub(super) range: Range<usize>,
 }
 
-/// The bytes (of the file) of a field of an object: the value of a scalar, the key of anything
-/// larger. Of a field that is not there, the nearest parent that is.
-pub(super) fn find(document: &Document<'_>, part: &Part, tokens: &[String]) -> Range<usize> {
-    let text = &document.file.text[document.range.clone()];
-    let within = match document.json {
-        // From the object on and not from the document's start: a list may have thousands.
-        Cow::Borrowed(_) => find_in_json(text, &text[part.range.clone()], tokens),
-        Cow::Owned(_) => {
-            let tree = document.tree.get_or_init(|| Tree::parse(text));
-            tree.as_ref().and_then(|tree| tree.find(part.item, tokens))
+/// Where the fields of one object stand. What has been read for one of them is there for the next.
+pub struct Places<'m> {
+    document: &'m Document<'m>,
+    part: &'m Part,
+    /// The objects and lists of JSON that fields were looked for in, by where they begin in memory.
+    opened: HashMap<usize, Opened<'m>>,
+}
+
+impl<'m> Places<'m> {
+    pub(super) fn of(document: &'m Document<'m>, part: &'m Part) -> Self {
+        Self { document, part, opened: HashMap::new() }
+    }
+
+    /// Where a field stands: `status.conditions[0].type`, a JSON pointer, or nothing for the object
+    /// itself. Of a field that is not there, the nearest parent.
+    pub fn at(&mut self, field: &str) -> Place {
+        let span = self.bytes(&tokens(field));
+        Place::of(self.document.file, &span)
+    }
+
+    /// The bytes (of the file) of a field of the object: the value of a scalar, the key of anything
+    /// larger. Of a field that is not there, the nearest parent that is.
+    pub(super) fn bytes(&mut self, tokens: &[String]) -> Range<usize> {
+        let document = self.document;
+        let text = &document.file.text[document.range.clone()];
+        let within = match document.json {
+            // From the object on and not from the document's start: a list may have thousands.
+            Cow::Borrowed(_) => self.find_in_json(text, &text[self.part.range.clone()], tokens),
+            Cow::Owned(_) => {
+                let tree = document.tree.get_or_init(|| Tree::parse(text));
+                tree.as_ref().and_then(|tree| tree.find(self.part.item, tokens))
+            }
+        };
+        let within = within.unwrap_or_else(|| {
+            let start = document::content(text, &(0..text.len()));
+            start..start
+        });
+        document.range.start + within.start..document.range.start + within.end
+    }
+
+    /// In JSON the value is found by walking down: each step borrows from the text, so that an
+    /// address is a place. A step is taken apart once, however many findings lie behind it.
+    fn find_in_json(
+        &mut self,
+        text: &'m str,
+        object: &'m str,
+        tokens: &[String],
+    ) -> Option<Range<usize>> {
+        let mut value = object;
+        let mut is_member = false;
+        for token in tokens {
+            let opened =
+                self.opened.entry(value.as_ptr().addr()).or_insert_with(|| Opened::of(value));
+            match opened.get(token) {
+                Some(inner) => (is_member, value) = (value.starts_with('{'), inner),
+                None => break,
+            }
         }
-    };
-    let within = within.unwrap_or_else(|| {
-        let start = document::content(text, &(0..text.len()));
-        start..start
-    });
-    document.range.start + within.start..document.range.start + within.end
+        let start = value.as_ptr().addr() - text.as_ptr().addr();
+        if !value.starts_with(['{', '[']) {
+            return Some(start..start + value.len());
+        }
+        // A whole object underlined says nothing; its name does.
+        let key = is_member.then(|| {
+            let end = text[..start].trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
+            Some(end.rfind('"')?..end.len() + 1)
+        });
+        Some(key.flatten().unwrap_or(start..start + 1))
+    }
+}
+
+/// A JSON value taken apart by one level.
+enum Opened<'t> {
+    Object(Members<'t>),
+    List(Vec<&'t str>),
+    Scalar,
+}
+
+impl<'t> Opened<'t> {
+    fn of(value: &'t str) -> Self {
+        match value.as_bytes().first() {
+            Some(b'{') => Members::parse(value).map_or(Self::Scalar, Self::Object),
+            Some(b'[') => items(value).map_or(Self::Scalar, Self::List),
+            _ => Self::Scalar,
+        }
+    }
+
+    fn get(&self, token: &str) -> Option<&'t str> {
+        match self {
+            Self::Object(members) => members.get(token),
+            Self::List(items) => items.get(token.parse::<usize>().ok()?).copied(),
+            Self::Scalar => None,
+        }
+    }
 }
 
 /// `status.conditions[0].type`, as findings name fields, or a JSON pointer: the names on the way.
@@ -73,36 +151,6 @@ pub(super) fn bytes(text: &str, location: &Location) -> Range<usize> {
 fn span(location: &Location) -> Option<Range<usize>> {
     let start = usize::try_from(location.span().byte_offset()?).ok()?;
     Some(start..start + usize::try_from(location.span().byte_len()?).ok()?)
-}
-
-/// In JSON the value is found by walking down: each step borrows from the text, so that an address
-/// is a place.
-fn find_in_json(text: &str, object: &str, tokens: &[String]) -> Option<Range<usize>> {
-    let mut value = object;
-    let mut is_member = false;
-    for token in tokens {
-        let inner = match value.as_bytes().first() {
-            Some(b'{') => Members::parse(value).and_then(|members| members.get(token)),
-            Some(b'[') => {
-                items(value).and_then(|items| Some(*items.get(token.parse::<usize>().ok()?)?))
-            }
-            _ => None,
-        };
-        match inner {
-            Some(inner) => (is_member, value) = (value.starts_with('{'), inner),
-            None => break,
-        }
-    }
-    let start = value.as_ptr().addr() - text.as_ptr().addr();
-    if !value.starts_with(['{', '[']) {
-        return Some(start..start + value.len());
-    }
-    // A whole object underlined says nothing; its name does.
-    let key = is_member.then(|| {
-        let end = text[..start].trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
-        Some(end.rfind('"')?..end.len() + 1)
-    });
-    Some(key.flatten().unwrap_or(start..start + 1))
 }
 
 /// A YAML document as places: which names it has, and on which bytes they and their values stand.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::document::{self, Document};
-use super::locate::{self, Part};
+use super::locate::{Part, Places};
 use super::objects::{Entry, Objects};
 use super::split::{Split, split};
 use super::{File, Identity, Mistake, Place, in_parallel};
@@ -110,15 +110,19 @@ impl<'f> Manifests<'f> {
     }
 }
 
-impl Manifest<'_> {
-    /// Where a field stands: `status.conditions[0].type`, a JSON pointer, or nothing for the object
-    /// itself. Of a field that is not there, the nearest parent.
+impl<'m> Manifest<'m> {
+    /// Where its fields stand.
     ///
     /// The first question about a YAML document parses it once more, with places.
     #[must_use]
+    pub fn places(&self) -> Places<'m> {
+        Places::of(self.source, self.part)
+    }
+
+    /// Where a field stands, for one question; [`Manifest::places`] is for several.
+    #[must_use]
     pub fn place(&self, field: &str) -> Place {
-        let span = locate::find(self.source, self.part, &locate::tokens(field));
-        Place::of(self.source.file, &span)
+        self.places().at(field)
     }
 
     /// The document that holds the object, as it is written.

@@ -38,6 +38,7 @@ mod split;
 
 pub use document::json_at;
 pub use file::File;
+pub use locate::Places;
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
 pub use open::open;

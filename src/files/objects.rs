@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::document::{Document, mistake};
-use super::locate::{self, Part};
+use super::locate::{Part, Places};
 use super::members::{Members, items};
 use super::split::Split;
 use super::{Mistake, one_line};
@@ -131,7 +131,7 @@ impl<'d, 'f> Search<'d, 'f> {
     }
 
     fn complain(&mut self, part: &Part, message: String) {
-        let span = locate::find(self.document, part, &[]);
+        let span = Places::of(self.document, part).bytes(&[]);
         self.mistakes.push(mistake(self.document.file, &span, message));
     }
 }
