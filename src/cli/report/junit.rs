@@ -2,13 +2,14 @@
 //!
 //! Written by hand: it is five elements, and what a library would do for them is the escaping below.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::Report;
 
 /// One `<testsuite>`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::cli) struct Suite {
     pub(in crate::cli) name: String,
     pub(in crate::cli) cases: Vec<Case>,
@@ -35,19 +36,37 @@ pub(in crate::cli) enum Outcome {
     Broken(String),
 }
 
+/// Suites by their names, in the order in which they are met.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Suites {
+    list: Vec<Suite>,
+    places: HashMap<String, usize>,
+}
+
+impl Suites {
+    /// The cases of a suite.
+    pub(in crate::cli) fn of(&mut self, name: &str) -> &mut Vec<Case> {
+        let at = match self.places.get(name) {
+            Some(at) => *at,
+            None => {
+                self.places.insert(name.to_owned(), self.list.len());
+                self.list.push(Suite { name: name.to_owned(), cases: Vec::new() });
+                self.list.len() - 1
+            }
+        };
+        &mut self.list[at].cases
+    }
+
+    pub(in crate::cli) fn into_list(self) -> Vec<Suite> {
+        self.list
+    }
+}
+
 /// A suite a file, a case an object.
 pub(super) fn suites(report: &Report) -> Vec<Suite> {
-    let mut suites: Vec<Suite> = Vec::new();
-    let mut suite = |name: &str| match suites.iter().position(|suite| suite.name == name) {
-        Some(at) => at,
-        None => {
-            suites.push(Suite { name: name.to_owned(), cases: Vec::new() });
-            suites.len() - 1
-        }
-    };
-    let mut cases = Vec::new();
+    let mut suites = Suites::default();
     for file in &report.files {
-        suite(file);
+        suites.of(file);
     }
     for object in &report.objects {
         let line = |(found, place): &(super::Found, super::Place)| {
@@ -71,19 +90,16 @@ pub(super) fn suites(report: &Report) -> Vec<Suite> {
         };
         let name = object.identity.to_string();
         let class = object.identity.api_version.clone();
-        cases.push((suite(&object.file), Case { class, name, result, output: lines(passed) }));
+        suites.of(&object.file).push(Case { class, name, result, output: lines(passed) });
     }
     for mistake in &report.mistakes {
         let name =
             mistake.place.as_deref().map_or_else(|| mistake.file.clone(), ToString::to_string);
         let (class, output) = ("document".to_owned(), String::new());
         let result = Outcome::Broken(mistake.message.clone());
-        cases.push((suite(&mistake.file), Case { class, name, result, output }));
+        suites.of(&mistake.file).push(Case { class, name, result, output });
     }
-    for (at, case) in cases {
-        suites[at].cases.push(case);
-    }
-    suites
+    suites.into_list()
 }
 
 /// Writes the document.

@@ -280,14 +280,10 @@ fn json(tried: &[Tried], mistakes: usize, out: &mut impl Write) -> io::Result<()
 }
 
 fn suites(tried: &[Tried], wrong: &Diagnostics, unread: &[Mistake]) -> Vec<junit::Suite> {
-    let mut suites: Vec<junit::Suite> = Vec::new();
+    let mut suites = junit::Suites::default();
     let mut add = |file: &str, name: String, result: junit::Outcome| {
         let (class, output) = (file.to_owned(), String::new());
-        let case = junit::Case { class, name, result, output };
-        match suites.iter_mut().find(|suite| suite.name == file) {
-            Some(suite) => suite.cases.push(case),
-            None => suites.push(junit::Suite { name: file.to_owned(), cases: vec![case] }),
-        }
+        suites.of(file).push(junit::Case { class, name, result, output });
     };
     for Tried { place, name, differences } in tried {
         let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
@@ -311,5 +307,5 @@ fn suites(tried: &[Tried], wrong: &Diagnostics, unread: &[Mistake]) -> Vec<junit
         let result = junit::Outcome::Broken(mistake.message.clone());
         add(&mistake.file, mistake.file.clone(), result);
     }
-    suites
+    suites.into_list()
 }
