@@ -89,9 +89,14 @@ pub(super) fn read_yaml(file: &File, range: Range<usize>) -> Result<Document<'_>
 
 /// JSON values one after another. After a mistake reading goes on at the next line that begins an
 /// object, which is where the next of several values begins in JSON lines and in what `jq` prints.
+///
+/// A value that has no end took all that follows into itself: nothing of it can be read on its own.
+/// And where mistakes lie so far behind the beginning of their values that the text is read again and
+/// again, reading ends, too.
 fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mistake>> {
     let mut documents = Vec::new();
     let mut start = range.start;
+    let mut again = 0;
     loop {
         let text = &file.text[start..range.end];
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
@@ -116,9 +121,16 @@ fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mista
         let message = full.split(" at line ").next().unwrap_or(&full);
         documents.push(Err(mistake(file, &(at..at + 1), format!("not JSON: {message}"))));
         let value = start + values.byte_offset();
-        match file.text[value..range.end].find("\n{") {
-            Some(next) => start = value + next + 1,
+        let next = file.text[value..range.end].find("\n{").map(|next| value + next + 1);
+        match next.filter(|_| !error.is_eof()) {
+            Some(next) => start = next,
             None => return documents,
+        }
+        again += at.saturating_sub(start);
+        if again > MAX_AGAIN * range.len().max(MIN_LENGTH) {
+            let message = "too much is broken here: the rest of this file is not read".to_owned();
+            documents.push(Err(mistake(file, &(start..start + 1), message)));
+            return documents;
         }
     }
 }
@@ -160,6 +172,12 @@ pub(super) fn content(text: &str, part: &Range<usize>) -> usize {
     }
     part.end
 }
+
+/// How often a broken text may be read again: what people break is read again for a line or two.
+const MAX_AGAIN: usize = 8;
+
+/// The length that a text is held to have at least for that.
+const MIN_LENGTH: usize = 1 << 16;
 
 const BLANK: [char; 4] = [' ', '\t', '\r', '\n'];
 
@@ -203,6 +221,21 @@ mod tests {
         }
         assert_eq!(read_all("a.yaml", "{a: 1}"), [Ok("{\"a\":1}".to_owned())]);
         assert!(read_all("a.json", "{a: 1}")[0].is_err());
+    }
+
+    #[test]
+    fn a_text_that_is_broken_all_over_is_not_read_for_ever() {
+        // Each line begins a value that ends nowhere, or in the last line: about 15 GB to read.
+        let lines = "{\"a\":[\n".repeat(64 << 10);
+        assert_eq!(read_all("a.json", &lines).len(), 1);
+        let read = read_all("a.json", &format!("{lines}}}"));
+        assert!(read.len() < 100, "{}", read.len());
+        let last = read.last().and_then(|last| last.as_ref().err()).unwrap();
+        assert!(last.contains("the rest of this file is not read"), "{last}");
+        // Many mistakes alone are no reason to stop.
+        let lines = "{\"a\":}\n{\"b\":1}\n".repeat(10_000);
+        let read = read_all("a.json", &lines);
+        assert_eq!(read.iter().filter(|read| read.is_ok()).count(), 10_000);
     }
 
     #[test]
