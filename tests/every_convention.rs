@@ -14,7 +14,7 @@ use proptest::test_runner::{RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
 use statusgate::engine::{Action, Verdict, decide};
 use statusgate::model::{Object, Operation, Pointer, Resource, Subject, Webhook, Writer};
-use statusgate::policy::convention::{ConditionList, Convention};
+use statusgate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 use statusgate::policy::{Disposition, PolicySet, Predicate, Source};
 
 const EARLIER: &str = "2024-06-01T10:00:00Z";
@@ -449,6 +449,15 @@ proptest! {
         }
     }
 
+    /// Nothing is left of what the convention says is absent, and no rule refuses what was taken out:
+    /// AS-X1 and AS-X2 have nothing to say where the cleanup is on.
+    #[test]
+    fn what_may_not_be_there_is_taken_out(write in writes_under(taking_out())) {
+        let (new, _) = write.mutated(write.new.as_ref(), NOW);
+        let refused = write.denials(new.as_ref());
+        prop_assert!(!refused.iter().any(|text| text.contains("severity-when-")), "{refused:?}");
+    }
+
     /// Controllers copy refusals into conditions: a text that tells the time would make a loop.
     #[test]
     fn the_same_write_gets_the_same_words(write in writes()) {
@@ -495,6 +504,15 @@ proptest! {
             prop_assert_eq!(denials, Vec::<String>::new());
         }
     }
+}
+
+/// The settings under which something is taken out of elements.
+fn taking_out() -> Vec<&'static Settings> {
+    let takes = |fill: &Backfill| matches!(fill.filling, Filling::AbsentMember { .. });
+    let takes = |settings: &&Settings| {
+        settings.everything && settings.convention().backfill.iter().any(takes)
+    };
+    all_settings().iter().filter(takes).collect()
 }
 
 /// The laws about refusals would hold by themselves, were there none: each convention refuses, and

@@ -115,7 +115,9 @@ fn fillings(policy: &Policy) -> Vec<(Pointer, Filling<'_>)> {
     }
     for default in &policy.backfill {
         match &default.filling {
-            convention::Filling::Absent(_) | convention::Filling::Steady { .. } => {}
+            convention::Filling::Absent(_)
+            | convention::Filling::Steady { .. }
+            | convention::Filling::AbsentMember { .. } => {}
             convention::Filling::Field(path, sources) => {
                 fillings.extend(each(path, sources));
             }

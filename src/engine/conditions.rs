@@ -6,7 +6,7 @@ mod history;
 mod keys;
 
 use crate::model::{Json, Object, in_status, same_instant};
-use crate::policy::convention::{ConditionList, ConditionType};
+use crate::policy::convention::{Backfill, ConditionList, ConditionType};
 use crate::policy::{Action, Disposition};
 
 use super::evidence::{self, Facts, Truth};
@@ -14,13 +14,16 @@ use super::ratchet::Violation;
 use super::{Cause, fields};
 use elements::Element;
 pub(crate) use generations::Generations;
-use keys::{ByKey, Keys};
+pub(crate) use keys::ByKey;
+use keys::Keys;
 
 /// What a list is judged by, beside itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
     pub(crate) facts: &'f Facts<'s, 'a>,
     pub(crate) generations: Option<&'f Generations<'p>>,
+    /// What the policy's mutating half does.
+    pub(crate) backfill: &'p [Backfill],
     pub(crate) now: i64,
 }
 

@@ -98,6 +98,18 @@ impl<'s, 'a> Draft<'s, 'a> {
         }
     }
 
+    /// Removes what is at a place in a list. The caller has seen the element it is in.
+    pub(crate) fn remove_in_list(&mut self, list: &Pointer, place: &[&str]) {
+        if matches!(self.in_list(list, place), Seen::Absent) {
+            return;
+        }
+        let tokens = below(list, place);
+        let whole = std::iter::once("status").chain(tokens.iter().map(String::as_str));
+        let path = json_patch::jsonptr::PointerBuf::from_tokens(whole);
+        self.operations.push(PatchOperation::Remove(RemoveOperation { path }));
+        self.changes.push(Change { tokens, value: None });
+    }
+
     /// Whether an element was put into a list. What else is to be done there waits for the next
     /// round, which sees the list as it is then.
     pub(crate) fn has_grown(&self, list: &Pointer) -> bool {

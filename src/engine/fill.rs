@@ -1,13 +1,15 @@
-//! Filling in what is absent: fields, members of conditions, whole conditions.
+//! Filling in what is absent: fields, members of conditions, whole conditions. And taking out what may
+//! not be there.
 
 use serde_json::{Map, Value};
 
+use super::conditions::ByKey;
 use super::draft::{Draft, Seen};
-use super::evidence::{Facts, Truth};
+use super::evidence::{Element, Facts, Truth};
 use super::fields;
 use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
-use crate::policy::{Action, Check};
+use crate::policy::{Action, Check, Predicate};
 
 /// Fills in the defaults of one policy.
 pub(super) struct Filler<'f, 's, 'a> {
@@ -62,6 +64,7 @@ impl Filler<'_, '_, '_> {
             Filling::Steady { list, member, unless } => {
                 self.keep_steady(list, member, unless, draft);
             }
+            Filling::AbsentMember { list, member, of } => self.take_out(list, member, of, draft),
         }
     }
 
@@ -189,6 +192,31 @@ impl Filler<'_, '_, '_> {
                 unless.iter().all(|name| super::conditions::same(item.get(name), before.get(name)));
             if same && item.get(member) != Some(stored) {
                 draft.set_in_list(list, &[&index.to_string(), member], stored.to_value());
+            }
+        }
+    }
+
+    /// Takes a member out of the elements that may not have it: of those that the rules about elements
+    /// would see.
+    fn take_out(&self, list: &Pointer, member: &str, of: &Predicate, draft: &mut Draft<'_, '_>) {
+        let Some(rules) = self.facts.list_at(list) else { return };
+        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        let facts = self.facts.reading(rules);
+        // Looked for only once there is something to take out: most writes end before.
+        let mut stored = None;
+        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+            if item.get(member).is_none() {
+                continue;
+            }
+            let kind = item.get("type").and_then(Json::as_str);
+            let kind = kind.and_then(|kind| rules.types.find(kind));
+            let key = kind.and_then(|kind| kind.key.as_ref()).unwrap_or(&rules.key);
+            let stored = stored.get_or_insert_with(|| {
+                ByKey::new(self.stored(list).and_then(Json::as_array).unwrap_or_default())
+            });
+            let before = stored.find(item, key);
+            if facts.of_element(Element { item, before, kind }).ask(of) == Truth::True {
+                draft.remove_in_list(list, &[&index.to_string(), member]);
             }
         }
     }

@@ -89,8 +89,12 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let facts = Facts::new(convention, object, old, resource).at_time(self.now);
         let generations = convention.generation.as_ref();
         let generations = generations.and_then(|rules| Generations::new(rules, object, old));
-        let circumstances =
-            Circumstances { facts: &facts, generations: generations.as_ref(), now: self.now };
+        let circumstances = Circumstances {
+            facts: &facts,
+            generations: generations.as_ref(),
+            backfill: &self.policy.backfill,
+            now: self.now,
+        };
         for list in convention.conditions.iter().filter(|list| list.applies_to(&resource.version)) {
             conditions::judge(list, object, old, circumstances, &mut violations);
         }

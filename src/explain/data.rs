@@ -358,6 +358,9 @@ fn backfill(fill: &Backfill) -> Value {
             json!({"element": {"type": kind, "members": members.collect::<Map<_, _>>()}})
         }
         Filling::Steady { member, unless, .. } => json!({"member": member, "steadyWhile": unless}),
+        Filling::AbsentMember { member, of, .. } => {
+            json!({"member": member, "absentWhere": predicate(of)})
+        }
     };
     object([
         ("name", fill.name.as_str().into()),

@@ -202,6 +202,10 @@ fn filling(fill: &Backfill) -> String {
             let same = unless.join(", ");
             format!("the stored {member} in each element of {path} whose {same} did not change")
         }
+        Filling::AbsentMember { member, of, .. } => {
+            let of = words::predicate(of);
+            format!("nothing: {member} is taken out of each element of {path} where {of}")
+        }
     }
 }
 

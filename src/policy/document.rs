@@ -175,12 +175,15 @@ pub(crate) fn read(
     {
         problems.report(&node.span, "a policy without resources would judge nothing");
     }
+    let lists = convention.as_ref().map(|convention| convention.conditions.as_slice());
+    let inherited = convention.as_ref().map(|convention| convention.backfill.as_slice());
+    let (lists, inherited) = (lists.unwrap_or_default(), inherited.unwrap_or_default());
     let own = map.get("backfill");
     let own: Vec<Backfill> = own
-        .map(|node| problems.list(node, |item| read_backfill(item, problems, &phases)))
+        .map(|node| read_backfill(node, problems, &phases, lists, inherited))
         .unwrap_or_default();
-    let inherited = convention.iter().flat_map(|convention| &convention.backfill);
-    let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
+    let inherited =
+        inherited.iter().filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
     let backfill: Vec<Backfill> = inherited.chain(&own).cloned().collect();
     let policy = Policy {
         name: name.to_owned(),

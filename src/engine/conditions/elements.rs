@@ -6,7 +6,10 @@ use super::super::ratchet::Violation;
 use super::evidence::{self, Facts, Truth};
 use super::{Circumstances, fields, same, violation};
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
-use crate::policy::convention::{ConditionList, ConditionType, Movers, Sanction, TransitionTimes};
+use crate::policy::Predicate;
+use crate::policy::convention::{
+    ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
+};
 
 /// A status that changed within these many seconds after its last change may keep its time: a
 /// `metav1.Time` has whole seconds, and two flips can fall into one.
@@ -34,7 +37,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         self.judge_members(violations);
         self.judge_type(violations);
         if let Some(times) = &self.list.times {
-            self.judge_time(times, circumstances.now, violations);
+            self.judge_time(times, circumstances, violations);
         }
         if let Some(generations) = circumstances.generations {
             const MEMBER: &str = "observedGeneration";
@@ -148,12 +151,13 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     fn judge_time(
         &self,
         times: &'p TransitionTimes,
-        now: i64,
+        circumstances: &Circumstances<'p, '_, 's, 'a>,
         violations: &mut Vec<Violation<'p>>,
     ) {
         let time = |element: &Json<'_>| {
             element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)
         };
+        let now = circumstances.now;
         // What is no time has been said already.
         let Some(new) = time(self.item) else { return };
         let before = self.before;
@@ -179,7 +183,9 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             Movers::Members(members) => mirrored || any(members),
         };
         if old == new {
-            if !mirrored && any(&times.must_move_on) && old < now - FLIP_SECONDS {
+            let must =
+                |member: &String| moved(member) && !self.was_taken_out(member, circumstances);
+            if !mirrored && times.must_move_on.iter().any(must) && old < now - FLIP_SECONDS {
                 say(&times.kept, "did not move although the condition changed");
             }
         } else if new < old {
@@ -188,6 +194,25 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         } else if !changed {
             say(&times.moved, "moved although nothing of the condition changed");
         }
+    }
+
+    /// Whether the mutating webhook takes a member out of the element as it was stored: that it is no
+    /// longer there is not the writer's doing.
+    fn was_taken_out(&self, member: &str, circumstances: &Circumstances<'p, '_, 's, 'a>) -> bool {
+        let Some(stored) = self.before.filter(|_| self.item.get(member).is_none()) else {
+            return false;
+        };
+        let element = evidence::Element { item: stored, before: Some(stored), kind: self.known };
+        let holds = |facts: &Facts<'s, 'a>, when: &Predicate| facts.ask(when) == Truth::True;
+        circumstances.backfill.iter().any(|fill| match &fill.filling {
+            Filling::AbsentMember { list, member: taken, of } => {
+                *list == self.list.path
+                    && taken == member
+                    && fill.when.as_ref().is_none_or(|when| holds(circumstances.facts, when))
+                    && holds(&circumstances.facts.of_element(element), of)
+            }
+            _ => false,
+        })
     }
 
     /// A violation at a member of this element, or at the element where `member` is empty.

@@ -50,14 +50,14 @@ pub(super) fn describe(item: &Json<'_>, members: &[String]) -> String {
 }
 
 /// The stored elements by key, the first of several.
-pub(super) enum ByKey<'j, 'a> {
+pub(crate) enum ByKey<'j, 'a> {
     Scan(&'j [Json<'a>]),
     /// By type alone, all of a type: keys of more members are told apart among them.
     Table(HashMap<&'j str, Vec<&'j Json<'a>>>),
 }
 
 impl<'j, 'a> ByKey<'j, 'a> {
-    pub(super) fn new(items: &'j [Json<'a>]) -> Self {
+    pub(crate) fn new(items: &'j [Json<'a>]) -> Self {
         if items.len() <= SCAN_LIMIT {
             return Self::Scan(items);
         }
@@ -70,7 +70,7 @@ impl<'j, 'a> ByKey<'j, 'a> {
         Self::Table(table)
     }
 
-    pub(super) fn find(&self, item: &Json<'_>, key: &[String]) -> Option<&'j Json<'a>> {
+    pub(crate) fn find(&self, item: &Json<'_>, key: &[String]) -> Option<&'j Json<'a>> {
         match self {
             Self::Scan(items) => items.iter().find(|other| are_one(other, item, key)),
             Self::Table(table) => {

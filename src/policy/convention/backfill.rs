@@ -1,11 +1,14 @@
-//! What is filled in where it is absent: fields, members of conditions, whole conditions.
+//! What is filled in where it is absent: fields, members of conditions, whole conditions. And what is
+//! taken out where it may not be.
 
 use super::super::Predicate;
 use super::super::predicate::{self, pointer};
 use super::super::yaml::{Key, Map, Node, Problems, Value};
+use super::super::{Action, Check};
+use super::ConditionList;
 use crate::model::Pointer;
 
-/// Something to fill in where it is absent.
+/// Something to fill in where it is absent, or to take out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backfill {
     /// What a policy calls it by; the path, where the document gives no name.
@@ -56,6 +59,15 @@ pub enum Filling {
         /// What must be as it was.
         unless: Vec<String>,
     },
+    /// A member that some elements may not have: taken out of them.
+    AbsentMember {
+        /// The list, one that the convention names.
+        list: Pointer,
+        /// The member.
+        member: String,
+        /// Which elements. Asked of each, as the rules about elements are.
+        of: Predicate,
+    },
 }
 
 /// Where a value comes from. Never the clock: a value that a controller drops at its next write and
@@ -92,7 +104,8 @@ impl Backfill {
             | Filling::Field(path, _)
             | Filling::Member { list: path, .. }
             | Filling::Element { list: path, .. }
-            | Filling::Steady { list: path, .. } => path,
+            | Filling::Steady { list: path, .. }
+            | Filling::AbsentMember { list: path, .. } => path,
         }
     }
 
@@ -109,27 +122,117 @@ impl Backfill {
             || match &self.filling {
                 Filling::Absent(_) | Filling::Steady { .. } => false,
                 Filling::Field(_, sources) | Filling::Member { sources, .. } => copies(sources),
-                Filling::Element { .. } => true,
+                // What is asked of an element may be something that others fill in.
+                Filling::Element { .. } | Filling::AbsentMember { .. } => true,
             }
+    }
+
+    /// The list and the member, where this gives elements a member that they lack, or an old one.
+    fn gives(&self) -> Option<(&Pointer, &str)> {
+        match &self.filling {
+            Filling::Member { list, member, .. } | Filling::Steady { list, member, .. } => {
+                Some((list, member))
+            }
+            _ => None,
+        }
+    }
+
+    /// The list and the member, where this takes a member out of elements.
+    fn takes(&self) -> Option<(&Pointer, &str)> {
+        match &self.filling {
+            Filling::AbsentMember { list, member, .. } => Some((list, member)),
+            _ => None,
+        }
     }
 }
 
-/// Reads one entry of a `backfill` list; policies have the same.
-pub(crate) fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Backfill> {
+/// Reads a `backfill` list, of a convention with these lists of conditions or of a policy that follows
+/// it; then `inherited` are the convention's own that stay.
+pub(crate) fn read_list(
+    node: &Node,
+    problems: &Problems,
+    phases: &[String],
+    lists: &[ConditionList],
+    inherited: &[Backfill],
+) -> Vec<Backfill> {
+    let read = |item| Some((read(item, problems, phases)?, item));
+    let own: Vec<(Backfill, &Node)> = problems.list(node, read);
+    for (at, (fill, item)) in own.iter().enumerate() {
+        let span = item.member("member").map_or(&item.span, |member| &member.span);
+        if let Some((list, member)) = fill.takes() {
+            check_taken(list, member, item, problems, lists);
+        }
+        let before = own[..at].iter().map(|(other, _)| other);
+        let replaced = |other: &&Backfill| own.iter().any(|(own, _)| own.name == other.name);
+        let mut others = before.chain(inherited.iter().filter(|other| !replaced(other)));
+        // One run would never be the last: each would undo what the other did.
+        let undoes = |other: &&Backfill| {
+            (fill.takes().is_some() && fill.takes() == other.gives())
+                || (fill.gives().is_some() && fill.gives() == other.takes())
+        };
+        if let Some(other) = others.find(undoes) {
+            let message = format!("\"{}\" and \"{}\" undo each other", fill.name, other.name);
+            let help = "a member is filled in, or taken out, not both".to_owned();
+            problems.report_with_help(span, message, Some(help));
+        }
+    }
+    own.into_iter().map(|(fill, _)| fill).collect()
+}
+
+/// What is taken out of an element is judged with the rest, and a writer would be refused for it.
+fn check_taken(
+    path: &Pointer,
+    member: &str,
+    item: &Node,
+    problems: &Problems,
+    lists: &[ConditionList],
+) {
+    let span = |key| item.member(key).map_or(&item.span, |node: &Node| &node.span);
+    let mut named = lists.iter().filter(|list| list.path == *path).peekable();
+    if named.peek().is_none() {
+        let known: Vec<String> = lists.iter().map(|list| list.path.to_string()).collect();
+        let known = known.iter().map(String::as_str);
+        problems.unknown(span("list"), "list of conditions", &path.to_string(), known);
+    }
+    for list in named {
+        if list.history.is_some() {
+            let message = format!("{path} is a history: what is in it does not change");
+            problems.report(span("list"), message);
+        }
+        let wanted = |check: &Check| check.required && check.action == Action::Deny;
+        let checks = list.members.iter().filter(|(known, _)| known == member);
+        let key = |key: &[String]| key.iter().any(|part| part == member);
+        let keys = list.types.known.iter().filter_map(|kind| kind.key.as_deref());
+        if std::iter::once(list.key.as_slice()).chain(keys).any(key) {
+            let message = format!("{member} tells elements apart: it cannot be taken out");
+            problems.report(span("member"), message);
+        } else if let Some(check) =
+            checks.flat_map(|(_, checks)| checks).find(|check| wanted(check))
+        {
+            let message = format!("{member} is required: it cannot be taken out");
+            let help = format!("{} would refuse what is left", check.rule);
+            problems.report_with_help(span("member"), message, Some(help));
+        }
+    }
+}
+
+/// Reads one entry.
+fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Backfill> {
     let map = problems.map(node)?;
     let name = map.get("name").and_then(|node| problems.string(node));
     let optional = map.get("optional").and_then(|node| problems.boolean(node)).unwrap_or(false);
     let when = map.get("when").and_then(|node| predicate::read(node, problems, phases));
     let source = map.get("source").and_then(|node| problems.string(node)).unwrap_or_default();
     let filling = match (map.get("path"), map.get("list")) {
+        _ if !does_one_thing(&map, problems) => {
+            pass_over(&map);
+            None
+        }
         (Some(path), None) => read_field(path, &map, problems),
-        (None, Some(list)) => read_in_list(list, &map, problems),
+        (None, Some(list)) => read_in_list(list, &map, problems, phases),
         _ => {
             problems.report(&node.span, "either \"path\" or \"list\" says what is filled in");
-            // One mistake, not one for each key that belongs to them.
-            for key in ["value", "copyOf", "nullable", "member", "element", "steadyWhile"] {
-                map.get(key);
-            }
+            pass_over(&map);
             None
         }
     };
@@ -141,29 +244,69 @@ pub(crate) fn read(node: &Node, problems: &Problems, phases: &[String]) -> Optio
     Some(found)
 }
 
+/// One mistake, not one for each key that belongs to what is wrong.
+fn pass_over(map: &Map<'_>) {
+    for key in WHAT.into_iter().chain(["nullable", "member"]) {
+        map.get(key);
+    }
+}
+
+/// What an entry does: one of these.
+const WHAT: [&str; 5] = ["value", "copyOf", "element", "steadyWhile", "absentWhere"];
+
+/// Whether an entry does one thing, as far as its keys say.
+fn does_one_thing(map: &Map<'_>, problems: &Problems) -> bool {
+    let mut what = map.entries().iter().filter(|(key, _)| WHAT.contains(&key.name.as_str()));
+    let (Some((one, _)), Some((other, node))) = (what.next(), what.next()) else { return true };
+    let message = format!("either \"{}\" or \"{}\", not both", one.name, other.name);
+    problems.report(&node.span, message);
+    false
+}
+
 fn read_field(path: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling> {
+    let of_elements = ["member", "element", "steadyWhile", "absentWhere"];
+    let entry = map.entries().iter().find(|(key, _)| of_elements.contains(&key.name.as_str()));
+    if let Some((key, _)) = entry {
+        let message = format!("\"{}\" speaks of the elements of a list", key.name);
+        let help = "name the list with \"list\" in the place of \"path\"".to_owned();
+        problems.report_with_help(&key.span, message, Some(help));
+        pass_over(map);
+        return None;
+    }
     let nullable = map.get("nullable").and_then(|node| problems.boolean(node)).unwrap_or(false);
     let path = pointer(path, problems);
     if let Some(Node { value: Value::Null, .. }) = map.get("value")
         && !nullable
     {
-        map.get("copyOf");
         return path.map(Filling::Absent);
     }
     let sources = read_sources(map, problems);
     Some(Filling::Field(path?, sources?))
 }
 
-fn read_in_list(list: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling> {
+fn read_in_list(
+    list: &Node,
+    map: &Map<'_>,
+    problems: &Problems,
+    phases: &[String],
+) -> Option<Filling> {
     let list = pointer(list, problems);
     if let Some(element) = map.get("element") {
         let (kind, members) = read_element(element, problems)?;
         return Some(Filling::Element { list: list?, kind, members });
     }
-    let member = map.required("member").and_then(|node| problems.string(node))?.to_owned();
+    let Some(member) = map.required("member") else {
+        pass_over(map);
+        return None;
+    };
+    let member = problems.string(member)?.to_owned();
     if let Some(same) = map.get("steadyWhile") {
         let unless = problems.strings(same);
         return Some(Filling::Steady { list: list?, member, unless });
+    }
+    if let Some(of) = map.get("absentWhere") {
+        let of = predicate::read_of_element(of, problems, phases);
+        return Some(Filling::AbsentMember { list: list?, member, of: of? });
     }
     let sources = read_sources(map, problems);
     Some(Filling::Member { list: list?, member, sources: sources? })
@@ -174,10 +317,8 @@ fn read_sources(map: &Map<'_>, problems: &Problems) -> Option<Vec<ValueSource>> 
     match (map.get("value"), map.get("copyOf")) {
         (Some(value), None) => Some(vec![ValueSource::Value(value.to_json())]),
         (None, Some(from)) => Some(problems.one_or_many(from, |item| read_source(item, problems))),
-        (Some(_), Some(from)) => {
-            problems.report(&from.span, "either \"value\" or \"copyOf\", not both");
-            None
-        }
+        // That is two things, and said already.
+        (Some(_), Some(_)) => None,
         (None, None) => {
             problems.report(&map.node.span, "\"value\" or \"copyOf\" is missing here");
             None

@@ -20,7 +20,7 @@ pub use rule::{Rule, Sanction, Trigger, Watched};
 pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
 
-pub(crate) use backfill::read as read_backfill;
+pub(crate) use backfill::read_list as read_backfill;
 pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
@@ -52,7 +52,7 @@ pub struct Convention {
     pub fields: Vec<FieldRule>,
     /// Everything that needs a predicate.
     pub rules: Vec<Rule>,
-    /// Fields to fill in where they are absent.
+    /// Fields to fill in where they are absent, and what may not be there.
     pub backfill: Vec<Backfill>,
 }
 
@@ -103,17 +103,20 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
     let phases = phase.map(|node| phase::names(node, problems)).unwrap_or_default();
     let reader = Reader { name, problems, phases: &phases };
     let phase = phase.and_then(|node| reader.phase(node));
+    let conditions = reader.list(&map, "conditions", |item| reader.condition_list(item));
+    let fill = map.get("backfill");
+    let fill = fill.map(|node| backfill::read_list(node, problems, &phases, &conditions, &[]));
     let convention = Convention {
         name: name.to_owned(),
         title: title.unwrap_or_default().to_owned(),
         source: reader.text(&map, "source"),
         differences: reader.strings(&map, "differences"),
         status_rule: reader.id("status"),
-        conditions: reader.list(&map, "conditions", |item| reader.condition_list(item)),
+        conditions,
         generation: map.get("generation").and_then(|node| reader.generation(node)),
         fields: reader.list(&map, "fields", |item| schema::read_field(item, problems, name)),
         rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
-        backfill: reader.list(&map, "backfill", |item| backfill::read(item, problems, &phases)),
+        backfill: fill.unwrap_or_default(),
         phase,
     };
     map.close();

@@ -135,6 +135,7 @@ pub(super) fn definitions() -> Value {
                 "list": described(reference("pointer"), "The list of conditions to fill in."),
                 "member": text(),
                 "steadyWhile": described(strings(), "Put the stored member back while these are as they were."),
+                "absentWhere": described(reference("predicate"), "Take the member out of the elements of which this holds."),
                 "element": described(json!({
                     "type": "object",
                     "required": ["type"],
