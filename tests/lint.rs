@@ -173,6 +173,39 @@ fn a_default_that_is_refused_is_found() {
     assert!(fault.witness.as_ref().unwrap().contains("phase: Unknown"));
 }
 
+/// A list of conditions with a rule about each element, and a member that is taken out.
+fn taken_out(rule: &str, of: &str) -> String {
+    format!(
+        "conditions:
+  - path: /status/conditions
+    types: {{Ready: {{polarity: positive}}}}
+    each: [{{id: severity, action: Deny, message: m, when: {rule}}}]
+backfill:
+  - {{name: cleanup, list: /status/conditions, member: severity, absentWhere: {of}}}"
+    )
+}
+
+#[test]
+fn what_is_taken_out_and_then_missed_is_found() {
+    let missed = "{all: [{member: status, is: Unknown}, {member: severity, set: false}]}";
+    let fault = only(Kind::PatchRefused, &taken_out(missed, "{member: status, isNot: 'True'}"));
+    assert_eq!(fault.rules, ["test/severity"]);
+    let witness = fault.witness.unwrap();
+    assert!(witness.contains("status: Unknown") && witness.contains("severity: "), "{witness}");
+    let kept = taken_out(missed, "{polarity: positive, member: status, is: 'True'}");
+    assert_eq!(remarks(&kept), []);
+    let refused = "{all: [{member: status, is: Unknown}, {member: severity, set: true}]}";
+    assert_eq!(remarks(&taken_out(refused, "{member: status, is: Unknown}")), []);
+}
+
+#[test]
+fn what_is_taken_out_of_nothing_is_found() {
+    let refused = "{member: severity, is: Fatal}";
+    let never = "{all: [{member: severity, set: false}, {polarity: positive}]}";
+    let fault = only(Kind::NeverFires, &taken_out(refused, never));
+    assert_eq!(fault.message, "backfill cleanup takes severity out of no element");
+}
+
 #[test]
 fn a_two_step_writer_that_is_locked_out_is_found() {
     let lockout = "rules:

@@ -75,24 +75,55 @@ impl Gate {
     ) -> Result<Value, Refused> {
         let policies = MODES.iter().zip(&self.modes).find(|((known, _), _)| *known == mode);
         let Some((_, policies)) = policies else { return Ok(new.clone()) };
-        let now = NOW.parse().unwrap_or(Timestamp::UNIX_EPOCH);
-        let (old, mut new) = (old.to_string(), new.clone());
-        let text = new.to_string();
-        if let Some(subject) = subject(resource, &old, &text)
-            && let Some(patch) = decide(policies, &subject, Webhook::Mutate, now).patch
-        {
-            // The engine has tried its patch itself; one that does not apply changes nothing.
-            let _ = json_patch::patch(&mut new, &patch);
-        }
-        let text = new.to_string();
-        let Some(subject) = subject(resource, &old, &text) else { return Ok(new) };
-        let verdict = decide(policies, &subject, Webhook::Validate, now);
-        let refusing = verdict.findings.iter().filter(|finding| finding.action == Action::Deny);
-        let mut rules: Vec<String> = refusing.map(|finding| finding.rule.to_owned()).collect();
-        rules.sort();
-        rules.dedup();
+        let new = mutated(policies, resource, old, new);
+        let rules = refusing(policies, resource, old, &new);
         if rules.is_empty() { Ok(new) } else { Err(Refused(rules)) }
     }
+
+    /// The rules that refuse a write only for what the mutating webhook made of it.
+    pub(super) fn undone(&self, resource: &Resource<'_>, old: &Value, new: &Value) -> Vec<String> {
+        let policies = &self.modes[0];
+        let patched = mutated(policies, resource, old, new);
+        let mut rules = refusing(policies, resource, old, &patched);
+        if !rules.is_empty() {
+            let before = refusing(policies, resource, old, new);
+            rules.retain(|rule| !before.contains(rule));
+        }
+        rules
+    }
+}
+
+/// What the mutating webhook makes of a write.
+fn mutated(policies: &PolicySet, resource: &Resource<'_>, old: &Value, new: &Value) -> Value {
+    let (old, text, mut new) = (old.to_string(), new.to_string(), new.clone());
+    if let Some(subject) = subject(resource, &old, &text)
+        && let Some(patch) = decide(policies, &subject, Webhook::Mutate, now()).patch
+    {
+        // The engine has tried its patch itself; one that does not apply changes nothing.
+        let _ = json_patch::patch(&mut new, &patch);
+    }
+    new
+}
+
+/// The rules by which the validating webhook refuses a write.
+fn refusing(
+    policies: &PolicySet,
+    resource: &Resource<'_>,
+    old: &Value,
+    new: &Value,
+) -> Vec<String> {
+    let (old, new) = (old.to_string(), new.to_string());
+    let Some(subject) = subject(resource, &old, &new) else { return Vec::new() };
+    let verdict = decide(policies, &subject, Webhook::Validate, now());
+    let refusing = verdict.findings.iter().filter(|finding| finding.action == Action::Deny);
+    let mut rules: Vec<String> = refusing.map(|finding| finding.rule.to_owned()).collect();
+    rules.sort();
+    rules.dedup();
+    rules
+}
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 fn subject<'t>(resource: &Resource<'t>, old: &'t str, new: &'t str) -> Option<Subject<'t>> {

@@ -5,6 +5,7 @@
 //! Every fault comes with a witness, the smallest object that shows it. The engine itself is asked,
 //! about objects that are made for the purpose.
 
+mod backfill;
 mod gate;
 mod moves;
 mod phases;
@@ -60,6 +61,8 @@ pub enum Kind {
     PhaseNeverWritten,
     /// The default phase is refused somewhere.
     NoWayOut,
+    /// A write that is refused only for what the mutating webhook made of it.
+    PatchRefused,
     /// Two writers, or one writer in two requests, who never get through.
     TwoStepLockout,
     /// The same under `disagreement: Deny`, which is why such writers are named in policies.
@@ -89,6 +92,7 @@ impl Kind {
             Self::Contradiction => "contradiction",
             Self::PhaseNeverWritten => "phase-never-written",
             Self::NoWayOut => "no-way-out",
+            Self::PatchRefused => "patch-refused",
             Self::TwoStepLockout => "two-step-lockout",
             Self::TwoStepDeadEnd => "two-step-dead-end",
             Self::WaitsForType => "waits-for-type",
@@ -140,6 +144,7 @@ pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
     };
     lint.phases();
     lint.rules();
+    lint.backfill();
     lint.moves();
     lint.writers();
     let Lint { mut remarks, combinations, .. } = lint;

@@ -1,5 +1,6 @@
 //! Every state admits a phase, every phase has a state, and a repair ends somewhere.
 
+use super::rules::plain;
 use super::{Kind, Lint};
 use crate::explain::{PhaseOutcome, Table, has_evidence};
 use crate::policy::convention::PhaseRules;
@@ -87,7 +88,7 @@ impl Lint<'_> {
         }
         for phase in &rules.phases {
             let Some(sufficient) = &phase.sufficient else { continue };
-            if self.somewhere(sufficient) == Some(false) {
+            if self.somewhere(plain(sufficient)) == Some(false) {
                 let name = &phase.name;
                 let message =
                     format!("no state settles phase {name}: its sufficient evidence never holds");
@@ -96,7 +97,7 @@ impl Lint<'_> {
         }
         for (number, step) in (1..).zip(&rules.repair) {
             let Some(when) = &step.when else { continue };
-            if self.somewhere(when) == Some(false) {
+            if self.somewhere(plain(when)) == Some(false) {
                 let message = format!("step {number} of the repair applies in no state");
                 self.say(Kind::NeverFires, Vec::new(), message, None);
             }

@@ -1,5 +1,7 @@
 //! No rule is dead, and none contradicts another.
 
+use serde_json::Value;
+
 use super::gate::{Mode, Refused};
 use super::{Kind, Lint};
 use crate::explain::{Clause, Fact, Question, Scene, Space, space_of};
@@ -8,7 +10,7 @@ use crate::policy::convention::{ConditionList, PhaseRules, Trigger};
 
 /// A search for one state among many stops here; then it is said that nothing was proven. What
 /// exists at all is found within the first few hundred.
-const MAX_SEARCH: usize = 1 << 16;
+pub(super) const MAX_SEARCH: usize = 1 << 16;
 
 /// The rest of a phase's search: states that are tried in full, through both webhooks.
 const MAX_WRITES: usize = 1 << 12;
@@ -156,16 +158,10 @@ impl Lint<'_> {
         clauses.chain(phases).chain(moves).collect()
     }
 
-    /// The rules that refuse to write the object of a scene over the stored one, which without facts
-    /// of its own is one without a status.
+    /// The rules that refuse to write the object of a scene over the stored one.
     fn refusal(&self, mode: Mode, scene: &Scene, relevant: &[String]) -> Option<Vec<String>> {
         let resource = self.stage.resource(&scene.plural);
-        let bare = || {
-            let mut bare = scene.object.clone();
-            bare.as_object_mut().map(|members| members.remove("status"));
-            bare
-        };
-        let old = scene.old.clone().unwrap_or_else(bare);
+        let old = stored(scene);
         let Err(Refused(rules)) = self.gate.write(mode, &resource, &old, &scene.object) else {
             return None;
         };
@@ -188,8 +184,8 @@ impl Lint<'_> {
     }
 
     /// Whether a predicate holds in some state; `None` where there are too many to know.
-    pub(super) fn somewhere(&mut self, predicate: &Predicate) -> Option<bool> {
-        match self.search(&[plain(predicate)], |firing| firing[0]) {
+    pub(super) fn somewhere(&mut self, question: Question<'_>) -> Option<bool> {
+        match self.search(&[question], |firing| firing[0]) {
             Found::Something => Some(true),
             Found::Nothing => Some(false),
             Found::TooMany => None,
@@ -223,6 +219,16 @@ impl Lint<'_> {
     }
 }
 
+/// The stored object of a scene: without facts of its own it is one without a status.
+pub(super) fn stored(scene: &Scene) -> Value {
+    let bare = || {
+        let mut bare = scene.object.clone();
+        bare.as_object_mut().map(|members| members.remove("status"));
+        bare
+    };
+    scene.old.clone().unwrap_or_else(bare)
+}
+
 /// What came of a search.
 enum Found {
     Something,
@@ -230,7 +236,7 @@ enum Found {
     TooMany,
 }
 
-fn plain(predicate: &Predicate) -> Question<'_> {
+pub(super) fn plain(predicate: &Predicate) -> Question<'_> {
     Question { predicate, list: None, of_element: false }
 }
 
