@@ -198,7 +198,7 @@ const ADDITIONS: [&str; 9] = [
         {name: a, list: /status/conditions, member: observedGeneration, absentWhere: {any: [{member: status, isNot: 'True'}, {member: severity, set: true}]}},
         {name: b, list: /status/conditions, member: message, absentWhere: {any: [{member: observedGeneration, changed: true}, {phase: Failed}]}, when: {condition: Synced, present: true}},
         {name: c, list: /status/conditions, member: severity, value: Info, when: {phase: Unknown}}],
-      preserve: [/status/conditions]",
+      preserve: [/status/conditions], owners: [{path: /status/conditions, users: [biller]}]",
     // Rules that would lock the way out if they could, and rules that often cannot be evaluated.
     r#"backfill: [{path: /status/billing, value: {unit: GiB}}], rules: [
         {name: not-unknown, message: m, expression: "self.status.phase != 'Unknown'"},
@@ -731,6 +731,30 @@ fn a_default_of_ours_is_nobodys_trespass() {
         update(&policy, &json!({"phase": "Unknown"}), &json!({"phase": "Unknown", "x": 1}));
     write.mutate(NOW);
     assert_eq!(write.denials(), [""; 0]);
+}
+
+#[test]
+fn what_the_mutating_webhook_did_to_an_owned_field_is_nobodys_trespass() {
+    let owned = "owners: [{path: /status/conditions, users: [aso]}, {path: /status/phase, users: [portal]}]";
+    let take_out =
+        "{list: /status/conditions, member: severity, absentWhere: {member: status, is: 'True'}}";
+    let fill_in = "{list: /status/conditions, member: message, value: ''}";
+    let condition = json!({"type": "Ready", "status": "True", "severity": "Info", "reason": "R", "lastTransitionTime": T0});
+    let old = json!({"phase": "Ready", "conditions": [condition]});
+    let mut new = old.clone();
+    new["x"] = 1.into();
+    for backfill in [take_out, fill_in] {
+        let policy = format!("{WITH_SUBRESOURCE}, {owned}, backfill: [{backfill}]");
+        let mut write = update(&policy, &old, &new);
+        assert_ne!(write.mutate(NOW), Value::Null, "{backfill}");
+        assert_eq!(write.denials(), [""; 0], "{backfill}");
+        // Another change of the same field is one.
+        let mut theirs = new.clone();
+        theirs["conditions"][0]["reason"] = "S".into();
+        let mut write = update(&policy, &old, &theirs);
+        write.mutate(NOW);
+        assert_eq!(write.denials().len(), 1, "{backfill}");
+    }
 }
 
 #[test]

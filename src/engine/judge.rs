@@ -1,17 +1,17 @@
 //! The validating half: everything that is wrong with a write, and what happens about it.
 
 use crate::model::{Json, Object, Pointer, Subject, in_status};
-use crate::policy::convention::{Filling, Rule, Trigger, ValueSource, Watched};
-use crate::policy::{Action, CelRule, Disposition, Policy};
+use crate::policy::convention::{Rule, Trigger, Watched};
+use crate::policy::{Action, CelRule, Disposition, Policy, PolicySet};
 
-use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, phase_of, phase_path};
 use super::ratchet::{Violation, keep_introduced};
-use super::{Cause, Finding, cel, fields, phase};
+use super::{Cause, Finding, cel, fields, owners, phase};
 
-/// Judges a subject by one policy.
+/// Judges a subject by one policy of those that select it.
 pub(crate) fn judge<'p>(
+    policies: &PolicySet,
     policy: &'p Policy,
     subject: &Subject<'_>,
     now: i64,
@@ -22,7 +22,7 @@ pub(crate) fn judge<'p>(
     if old.is_some_and(|old| old.status == object.status) {
         return;
     }
-    let judging = Judging { policy, subject, now };
+    let judging = Judging { policies, policy, subject, now };
     let mut violations = judging.violations(object, old);
     if violations.is_empty() {
         return;
@@ -67,6 +67,7 @@ pub(crate) fn judge<'p>(
 /// The circumstances of a judgement; the object varies between the written and the stored one.
 #[derive(Clone, Copy)]
 struct Judging<'p, 's, 'a> {
+    policies: &'s PolicySet,
     policy: &'p Policy,
     subject: &'s Subject<'a>,
     now: i64,
@@ -130,7 +131,14 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             self.judge_cel(rule, object, old, &facts, &mut violations);
         }
         if let Some(old) = old {
-            self.judge_owners(object, old, &mut violations);
+            owners::judge(
+                self.policies,
+                self.policy,
+                self.subject,
+                (object, old),
+                self.now,
+                &mut violations,
+            );
         }
         violations
     }
@@ -255,55 +263,6 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             Action::Repair => Action::Warn,
             action if object.is_deleting() => action.min(Action::Warn),
             action => action,
-        }
-    }
-
-    /// Whether a field holds what a default of this policy puts there.
-    fn is_default(&self, path: &Pointer, object: &Object<'_>) -> bool {
-        let status = object.status.as_ref();
-        let value = |path| in_status(status, path).map(Json::to_value);
-        self.policy.backfill.iter().any(|default| match &default.filling {
-            Filling::Field(place, sources) if place == path => {
-                sources.iter().any(|source| match source {
-                    ValueSource::Value(filling) => value(path).as_ref() == Some(filling),
-                    ValueSource::Field(other) => value(other) == value(path),
-                    _ => false,
-                })
-            }
-            _ => false,
-        })
-    }
-
-    fn judge_owners(
-        &self,
-        object: &Object<'_>,
-        old: &Object<'_>,
-        violations: &mut Vec<Violation<'p>>,
-    ) {
-        for owner in &self.policy.owners {
-            let value = in_status(object.status.as_ref(), &owner.path);
-            let before = in_status(old.status.as_ref(), &owner.path);
-            if same(value, before) || owner.writers.include(&self.subject.writer) {
-                continue;
-            }
-            // What the mutating webhook filled in was nobody's trespass.
-            let filled = before.is_none_or(Json::is_null) && self.is_default(&owner.path, object);
-            if filled {
-                continue;
-            }
-            let dropped = value.is_none_or(Json::is_null);
-            let preserved = |path: &Pointer| path.contains(&owner.path);
-            // What the mutating webhook would have restored is no reason to refuse.
-            let action = if dropped && self.policy.preserve.iter().any(preserved) {
-                Action::Warn
-            } else {
-                Action::Deny
-            };
-            let message = format!("{} does not own this field", quoted(&self.subject.writer.user));
-            let field = owner.path.field().to_owned();
-            let rule = &self.policy.owner_rule;
-            let found = fixed(rule, field, Cause::Forbidden, message, action.into());
-            violations.push(Violation { ratcheted: false, ..found });
         }
     }
 }

@@ -34,6 +34,7 @@ mod fields;
 mod fill;
 mod judge;
 mod mutate;
+mod owners;
 mod phase;
 mod ratchet;
 mod review;
@@ -76,7 +77,7 @@ pub fn decide<'p>(
         Webhook::Validate => {
             for (index, policy) in policies.select(subject) {
                 verdict.policies.push(index);
-                judge::judge(policy, subject, now, &mut verdict.findings);
+                judge::judge(policies, policy, subject, now, &mut verdict.findings);
             }
             if verdict.policies.len() > 1 {
                 keep_the_stronger(&mut verdict.findings);
