@@ -383,6 +383,98 @@ fn mutated(policies: &PolicySet, old: &Value, new: &Value) -> Value {
     stored
 }
 
+// --- policies ----------------------------------------------------------------------------------------
+
+/// What is found of a policy, and that it is refused, or not, by the engine's own word: each remark has
+/// a witness.
+fn remarks_of_policy(spec: &str) -> Vec<Remark> {
+    let text = format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: local}}\nspec: \
+         {{resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things]}}], {spec}}}\n"
+    );
+    let report = lint::lint_policy(&[Source { name: "test.yaml".into(), text }], "local")
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let remarks = report.unwrap().remarks;
+    assert!(remarks.iter().all(|remark| remark.witness.is_some()), "{remarks:?}");
+    remarks
+}
+
+#[test]
+fn a_phase_that_a_policy_refuses_is_found() {
+    let found = remarks_of_policy(
+        "convention: appcat, enforcement: Audit, fields: [{path: /status/phase, enum: [Ready, Failed, Unknown, Deleting, Degraded, Provisioning]}]",
+    );
+    let phases: Vec<&str> = found
+        .iter()
+        .filter(|remark| remark.kind == Kind::PhaseNeverWritten)
+        .map(|remark| remark.message.split_whitespace().nth(7).unwrap().trim_end_matches(','))
+        .collect();
+    assert_eq!(phases, ["Maintenance", "Scaling"]);
+    assert!(found.iter().all(|remark| remark.rules == ["local/field-phase"]), "{found:?}");
+    assert!(found[0].witness.as_ref().unwrap().contains("phase: Maintenance"));
+    // The default phase is a way out of every state: no check takes it away.
+    let all = "Failed, Deleting, Provisioning, Maintenance, Scaling, Degraded, Ready";
+    let check = |values: &str, action: &str| {
+        remarks_of_policy(&format!(
+            "convention: appcat, fields: [{{path: /status/phase, enum: [{values}], action: {action}}}]"
+        ))
+    };
+    assert_eq!(check(all, "Deny"), []);
+    assert_eq!(check("Ready", "Warn"), []);
+}
+
+#[test]
+fn an_imposed_phase_that_a_policy_refuses_is_found_where_it_is_imposed() {
+    let found = remarks_of_policy(
+        "convention: appcat, fields: [{path: /status/phase, enum: [Failed, Provisioning, Maintenance, Scaling, Degraded, Ready]}]",
+    );
+    let patch = found.iter().find(|remark| remark.kind == Kind::PatchRefused).unwrap();
+    assert!(patch.witness.as_ref().unwrap().contains("deletionTimestamp"), "{found:?}");
+}
+
+#[test]
+fn a_default_that_a_policy_refuses_is_found() {
+    let tier = "fields: [{path: /status/tier, enum: [small, large]}]";
+    for (more, rule) in [
+        (format!("backfill: [{{path: /status/tier, value: basic}}], {tier}"), "local/field-tier"),
+        (
+            format!("backfill: [{{path: /status/tier, value: basic, when: {{field: /status/a, is: 1}}}}], {tier}"),
+            "local/field-tier",
+        ),
+        (
+            "backfill: [{path: /status/tier, value: {}}], rules: [{name: none, message: m, expression: '!has(self.status.tier)'}]".to_owned(),
+            "local/none",
+        ),
+    ] {
+        let found = remarks_of_policy(&format!("convention: metav1, {more}"));
+        let rules: Vec<&[String]> = found.iter().map(|remark| remark.rules.as_slice()).collect();
+        assert_eq!(rules, [[rule]], "{more}");
+        assert_eq!(found[0].kind, Kind::PatchRefused);
+    }
+    let good = "backfill: [{path: /status/tier, value: small}], owners: [{path: /status/tier, users: [biller]}]";
+    assert_eq!(remarks_of_policy(&format!("convention: metav1, {good}, {tier}")), []);
+}
+
+#[test]
+fn a_member_that_a_policy_takes_out_and_misses_is_found() {
+    let found = remarks_of_policy(
+        "convention: metav1, backfill: [{list: /status/conditions, member: note, absentWhere: {member: status, is: Unknown}}], \
+         rules: [{name: noted, message: m, expression: 'self.status.conditions.all(c, has(c.note))'}]",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].kind, found[0].rules[0].as_str()), (Kind::PatchRefused, "local/noted"));
+}
+
+#[test]
+fn the_example_policies_have_no_faults() {
+    let sources = PolicySet::examples();
+    for name in PolicySet::compile(&sources).unwrap().names() {
+        let report = lint::lint_policy(&sources, name).unwrap().unwrap();
+        assert_eq!(report.remarks, [], "{name}");
+    }
+    assert_eq!(lint::lint_policy(&sources, "nobody").unwrap(), None);
+}
+
 // --- the command -------------------------------------------------------------------------------------
 
 fn run(args: &[&str]) -> (Option<i32>, String, String) {

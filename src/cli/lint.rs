@@ -1,4 +1,4 @@
-//! `statusgate lint`: whether conventions are sound, with a witness for each fault.
+//! `statusgate lint`: whether conventions, and policies beside them, are sound, with a witness for each fault.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::server::policy_files;
                         convention.")]
 pub struct Args {
     /// Files or folders with StatusConvention and StatusPolicy documents. Without any: all built-in
-    /// conventions.
+    /// conventions. A policy is judged by what it adds to its convention.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 
@@ -38,7 +38,7 @@ enum Output {
     Json,
 }
 
-/// Judges conventions.
+/// Judges conventions and policies.
 ///
 /// # Errors
 /// When documents cannot be read, or there is no such convention.
@@ -48,35 +48,45 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         paths => policy_files::load(paths).context("failed to read the documents")?,
     };
     let mut out = io::stdout().lock();
-    let reports = match judge(args, &sources)? {
-        Ok(reports) => reports,
+    let found = match judge(args, &sources)? {
+        Ok(found) => found,
         Err(mistakes) => {
             match args.output {
                 Output::Table => writeln!(out, "{mistakes}")?,
                 Output::Json => {
                     let mistakes = mistakes.to_json();
-                    writeln!(out, "{:#}", json!({"mistakes": mistakes, "conventions": []}))?;
+                    let whole = json!({"mistakes": mistakes, "conventions": [], "policies": []});
+                    writeln!(out, "{whole:#}")?;
                 }
             }
             return Ok(Outcome::Findings);
         }
     };
     match args.output {
-        Output::Table => out.write_all(as_text(&reports).as_bytes())?,
+        Output::Table => out.write_all(as_text(&found).as_bytes())?,
         Output::Json => {
-            let reports: Value = reports.iter().map(as_json).collect();
-            writeln!(out, "{:#}", json!({"mistakes": [], "conventions": reports}))?;
+            let all = |reports: &[Report]| reports.iter().map(as_json).collect::<Value>();
+            let (conventions, policies) = (all(&found.conventions), all(&found.policies));
+            let whole = json!({"mistakes": [], "conventions": conventions, "policies": policies});
+            writeln!(out, "{whole:#}")?;
         }
     }
-    let sound = !reports.iter().any(Report::has_faults);
+    let sound = !found.conventions.iter().chain(&found.policies).any(Report::has_faults);
     Ok(if sound { Outcome::Clean } else { Outcome::Findings })
 }
 
-fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Vec<Report>, Diagnostics>> {
+/// What was found.
+struct Found {
+    conventions: Vec<Report>,
+    policies: Vec<Report>,
+}
+
+fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagnostics>> {
     // Mistakes are findings; names are the command line's own.
-    if let Err(mistakes) = PolicySet::compile(sources) {
-        return Ok(Err(mistakes));
-    }
+    let all = match PolicySet::compile(sources) {
+        Ok(all) => all,
+        Err(mistakes) => return Ok(Err(mistakes)),
+    };
     let built_in = lint::built_in()?;
     for name in &args.convention {
         if !built_in.contains(name) {
@@ -88,21 +98,27 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Vec<Report>, 
         (_, named) => named.to_vec(),
     };
     names.extend(lint::declared(sources)?);
-    Ok(names.iter().map(|name| lint::lint(sources, name)).collect())
+    let conventions = names.iter().map(|name| lint::lint(sources, name)).collect();
+    let policies = all.names().map(|name| lint::lint_policy(sources, name));
+    let policies = policies.filter_map(Result::transpose).collect::<Result<_, _>>();
+    let both = |conventions| Ok(Found { conventions, policies: policies? });
+    Ok(Result::and_then(conventions, both))
 }
 
-fn as_text(reports: &[Report]) -> String {
+fn as_text(found: &Found) -> String {
     let mut text = String::new();
-    for report in reports {
+    let conventions = found.conventions.iter().map(|report| ("", report));
+    let policies = found.policies.iter().map(|report| ("policy ", report));
+    for (what, report) in conventions.chain(policies) {
         let (faults, notes) = parts(report);
         let count = |count: usize, what: &str| match count {
             0 => format!("no {what}s"),
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
         };
-        let (name, combinations) = (&report.convention, report.combinations);
+        let (name, combinations) = (&report.name, report.combinations);
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
-        text.push_str(&format!("{name}: {found}, {noted} ({combinations} combinations)\n"));
+        text.push_str(&format!("{what}{name}: {found}, {noted} ({combinations} combinations)\n"));
         for (word, remarks) in [("fault", faults), ("note", notes)] {
             for remark in remarks {
                 let rules = remark.rules.iter().map(|rule| format!(" [{rule}]"));
@@ -115,10 +131,8 @@ fn as_text(reports: &[Report]) -> String {
             }
         }
     }
-    if reports.is_empty() {
-        text.push_str(
-            "no convention is declared in these documents, and nothing is wrong with them\n",
-        );
+    if text.is_empty() {
+        text.push_str("there is neither a convention nor a policy in these documents\n");
     }
     text
 }
@@ -143,7 +157,7 @@ fn as_json(report: &Report) -> Value {
             .collect()
     };
     json!({
-        "name": report.convention,
+        "name": report.name,
         "combinations": report.combinations,
         "faults": list(faults),
         "notes": list(notes),

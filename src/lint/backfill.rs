@@ -18,10 +18,7 @@ impl Lint<'_> {
 
     fn taken_out(&mut self, fill: &Backfill, list: &Pointer, member: &str, of: &Predicate) {
         let list = self.convention.conditions.iter().find(|known| known.path == *list);
-        let place = Place::Member { old: false, name: member.to_owned() };
-        let there = Predicate::Value(place, ValueTest::Set);
-        let parts = [Some(of), Some(&there), fill.when.as_ref()];
-        let taken = Predicate::All(parts.into_iter().flatten().cloned().collect());
+        let taken = taken(fill, member, of);
         let question = Question { predicate: &taken, list, of_element: true };
         let name = &fill.name;
         if self.somewhere(question) == Some(false) {
@@ -55,6 +52,13 @@ impl Lint<'_> {
             }
         }
     }
+}
+
+/// Where a member is taken out: it is there, and may not be.
+pub(super) fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
+    let place = Place::Member { old: false, name: member.to_owned() };
+    let there = Predicate::Value(place, ValueTest::Set);
+    Predicate::All([of.clone(), there].into_iter().chain(fill.when.clone()).collect())
 }
 
 /// Whether a predicate asks for a member of the element.

@@ -82,15 +82,24 @@ impl Gate {
 
     /// The rules that refuse a write only for what the mutating webhook made of it.
     pub(super) fn undone(&self, resource: &Resource<'_>, old: &Value, new: &Value) -> Vec<String> {
-        let policies = &self.modes[0];
-        let patched = mutated(policies, resource, old, new);
-        let mut rules = refusing(policies, resource, old, &patched);
-        if !rules.is_empty() {
-            let before = refusing(policies, resource, old, new);
-            rules.retain(|rule| !before.contains(rule));
-        }
-        rules
+        undone(&self.modes[0], resource, old, new)
     }
+}
+
+/// The rules that refuse a write only for what the mutating webhook made of it.
+pub(super) fn undone(
+    policies: &PolicySet,
+    resource: &Resource<'_>,
+    old: &Value,
+    new: &Value,
+) -> Vec<String> {
+    let patched = mutated(policies, resource, old, new);
+    let mut rules = refusing(policies, resource, old, &patched);
+    if !rules.is_empty() {
+        let before = refusing(policies, resource, old, new);
+        rules.retain(|rule| !before.contains(rule));
+    }
+    rules
 }
 
 /// What the mutating webhook makes of a write.
@@ -106,7 +115,7 @@ fn mutated(policies: &PolicySet, resource: &Resource<'_>, old: &Value, new: &Val
 }
 
 /// The rules by which the validating webhook refuses a write.
-fn refusing(
+pub(super) fn refusing(
     policies: &PolicySet,
     resource: &Resource<'_>,
     old: &Value,

@@ -1,4 +1,4 @@
-//! What can be proven of a convention by walking all combinations of what it asks about.
+//! What can be proven of a convention, and of a policy beside it, by walking all combinations of what it asks about.
 //!
 //! The compiler says what is wrong with a document; here it is judged as a whole: that every state
 //! admits a phase, that a repair ends somewhere, that no rule is dead and none shuts a writer out.
@@ -9,6 +9,7 @@ mod backfill;
 mod gate;
 mod moves;
 mod phases;
+mod policy;
 mod rules;
 mod writers;
 
@@ -18,11 +19,13 @@ use crate::policy::{Diagnostics, PolicySet, Source};
 
 use gate::Gate;
 
-/// What was found out about a convention.
+pub use policy::lint_policy;
+
+/// What was found out about a convention or a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Its name.
-    pub convention: String,
+    pub name: String,
     /// What was found, faults first.
     pub remarks: Vec<Remark>,
     /// How many combinations were asked about.
@@ -57,7 +60,7 @@ pub enum Kind {
     NeverFires,
     /// Rules that between them refuse everything.
     Contradiction,
-    /// A phase that rules refuse in every state in which it may stand.
+    /// A phase that rules, or a policy's own checks, refuse in every state in which it may stand.
     PhaseNeverWritten,
     /// The default phase is refused somewhere.
     NoWayOut,
@@ -149,7 +152,7 @@ pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
     lint.writers();
     let Lint { mut remarks, combinations, .. } = lint;
     remarks.sort_by_key(|remark| remark.kind);
-    Ok(Report { convention: name.to_owned(), remarks, combinations })
+    Ok(Report { name: name.to_owned(), remarks, combinations })
 }
 
 /// The names of the conventions that are declared in `sources`.

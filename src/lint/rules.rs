@@ -13,7 +13,7 @@ use crate::policy::convention::{ConditionList, PhaseRules, Trigger};
 pub(super) const MAX_SEARCH: usize = 1 << 16;
 
 /// The rest of a phase's search: states that are tried in full, through both webhooks.
-const MAX_WRITES: usize = 1 << 12;
+pub(super) const MAX_WRITES: usize = 1 << 12;
 
 impl Lint<'_> {
     pub(super) fn rules(&mut self) {

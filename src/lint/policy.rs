@@ -1,0 +1,169 @@
+//! What a policy adds to its convention does not contradict it, as far as that can be proven.
+//!
+//! Two things can be: what a check makes of a phase, for it looks at nothing else; and that one write is
+//! refused only for what the mutating webhook made of it, for which a witness is proof enough. What a
+//! CEL rule refuses in every state cannot be: its states cannot be listed.
+
+use serde_json::json;
+
+use super::backfill::taken;
+use super::gate::{refusing, undone};
+use super::rules::{MAX_WRITES, plain, stored};
+use super::{Kind, Remark, Report};
+use crate::explain::{Question, Scene, Space, Stage, space_of};
+use crate::model::Resource;
+use crate::policy::convention::{Filling, PhaseRules};
+use crate::policy::{Action, Diagnostics, Glob, Policy, PolicySet, Source};
+
+/// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
+/// for roll-outs. Nothing, where there is none of this name.
+///
+/// # Errors
+/// All mistakes in the documents.
+pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Diagnostics> {
+    let all = PolicySet::compile(sources)?;
+    let Some(mut policy) = all.policies().iter().find(|policy| policy.name == name).cloned() else {
+        return Ok(None);
+    };
+    policy.enforcement = Action::Deny;
+    // One kind of write: the rules are the same for both.
+    policy.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
+    let convention = policy.convention.clone();
+    let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
+    for rule in policy.resources.clone() {
+        let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
+        let names = (sample(&rule.groups), sample(&rule.versions), sample(&rule.resources));
+        let (Some(group), Some(version), Some(plural)) = names else { continue };
+        let stage = Stage { convention: &convention, version: &version };
+        let policies = PolicySet::of(vec![policy.clone()]);
+        let mut lint =
+            Lint { policy: &policy, policies, stage, group, plural, report: &mut report };
+        if let Some(rules) = &convention.phase {
+            lint.phases(rules);
+        }
+        lint.patches();
+    }
+    report.remarks.sort_by_key(|remark| remark.kind);
+    Ok(Some(report))
+}
+
+/// A policy under examination, at one of its resources.
+struct Lint<'p, 'r> {
+    policy: &'p Policy,
+    policies: PolicySet,
+    stage: Stage<'p>,
+    group: String,
+    plural: String,
+    report: &'r mut Report,
+}
+
+impl Lint<'_, '_> {
+    /// No local check refuses a phase of the convention: what the check sees is the same in every state.
+    fn phases(&mut self, rules: &PhaseRules) {
+        let checks = self.policy.fields.iter().filter(|field| field.path == rules.path);
+        let checks: Vec<&str> = checks.map(|field| field.check.rule.as_str()).collect();
+        if checks.is_empty() {
+            return;
+        }
+        for phase in &rules.phases {
+            let questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
+            let space = space_of(self.stage.convention, self.stage.version, &questions);
+            let mut refused: Option<(Scene, Vec<String>)> = None;
+            let name = &phase.name;
+            for mut scene in self.scenes(&space) {
+                self.stage.set_phase(&mut scene.object, name);
+                let rules = refusing(
+                    &self.policies,
+                    &self.resource(&scene),
+                    &stored(&scene),
+                    &scene.object,
+                );
+                // The state that shows it best is the one that nothing else refuses.
+                if refused.as_ref().is_none_or(|(_, least)| rules.len() < least.len()) {
+                    refused = Some((scene, rules));
+                }
+            }
+            let Some((scene, refusing)) = refused else { continue };
+            let own = refusing.into_iter().filter(|rule| checks.contains(&rule.as_str()));
+            let own: Vec<String> = own.collect();
+            if !own.is_empty() {
+                let message =
+                    format!("a check of this policy refuses phase {name}, whatever else is there");
+                self.say(Kind::PhaseNeverWritten, own, message, &scene);
+            }
+        }
+    }
+
+    /// What the mutating webhook makes of a write is not refused where the write itself is not.
+    fn patches(&mut self) {
+        let convention = self.stage.convention;
+        let version = self.stage.version;
+        let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
+        let imposed = phases.filter_map(|phase| phase.imposed.as_ref());
+        let mut spaces = vec![space_of(convention, version, &[])];
+        let imposed = imposed.map(|imposed| plain(&imposed.when));
+        spaces.extend(imposed.map(|when| space_of(convention, version, &[when])));
+        for fill in &self.policy.backfill {
+            let when = fill.when.as_ref();
+            spaces.extend(when.map(|when| space_of(convention, version, &[plain(when)])));
+            if let Filling::AbsentMember { list, member, of } = &fill.filling {
+                let list = convention.conditions.iter().find(|known| known.path == *list);
+                let predicate = &taken(fill, member, of);
+                let question = Question { predicate, list, of_element: true };
+                spaces.push(space_of(convention, version, &[question]));
+            }
+        }
+        for space in spaces {
+            for mut scene in self.scenes(&space) {
+                let old = stored(&scene);
+                if scene.object.get("status").is_none() {
+                    scene.object["status"] = json!({});
+                }
+                let rules = undone(&self.policies, &self.resource(&scene), &old, &scene.object);
+                if !rules.is_empty() {
+                    let message = "this write is refused for what the mutating webhook makes of it";
+                    self.say(Kind::PatchRefused, rules, message, &scene);
+                }
+            }
+        }
+    }
+
+    fn scenes(&mut self, space: &Space) -> Vec<Scene> {
+        let size = space.size().unwrap_or(MAX_WRITES);
+        let tried = Space::scattered(size).take(MAX_WRITES);
+        self.report.combinations += size.min(MAX_WRITES);
+        let scenes = tried.filter_map(|number| {
+            let mut scene = self.stage.scene(space, &space.combination(number))?;
+            // Empty, where nobody asks for it.
+            if scene.plural.is_empty() {
+                scene.plural.clone_from(&self.plural);
+            }
+            for object in std::iter::once(&mut scene.object).chain(&mut scene.old) {
+                object["apiVersion"] = format!("{}/{}", self.group, self.stage.version).into();
+            }
+            Some(scene)
+        });
+        let globs = self.policy.resources.iter().flat_map(|rule| &rule.resources);
+        let globs: Vec<&Glob> = globs.collect();
+        scenes.filter(|scene| globs.iter().any(|glob| glob.matches(&scene.plural))).collect()
+    }
+
+    fn resource<'s>(&'s self, scene: &'s Scene) -> Resource<'s> {
+        Resource {
+            group: self.group.as_str().into(),
+            version: self.stage.version.into(),
+            resource: scene.plural.as_str().into(),
+        }
+    }
+
+    /// Once for the same rules: the first witness is as good as the others.
+    fn say(&mut self, kind: Kind, rules: Vec<String>, message: impl Into<String>, scene: &Scene) {
+        let message = message.into();
+        let same =
+            |known: &Remark| known.kind == kind && known.rules == rules && known.message == message;
+        if !self.report.remarks.iter().any(same) {
+            let witness = Some(scene.to_yaml());
+            self.report.remarks.push(Remark { kind, rules, message, witness });
+        }
+    }
+}
