@@ -181,15 +181,15 @@ fn usage_and_policies_that_are_wrong_end_with_two() {
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
     let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);
     for (args, said) in [
-        (&["--now", "soon", "bad.yaml"][..], "--now"),
+        (&["--now", "soon", "bad.yaml"][..], "\"soon\" is no time such as 2024-06-01T12:00:00Z"),
         (&[], "name a file, a folder, or - for standard input"),
         (&["bad.yaml", "--policies", "policy.yaml"], "policy.yaml:4:"),
         (&["bad.yaml", "--policies", "nowhere"], "failed to read nowhere"),
         (
             &["bad.yaml", "--convention", "apcat"],
-            "unknown convention \"apcat\": did you mean \"appcat\"?",
+            "unknown convention \"apcat\"; did you mean \"appcat\"?",
         ),
-        (&["bad.yaml", "--convention", "qqqqqqqq"], "unknown convention \"qqqqqqqq\": there are "),
+        (&["bad.yaml", "--convention", "qqqqqqqq"], "unknown convention \"qqqqqqqq\"; possible: "),
         (&["bad.yaml", "--as-group", "g"], "--as"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
@@ -218,6 +218,21 @@ fn an_old_object_decides_what_is_new() {
     let answer = desk.check(&["bad.yaml", "--old", "nowhere.yaml"]);
     assert_eq!(answer.code, 2, "{answer:#?}");
     assert!(answer.out.contains(RULE), "{answer:#?}");
+}
+
+#[test]
+fn what_cannot_be_judged_is_told_where_it_stands() {
+    let broken = BAD.replace("{name: bad, namespace: shop}", "x");
+    let large = format!("{GOOD}more: [{}]\n", "1, ".repeat(10))
+        .replace("status: {phase: Unknown}", &format!("status: {{a: [{}]}}", "1,".repeat(200_000)));
+    let desk = Desk::new(&[("broken.yaml", &broken), ("good.yaml", GOOD), ("old.yaml", &large)]);
+    let answer = desk.check(&["broken.yaml"]);
+    let said =
+        "broken.yaml:3:11: error: this cannot be judged: metadata is a text, not an object\n";
+    assert_eq!((answer.code, answer.err.starts_with(said)), (2, true), "{answer:#?}");
+    let answer = desk.check(&["good.yaml", "--old", "old.yaml"]);
+    let said = "old.yaml:4:1: error: this cannot be judged: too many values\n";
+    assert_eq!((answer.code, answer.err.starts_with(said)), (2, true), "{}", &answer.err[..99]);
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 
-use super::Outcome;
 use super::fail_on::FailOn;
 use super::judge::{judge, writer};
 use super::report::{Format, Judged, Report, plural};
+use super::{Outcome, explain, time};
 use crate::files::{File, Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
@@ -72,7 +72,7 @@ pub struct Args {
     fail_on: FailOn,
 
     /// The time to judge by (RFC 3339), for results that do not change. Default: the clock.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
     now: Option<Timestamp>,
 
     /// How to report.
@@ -146,7 +146,7 @@ struct Desk<'d> {
     args: &'d Args,
     policies: &'d PolicySet,
     plurals: &'d Plurals,
-    old: HashMap<Key<'d>, &'d str>,
+    old: HashMap<Key<'d>, Manifest<'d>>,
     now: Timestamp,
 }
 
@@ -156,15 +156,16 @@ type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 impl Desk<'_> {
     fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Mistake> {
         let Args { user, groups, no_mutate, .. } = self.args;
+        let old = self.old.get(&key(manifest));
         let request = Request {
             identity: manifest.identity,
             object: manifest.text,
-            old: self.old.get(&key(manifest)).copied(),
+            old: old.map(|old| old.text),
             writer: writer(user, groups),
         };
-        let subject = request.subject(self.policies, self.plurals).map_err(|error| {
-            let error = anyhow::Error::from(error);
-            manifest.mistake("status", format!("this cannot be judged: {error:#}"))
+        let subject = request.subject(self.policies, self.plurals).map_err(|unfit| {
+            let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
+            at.mistake(unfit.field, format!("this cannot be judged: {unfit}"))
         })?;
         let judgement = judge(self.policies, subject, self.now, !no_mutate);
         let mut places = manifest.places();
@@ -192,8 +193,8 @@ fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {
     (identity.group(), &identity.kind, &identity.namespace, &identity.name)
 }
 
-fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, &'m str> {
-    manifests.iter().map(|manifest| (key(&manifest), manifest.text)).collect()
+fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
+    manifests.iter().map(|manifest| (key(&manifest), manifest)).collect()
 }
 
 /// The policies of some paths; or one that puts everything under a convention.
@@ -210,7 +211,7 @@ pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::R
     // All of them first, so that mistakes are told with their places.
     let given = PolicySet::compile(&sources)?;
     if !given.conventions().contains_key(name) {
-        bail!("{}", unknown_convention(name, given.conventions().keys().map(String::as_str)));
+        bail!("{}", explain::unknown(name, given.conventions().keys().map(String::as_str)));
     }
     // JSON is YAML, and quotes what a name may hold; what it may not hold was refused above.
     let text = serde_json::json!({
@@ -240,19 +241,4 @@ fn conventions_of(sources: Vec<Source>) -> Vec<Source> {
             text: manifest.written().to_owned(),
         })
         .collect()
-}
-
-fn unknown_convention<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    let near = known
-        .clone()
-        .map(|other| (strsim::damerau_levenshtein(other, &name.to_lowercase()), other))
-        .filter(|(distance, other)| *distance <= 2.max(other.len() / 4))
-        .min_by_key(|(distance, _)| *distance);
-    match near {
-        Some((_, near)) => format!("unknown convention \"{name}\": did you mean \"{near}\"?"),
-        None => {
-            let known = known.collect::<Vec<_>>().join(", ");
-            format!("unknown convention \"{name}\": there are {known}")
-        }
-    }
 }

@@ -24,6 +24,7 @@ pub mod serve;
 pub mod status;
 mod table;
 pub mod test;
+mod time;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

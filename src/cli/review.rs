@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use jiff::Timestamp;
 
-use super::Outcome;
+use super::{Outcome, time};
 use crate::model::Webhook;
 use crate::policy::PolicySet;
 use crate::server::admit::admit;
@@ -42,7 +42,7 @@ pub struct Args {
     output: Output,
 
     /// The time to judge by (RFC 3339), for answers that do not change. Default: the clock.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
     now: Option<Timestamp>,
 }
 

@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use self::record::Record;
-use super::Outcome;
+use super::{Outcome, time};
 use crate::files::{self, Manifests, Plurals};
 use crate::policy::PolicySet;
 use crate::server::policy_files;
@@ -47,7 +47,7 @@ pub struct Args {
 
     /// The time to judge by (RFC 3339). Only a Pod that finds no node depends on it. Default: the
     /// clock.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time::parse)]
     now: Option<Timestamp>,
 }
 
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     for manifest in manifests.iter() {
         match Record::of(&manifest, &policies, &plurals, now) {
             Ok(record) => records.push(record),
-            Err(error) => mistakes.push(format!("{}: error: {error}", manifest.place(""))),
+            Err(error) => mistakes.push(manifest.mistake("", files::reason(&error)).to_string()),
         }
     }
     let mut out = BufWriter::new(io::stdout().lock());

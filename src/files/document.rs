@@ -52,7 +52,8 @@ pub(super) fn parts(file: &File) -> Vec<Range<usize>> {
 pub(super) fn read(file: &File, part: Range<usize>) -> Vec<Result<Document<'_>, Mistake>> {
     let start = content(&file.text, &part);
     let text = &file.text[start..part.end];
-    let is_json = text.starts_with(['{', '[']) || file.is_named_json();
+    // Two braces begin a template, which is neither: YAML says it better.
+    let is_json = text.starts_with(['{', '[']) && !text.starts_with("{{") || file.is_named_json();
     if !is_json {
         return vec![read_yaml(file, part)];
     }
@@ -77,12 +78,8 @@ pub(super) fn read_yaml(file: &File, range: Range<usize>) -> Result<Document<'_>
                 || content(text, &(0..text.len()))..text.len(),
                 |location| super::locate::bytes(text, &location),
             );
-            let full = error.to_string();
-            // The location is drawn as a caret; said twice it only distracts.
-            let message = full.split(" at line ").next().unwrap_or(&full);
-            let message = message.strip_prefix("error: ").unwrap_or(message);
             let span = range.start + span.start..range.start + span.end;
-            Err(mistake(file, &span, format!("not YAML: {message}")))
+            Err(mistake(file, &span, format!("not YAML: {}", json_text::reason(&error))))
         }
     }
 }
@@ -117,9 +114,8 @@ fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mista
         let lines = text.split_inclusive('\n').map(str::len);
         let before: usize = lines.take(error.line().saturating_sub(1)).sum();
         let at = (start + before + error.column().saturating_sub(1)).min(range.end);
-        let full = error.to_string();
-        let message = full.split(" at line ").next().unwrap_or(&full);
-        documents.push(Err(mistake(file, &(at..at + 1), format!("not JSON: {message}"))));
+        let message = format!("not JSON: {}", reason(&error));
+        documents.push(Err(mistake(file, &(at..at + 1), message)));
         let value = start + values.byte_offset();
         let next = file.text[value..range.end].find("\n{").map(|next| value + next + 1);
         match next.filter(|_| !error.is_eof()) {
@@ -133,6 +129,13 @@ fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mista
             return documents;
         }
     }
+}
+
+/// What is wrong with a JSON text, without the place: that is drawn as a caret, or is one of a text that
+/// nobody has written.
+pub fn reason(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    full.rsplit_once(" at line ").map_or(full.as_str(), |(said, _)| said).to_owned()
 }
 
 /// The JSON of the document that holds a byte of a file: for those who read a file by other rules, but

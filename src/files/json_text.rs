@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Options};
 
 /// Writes a YAML document as JSON text, straight from the parser's events: no tree is built.
@@ -22,6 +23,46 @@ pub(super) fn from_yaml(text: &str) -> Result<String, Error> {
     String::from_utf8(json).map_err(Error::custom)
 }
 
+/// What is wrong, without the place: the words of a library for those who call it are put into words for
+/// those who write manifests. Policies are told their mistakes in the same ones.
+pub(super) fn reason(error: &Error) -> String {
+    match error {
+        Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => reason(error),
+        // `{{ .Values.phase }}` is a mapping with a mapping as its key.
+        Error::Unexpected { expected: "string scalar", .. } | Error::NullIntoString { .. } => {
+            "a key must be a text (a template must be rendered first)".to_owned()
+        }
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("the key \"{key}\" is here twice")
+        }
+        Error::RecursiveReferencesRequireWeakTypes { .. } => {
+            "an alias of what it is a part of".to_owned()
+        }
+        Error::UnknownAnchor { .. } => "unknown anchor".to_owned(),
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => "only mappings can be merged".to_owned(),
+        Error::NonFiniteFloat { value, .. } => format!("JSON has no number {value}"),
+        Error::InvalidScalar { .. } => "this is not what its tag says".to_owned(),
+        Error::AliasReplayLimitExceeded { .. } => {
+            format!("aliases repeat more than {MAX_REPEATED} values")
+        }
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => too_deep(),
+        Error::Message { msg, .. } | Error::ExternalMessage { msg, .. } => match msg.as_str() {
+            // Of the parser, which has a limit of its own for brackets.
+            "recursion limit exceeded" => too_deep(),
+            msg => msg.to_owned(),
+        },
+        other => {
+            let full = other.to_string();
+            let said = full.rsplit_once(" at line ").map_or(full.as_str(), |(said, _)| said);
+            said.strip_prefix("error: ").unwrap_or(said).to_owned()
+        }
+    }
+}
+
+fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH} levels")
+}
+
 /// The dialect of manifests. For a document whose size is known the defaults of the budget are too
 /// small: a `List` of a few thousand objects has millions of nodes.
 fn options() -> Options {
@@ -30,8 +71,7 @@ fn options() -> Options {
         // The picture is drawn by `Place`.
         with_snippet: false,
         budget: serde_saphyr::budget! {
-            // Recursion is what is limited here; 128 is serde_json's limit, too.
-            max_depth: 128,
+            max_depth: MAX_DEPTH,
             // Without aliases each of these costs bytes of the text. What aliases repeat has limits
             // of its own, below and in `MAX_ALIASED`.
             max_events: usize::MAX,
@@ -145,6 +185,9 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 }
 
+/// Recursion is what is limited here; it is serde_json's limit, too.
+const MAX_DEPTH: usize = 128;
+
 /// JSON escapes make six bytes of one at most.
 const MAX_GROWTH: usize = 6;
 
@@ -206,6 +249,38 @@ mod tests {
         for bad in ["a: .inf", "a: .nan", "a: 1\na: 2", "a: [", "a: *nobody", &deep, &laughs, &long]
         {
             assert!(from_yaml(bad).is_err(), "{}", &bad[..bad.len().min(40)]);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_in_words_for_those_who_write_manifests() {
+        let nested = |levels: usize| format!("a: {}{}", "[".repeat(levels), "]".repeat(levels));
+        let repeated = format!("a: &a [1, 2, 3]\nb: [{}]", vec!["*a"; 50_000].join(", "));
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 900].join(", "));
+        let template = "a key must be a text (a template must be rendered first)";
+        for (text, said) in [
+            ("a: {{ .Values.phase }}", template),
+            ("{{ if x }}\na: 1", template),
+            ("? [a]\n: b", template),
+            ("~: 1", template),
+            ("phase: 1\nphase: 2", "the key \"phase\" is here twice"),
+            ("a: &x [*x]", "an alias of what it is a part of"),
+            ("a: *nobody", "unknown anchor"),
+            ("a: {<<: 1}", "only mappings can be merged"),
+            ("a: -.inf", "JSON has no number -.inf"),
+            ("a: !!int x", "this is not what its tag says"),
+            ("a: [1", "unclosed bracket '['"),
+            (&nested(129), "nested deeper than 128 levels"),
+            (&nested(5000), "nested deeper than 128 levels"),
+            (&repeated, "aliases repeat more than 200000 values"),
+            (&long, "its aliases unfold to much more than was written"),
+        ] {
+            assert_eq!(
+                reason(&from_yaml(text).unwrap_err()),
+                said,
+                "{}",
+                &text[..text.len().min(40)]
+            );
         }
     }
 

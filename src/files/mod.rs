@@ -36,7 +36,7 @@ mod plurals;
 mod request;
 mod split;
 
-pub use document::json_at;
+pub use document::{json_at, reason};
 pub use file::File;
 pub use locate::Places;
 pub use manifest::{Manifest, Manifests};
@@ -45,4 +45,4 @@ pub use open::open;
 pub use parallel::in_parallel;
 pub use place::{Mistake, Place, one_line, picture};
 pub use plurals::Plurals;
-pub use request::Request;
+pub use request::{Request, Unfit};

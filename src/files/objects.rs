@@ -172,12 +172,15 @@ fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String>
 }
 
 fn not_an_object(json: &str) -> String {
-    let kind = match json.as_bytes().first() {
+    format!("this is {}, not a Kubernetes object", kind_of(json))
+}
+
+pub(super) fn kind_of(json: &str) -> &'static str {
+    match json.as_bytes().first() {
         Some(b'[') => "a list",
         Some(b'"') => "a text",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "nothing",
         _ => "a number",
-    };
-    format!("this is {kind}, not a Kubernetes object")
+    }
 }

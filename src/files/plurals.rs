@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Identity, Manifest, Manifests, Mistake};
+use super::{Identity, Manifest, Manifests, Mistake, reason};
 use crate::policy::PolicySet;
 
 /// What is known of resources: what CRDs say, and good guesses for the rest.
@@ -38,9 +38,8 @@ impl Plurals {
                     known.insert((group, kind), spec.into_known());
                 }
                 Err(error) => {
-                    let full = error.to_string();
-                    let said = full.split(" at line ").next().unwrap_or(&full);
-                    let message = format!("this is no CustomResourceDefinition: {said}");
+                    let message =
+                        format!("this is no CustomResourceDefinition: {}", reason(&error));
                     mistakes.push(manifest.mistake("spec", message));
                 }
             }

@@ -1,6 +1,8 @@
 //! The request that an object of a desk stands for.
 
-use super::{Identity, Plurals};
+use super::members::Members;
+use super::objects::kind_of;
+use super::{Identity, Plurals, reason};
 use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
 
@@ -17,6 +19,34 @@ pub struct Request<'a> {
     pub writer: Writer<'a>,
 }
 
+/// Why a write cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Unfit {
+    /// Whether it is the object as it was before.
+    pub is_old: bool,
+    /// The member of it that cannot be read.
+    pub field: &'static str,
+    /// What is wrong with it, in one sentence without a full stop.
+    pub message: String,
+}
+
+impl Unfit {
+    /// The two members that are read as something: `metadata` must be an object, and what `status`
+    /// may hold has a bound.
+    fn of(text: &str, is_old: bool, error: &ObjectError) -> Self {
+        let metadata = Members::parse(text).and_then(|members| members.get("metadata"));
+        if let Some(metadata) = metadata.filter(|text| !text.starts_with(['{', 'n'])) {
+            let message = format!("metadata is {}, not an object", kind_of(metadata));
+            return Self { is_old, field: "metadata", message };
+        }
+        let message = match error {
+            ObjectError(error) => reason(error),
+        };
+        Self { is_old, field: "status", message }
+    }
+}
+
 impl<'a> Request<'a> {
     /// The subject of a judgement.
     ///
@@ -25,13 +55,11 @@ impl<'a> Request<'a> {
     /// with the main resource, and an object without an old one is new.
     ///
     /// # Errors
-    /// When the object, or the old one, cannot be judged: a status of too many values.
-    pub fn subject(
-        self,
-        policies: &PolicySet,
-        plurals: &Plurals,
-    ) -> Result<Subject<'a>, ObjectError> {
+    /// When the object, or the old one, cannot be judged.
+    pub fn subject(self, policies: &PolicySet, plurals: &Plurals) -> Result<Subject<'a>, Unfit> {
         let Request { identity, object, old, writer } = self;
+        let read =
+            |text, is_old| Object::parse(text).map_err(|error| Unfit::of(text, is_old, &error));
         let mut subject = Subject {
             resource: Resource {
                 group: identity.group().into(),
@@ -41,8 +69,8 @@ impl<'a> Request<'a> {
             subresource: "status".into(),
             operation: Operation::Update,
             writer,
-            object: Object::parse(object)?,
-            old: old.map(Object::parse).transpose()?,
+            object: read(object, false)?,
+            old: old.map(|old| read(old, true)).transpose()?,
         };
         let has_status = plurals
             .has_status_subresource(identity)

@@ -14,7 +14,7 @@ use super::json::Text;
 /// Why a text is not an object.
 #[derive(Debug, thiserror::Error)]
 #[error("not a Kubernetes object")]
-pub struct ObjectError(#[from] serde_json::Error);
+pub struct ObjectError(#[from] pub serde_json::Error);
 
 /// One object, borrowed from the text it was read from.
 ///

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use json_patch::PatchOperation;
 use serde_json::Value;
 
+use crate::cli::time;
 use crate::engine::Action;
 use crate::files::Identity;
 use crate::model::Operation;
@@ -91,7 +92,7 @@ pub(super) fn read(node: &Node, json: &Value, folder: &Path, problems: &Problems
         .unwrap_or_default();
     let convention_node = map.get("convention");
     let convention = convention_node.and_then(|node| problems.string(node)).map(str::to_owned);
-    let now = map.get("now").and_then(|node| problems.parsed(node)).unwrap_or(LATE);
+    let now = map.get("now").and_then(|node| read_time(node, problems)).unwrap_or(LATE);
     let mut cases: Vec<Case> = Vec::new();
     if let Some(node) = map.required("cases") {
         let mut index = 0..;
@@ -130,7 +131,7 @@ fn read_case(node: &Node, json: &Value, now: Timestamp, problems: &Problems) -> 
         problems.word(node, &operations.map(|operation| (operation.name(), operation)))
     });
     let subresource = map.get("subresource").and_then(|node| problems.string(node));
-    let now = map.get("now").map_or(Some(now), |node| problems.parsed(node));
+    let now = map.get("now").map_or(Some(now), |node| read_time(node, problems));
     let expect =
         map.required("expect").and_then(|node| read_expectation(node, &json["expect"], problems));
     map.close();
@@ -149,6 +150,11 @@ fn read_case(node: &Node, json: &Value, now: Timestamp, problems: &Problems) -> 
         now: now?,
         expect: expect?,
     })
+}
+
+fn read_time(node: &Node, problems: &Problems) -> Option<Timestamp> {
+    let read = time::parse(problems.string(node)?);
+    read.map_err(|message| problems.report(&node.span, message)).ok()
 }
 
 fn read_object(node: &Node, json: &Value, problems: &Problems) -> Option<(Identity, String)> {

@@ -18,7 +18,9 @@ use super::Outcome;
 use super::check::policies;
 use super::judge::{judge, writer};
 use super::report::{junit, plural};
-use crate::files::{File, Mistake, Place, Plurals, Request, json_at, one_line, open};
+use crate::files::{
+    File, Mistake, Place, Plurals, Request, Unfit, json_at, one_line, open, reason,
+};
 use crate::model::Operation;
 use crate::policy::yaml::{self, Node, Problems};
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
@@ -183,7 +185,7 @@ fn json_of(file: &File, node: &Node) -> Result<Value, Mistake> {
     serde_json::from_str(&text).map_err(|error| Mistake {
         file: file.name.clone(),
         place: Some(Box::new(Place::of(file, &node.span.bytes))),
-        message: format!("not JSON: {error}"),
+        message: format!("not JSON: {}", reason(&error)),
     })
 }
 
@@ -194,7 +196,10 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         old: case.old.as_deref(),
         writer: writer(&case.user, &case.groups),
     };
-    let cannot = |error| format!("the object cannot be judged: {:#}", anyhow::Error::from(error));
+    let cannot = |unfit: Unfit| {
+        let which = if unfit.is_old { "old object" } else { "object" };
+        format!("the {which} cannot be judged: {unfit}")
+    };
     let mut subject = request.subject(policies, &Plurals::default()).map_err(cannot)?;
     if let Some(operation) = case.operation {
         subject.operation = operation;
