@@ -344,6 +344,8 @@ fn every_format_can_be_read_by_those_who_read_it() {
     assert_eq!((&result["ruleId"], &result["level"]), (&json!(RULE), &json!("error")));
     let rule = result["ruleIndex"].as_u64().unwrap() as usize;
     assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], RULE);
+    let declared = &run["tool"]["driver"]["rules"][rule];
+    assert!(declared["help"]["text"].as_str().unwrap().starts_with("Source: "), "{declared}");
     assert!(result["message"]["text"].is_string());
     let location = &result["locations"][0]["physicalLocation"];
     assert_eq!(location["artifactLocation"]["uri"], "a/bad.yaml");

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::fail_on::FailOn;
 use super::judge::{judge, writer};
-use super::report::{Format, Judged, Report, plural};
+use super::report::{Format, Judged, Report, plural, rules};
 use super::{Outcome, explain, time};
 use crate::files::{File, Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
 use crate::policy::{PolicySet, Source};
@@ -122,6 +122,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
+        rules: rules(&objects, &policies),
         objects,
         mistakes,
         fail_on: args.fail_on,

@@ -17,7 +17,7 @@ pub(crate) mod yaml;
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
+pub use document::{Declared, Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use glob::Glob;
 pub use json_schema::DocumentKind;
 pub use predicate::{ConditionTest, Observed, Place, Predicate, ValueTest};

@@ -1,7 +1,7 @@
 //! What `check` found, in the formats that people and pipelines read.
 
 mod github;
-mod json;
+pub(super) mod json;
 pub(super) mod junit;
 mod sarif;
 mod table;
@@ -15,6 +15,7 @@ use json_patch::PatchOperation;
 use super::fail_on::FailOn;
 use crate::engine::{Action, Found};
 use crate::files::{Identity, Mistake, Place};
+use crate::policy::PolicySet;
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,8 +39,17 @@ pub(super) struct Report {
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
     pub(super) mistakes: Vec<Mistake>,
+    /// The rules that found something, by their ids.
+    pub(super) rules: BTreeMap<String, Rule>,
     pub(super) fail_on: FailOn,
     pub(super) verbose: bool,
+}
+
+/// What is known of a rule, whatever it found; empty where nothing is.
+#[derive(Debug, Default)]
+pub(super) struct Rule {
+    pub(super) message: String,
+    pub(super) source: String,
 }
 
 /// One object and what was found.
@@ -53,6 +63,23 @@ pub(super) struct Judged {
     pub(super) policies: Vec<String>,
     pub(super) findings: Vec<(Found, Place)>,
     pub(super) patch: Vec<PatchOperation>,
+}
+
+/// The rules of some findings.
+pub(super) fn rules(objects: &[Judged], policies: &PolicySet) -> BTreeMap<String, Rule> {
+    let mut rules = BTreeMap::new();
+    for (found, _) in objects.iter().flat_map(|object| &object.findings) {
+        if rules.contains_key(&found.rule) {
+            continue;
+        }
+        let policy = policies.policies().iter().find(|policy| policy.name == found.policy);
+        let rule = policy.map(|policy| policy.declared(&found.rule)).map(|declared| Rule {
+            message: declared.message.unwrap_or_default().to_owned(),
+            source: declared.source.to_owned(),
+        });
+        rules.insert(found.rule.clone(), rule.unwrap_or_default());
+    }
+    rules
 }
 
 /// The totals of a report.
@@ -189,6 +216,10 @@ pub(super) mod tests {
             files: vec!["some folder/a.yaml".to_owned()],
             objects: objects.collect(),
             mistakes: manifests.mistakes().to_vec(),
+            rules: BTreeMap::from([(
+                "c/deny".to_owned(),
+                Rule { message: "a phase is a word".into(), source: "the book, p. 1".into() },
+            )]),
             fail_on: FailOn::Deny,
             verbose: true,
         }

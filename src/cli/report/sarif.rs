@@ -5,13 +5,12 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::Report;
+use super::{Report, Rule};
 use crate::engine::Action;
 use crate::files::Place;
 
 /// One run: its rules, its results, and what could not be read as notifications of the tool.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    // A rule is known by its findings: its text may name values of one object, so none is given.
     let rules: BTreeMap<&str, Action> =
         report.findings().fold(BTreeMap::new(), |mut all, found| {
             let (_, found, _) = found;
@@ -52,10 +51,10 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
             "tool": {"driver": {
                 "name": "statusgate",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|(id, action)| json!({
-                    "id": id,
-                    "defaultConfiguration": {"level": level(*action)},
-                })).collect::<Vec<_>>(),
+                "rules": rules
+                    .iter()
+                    .map(|(id, action)| rule(id, *action, report.rules.get(*id)))
+                    .collect::<Vec<_>>(),
             }},
             // Places are counted in characters, not in UTF-16 units, which is the other choice.
             "columnKind": "unicodeCodePoints",
@@ -68,6 +67,26 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
+}
+
+/// A rule and what was declared of it. Of a finding nothing is taken: it names values of one object.
+fn rule(id: &str, action: Action, declared: Option<&Rule>) -> Value {
+    let mut rule = json!({"id": id, "defaultConfiguration": {"level": level(action)}});
+    let Some(Rule { message, source }) = declared else { return rule };
+    let said = [message.clone(), source_of(source)];
+    let said: Vec<String> = said.into_iter().filter(|text| !text.is_empty()).collect();
+    if !message.is_empty() {
+        rule["shortDescription"] = json!({"text": message});
+    }
+    if !said.is_empty() {
+        rule["fullDescription"] = json!({"text": said.join(". ")});
+        rule["help"] = json!({"text": said.join(". ")});
+    }
+    rule
+}
+
+fn source_of(source: &str) -> String {
+    if source.is_empty() { String::new() } else { format!("Source: {source}") }
 }
 
 const fn level(action: Action) -> &'static str {
