@@ -100,6 +100,18 @@ fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
     }
 }
 
+/// What the documentation shows of the format is a file of cases, and holds.
+#[test]
+fn the_sample_of_the_documentation_holds() {
+    let page = include_str!("../docs/check.md");
+    let sample = page.split("```yaml\n").find(|block| block.starts_with("policies: ../appcat"));
+    let sample = sample.unwrap().split("```").next().unwrap();
+    let policy = include_str!("../deploy/policies/appcat.yaml");
+    let folder = desk(&[("appcat.yaml", policy), ("tests/sample.yaml", sample)]);
+    let (code, out, err) = test(folder.path(), &["tests"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+}
+
 #[test]
 fn the_formats_for_programs_tell_the_same() {
     let suite = [case("holds", "{verdict: deny}"), case("<fails>", "{verdict: allow}")].concat();
@@ -107,6 +119,9 @@ fn the_formats_for_programs_tell_the_same() {
     let folder = desk(&[("a.yaml", &suite)]);
     let (code, out, _) = test(folder.path(), &["a.yaml", "-o", "json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
+    let reason = report["cases"][1]["differences"]["verdict"][2].clone();
+    let said = reason.as_str().unwrap();
+    assert!(said.starts_with("+   deny: status.phase: Unsupported value"), "{said}");
     assert_eq!(
         (code, report),
         (
@@ -114,7 +129,8 @@ fn the_formats_for_programs_tell_the_same() {
             json!({"cases": [
                 {"file": "a.yaml", "line": 3, "name": "holds", "passed": true, "differences": {}},
                 {"file": "a.yaml", "line": 6, "name": "<fails>", "passed": false,
-                    "differences": {"verdict": ["- allow", "+ deny"]}}],
+                    "differences": {"verdict": ["- allow", "+ deny", reason]}}],
+                "mistakes": [],
                 "summary": {"cases": 2, "passed": 1, "failed": 1, "mistakes": 0}})
         )
     );
@@ -208,6 +224,26 @@ cases:
     let (code, out, err) = test(folder.path(), &[".", "nowhere"]);
     assert_eq!(code, 2, "{out}\n{err}");
     assert!(out.contains("ok    good.yaml: holds\n"), "{out}");
+    let (_, out, _) = test(folder.path(), &[".", "nowhere", "-o", "json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let mistakes = report["mistakes"].as_array().unwrap();
+    assert_eq!(report["summary"]["mistakes"], mistakes.len());
+    let (_, junit, _) = test(folder.path(), &[".", "nowhere", "-o", "junit"]);
+    for (file, said) in [
+        ("nowhere", "this cannot be read: "),
+        ("wrong.yaml", "a case that expects nothing cannot fail"),
+        ("unknown.yaml", "these policies cannot be used"),
+    ] {
+        let told = |mistake: &Value| {
+            mistake["file"] == file && mistake["message"].as_str().unwrap().contains(said)
+        };
+        assert!(mistakes.iter().any(told), "{said}\n{out}");
+        assert!(junit.contains(said), "{said}\n{junit}");
+    }
+    let said = "unknown convention \"apcat\"; did you mean \"appcat\"?";
+    let told = json!({"policies": "convention apcat", "message": said});
+    assert!(mistakes.contains(&told), "{out}");
+    assert!(junit.contains(&said.replace('"', "&quot;")), "{junit}");
     for said in [
         "unknown key \"objct\"",
         "did you mean \"object\"?",

@@ -65,8 +65,9 @@ struct Finding<'r> {
     position: Position,
 }
 
+/// What could not be read.
 #[derive(Serialize)]
-struct Unread<'r> {
+pub(in crate::cli) struct Unread<'r> {
     file: &'r str,
     message: &'r str,
     #[serde(flatten)]
@@ -121,7 +122,7 @@ impl<'r> Object<'r> {
 }
 
 impl<'r> Unread<'r> {
-    fn of(mistake: &'r Mistake) -> Self {
+    pub(in crate::cli) fn of(mistake: &'r Mistake) -> Self {
         let position = mistake.place.as_deref().map(Position::of);
         Self { file: &mistake.file, message: &mistake.message, position }
     }

@@ -77,6 +77,15 @@ pub(super) struct ExpectedFinding {
     pub(super) message: Option<String>,
 }
 
+impl Suite {
+    /// What to judge by, for messages.
+    pub(super) fn policies_named(&self) -> String {
+        let paths = self.policies.iter().map(|path| path.display().to_string());
+        let convention = self.convention.iter().map(|name| format!("convention {name}"));
+        paths.chain(convention).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Whether a document is one of cases, and not a policy that lies beside them.
 pub(super) fn is_suite(node: &Node, problems: &Problems) -> bool {
     problems.map(node).is_some_and(|map| map.get("apiVersion").is_none())

@@ -33,7 +33,12 @@ pub(super) fn compare(
     if let Some(word) = expected.verdict {
         let came = Word::of(found);
         if came != word {
-            add("verdict", vec![format!("- {}", word.label()), format!("+ {}", came.label())]);
+            // Why it came, too: the findings may not be among the parts that are compared.
+            let deciding = found.findings.iter().filter(|found| Word::by(found.action) == came);
+            let lines = [format!("- {}", word.label()), format!("+ {}", came.label())];
+            let lines =
+                lines.into_iter().chain(deciding.map(|found| format!("+   {}", line(found))));
+            add("verdict", lines.collect());
         }
     }
     if let Some(findings) = &expected.findings {
@@ -60,10 +65,14 @@ pub(super) fn compare(
 impl Word {
     fn of(found: &Judgement) -> Self {
         let strongest = found.findings.iter().map(|found| found.action).max();
-        match strongest {
-            Some(Action::Deny) => Self::Deny,
-            Some(Action::Repair | Action::Warn) => Self::Warn,
-            Some(Action::Audit) | None => Self::Allow,
+        strongest.map_or(Self::Allow, Self::by)
+    }
+
+    const fn by(action: Action) -> Self {
+        match action {
+            Action::Deny => Self::Deny,
+            Action::Repair | Action::Warn => Self::Warn,
+            Action::Audit => Self::Allow,
         }
     }
 
@@ -89,11 +98,13 @@ fn compare_findings(expected: &[ExpectedFinding], found: &[Found]) -> Vec<String
             None => lines.push(format!("- {finding}")),
         }
     }
-    lines.extend(left.into_iter().map(|found| {
-        let Found { action, field, message, rule, .. } = found;
-        format!("+ {}: {field}: {message} [{rule}]", action.label())
-    }));
+    lines.extend(left.into_iter().map(|found| format!("+ {}", line(found))));
     lines
+}
+
+fn line(found: &Found) -> String {
+    let Found { action, field, message, rule, .. } = found;
+    format!("{}: {field}: {message} [{rule}]", action.label())
 }
 
 impl ExpectedFinding {
@@ -181,7 +192,7 @@ mod tests {
         let differences = compare(&all, &judgement, Some(&json!({"phase": "ready", "same": 1})));
         let parts: Vec<_> = differences.iter().map(|difference| difference.part).collect();
         assert_eq!(parts, ["verdict", "findings", "status"]);
-        assert_eq!(differences[0].lines, ["- deny", "+ warn"]);
+        assert_eq!(differences[0].lines, ["- deny", "+ warn", "+   warn: x: some words [a]"]);
         let status = [
             "  {",
             "-   \"phase\": \"Ready\",",

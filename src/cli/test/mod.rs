@@ -17,6 +17,7 @@ use self::compare::{Difference, compare};
 use super::Outcome;
 use super::check::policies;
 use super::judge::{judge, writer};
+use super::report::json::Unread;
 use super::report::{junit, plural};
 use crate::files::{
     File, Mistake, Place, Plurals, Request, Unfit, json_at, one_line, open, reason,
@@ -82,13 +83,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             bench.run(file, &suite, args.filter.as_deref(), &mut tried);
         }
     }
-    let wrong = Diagnostics::new(&sources, bench.mistakes);
+    let wrong = Diagnostics::new(&sources, std::mem::take(&mut bench.mistakes));
     let mistakes = bench.unread.len() + wrong.list().len() + bench.broken.len();
     let mut out = BufWriter::new(io::stdout().lock());
     match args.output {
         Output::Table => table(&tried, &mut out)?,
-        Output::Json => json(&tried, mistakes, &mut out)?,
-        Output::Junit => junit::write(&suites(&tried, &wrong, &bench.unread), &mut out)?,
+        Output::Json => json(&tried, &bench, &wrong, &mut out)?,
+        Output::Junit => junit::write(&suites(&tried, &bench, &wrong), &mut out)?,
     }
     out.flush()?;
     if mistakes > 0 {
@@ -99,7 +100,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         if !wrong.list().is_empty() {
             writeln!(stderr, "{wrong}")?;
         }
-        for broken in &bench.broken {
+        for (_, broken) in &bench.broken {
             writeln!(stderr, "{broken}")?;
         }
         bail!("{} in the cases", plural(mistakes, "mistake"));
@@ -119,8 +120,8 @@ struct Bench {
     /// Files, and documents of them, that are nothing a cluster could hold.
     unread: Vec<Mistake>,
     mistakes: Vec<Diagnostic>,
-    /// Mistakes in policies, drawn by those who found them.
-    broken: Vec<String>,
+    /// Mistakes in policies, drawn by those who found them, under what names the policies.
+    broken: Vec<(String, String)>,
 }
 
 impl Bench {
@@ -154,7 +155,9 @@ impl Bench {
         let broken = &mut self.broken;
         let policies = self.policies.entry(key).or_insert_with(|| {
             let compiled = policies(&suite.policies, suite.convention.as_deref());
-            compiled.map_err(|error| broken.push(format!("{error:#}"))).ok()
+            compiled
+                .map_err(|error| broken.push((suite.policies_named(), format!("{error:#}"))))
+                .ok()
         });
         let Some(policies) = policies else {
             let message = "these policies cannot be used; see their own mistakes".to_owned();
@@ -244,10 +247,17 @@ fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}: {passed} passed, {failed} failed", plural(tried.len(), "case"))
 }
 
-fn json(tried: &[Tried], mistakes: usize, out: &mut impl Write) -> io::Result<()> {
+fn json(
+    tried: &[Tried],
+    bench: &Bench,
+    wrong: &Diagnostics,
+    out: &mut impl Write,
+) -> io::Result<()> {
     #[derive(Serialize)]
     struct Document<'t> {
         cases: Vec<Line<'t>>,
+        /// Of files, of cases and of policies.
+        mistakes: Vec<Value>,
         summary: Summary,
     }
     #[derive(Serialize)]
@@ -278,13 +288,22 @@ fn json(tried: &[Tried], mistakes: usize, out: &mut impl Write) -> io::Result<()
                 .collect(),
         })
         .collect();
+    let mut mistakes = Vec::new();
+    for mistake in &bench.unread {
+        mistakes.push(serde_json::to_value(Unread::of(mistake))?);
+    }
+    mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
+    for (name, message) in &bench.broken {
+        mistakes.push(serde_json::json!({"policies": name, "message": message}));
+    }
     let passed = cases.iter().filter(|case| case.passed).count();
-    let summary = Summary { cases: cases.len(), passed, failed: cases.len() - passed, mistakes };
-    serde_json::to_writer_pretty(&mut *out, &Document { cases, summary })?;
+    let failed = cases.len() - passed;
+    let summary = Summary { cases: cases.len(), passed, failed, mistakes: mistakes.len() };
+    serde_json::to_writer_pretty(&mut *out, &Document { cases, mistakes, summary })?;
     writeln!(out)
 }
 
-fn suites(tried: &[Tried], wrong: &Diagnostics, unread: &[Mistake]) -> Vec<junit::Suite> {
+fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Suite> {
     let mut suites = junit::Suites::default();
     let mut add = |file: &str, name: String, result: junit::Outcome| {
         let (class, output) = (file.to_owned(), String::new());
@@ -308,9 +327,13 @@ fn suites(tried: &[Tried], wrong: &Diagnostics, unread: &[Mistake]) -> Vec<junit
         let name = format!("{file}:{line}:{column}");
         add(file, name, junit::Outcome::Broken(mistake.message.clone()));
     }
-    for mistake in unread {
-        let result = junit::Outcome::Broken(mistake.message.clone());
-        add(&mistake.file, mistake.file.clone(), result);
+    for mistake in &bench.unread {
+        let name =
+            mistake.place.as_deref().map_or_else(|| mistake.file.clone(), ToString::to_string);
+        add(&mistake.file, name, junit::Outcome::Broken(mistake.message.clone()));
+    }
+    for (policies, message) in &bench.broken {
+        add(policies, "policies".to_owned(), junit::Outcome::Broken(message.clone()));
     }
     suites.into_list()
 }
