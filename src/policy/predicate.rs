@@ -142,6 +142,9 @@ struct Reader<'r> {
 const SUBJECTS: [&str; 6] =
     ["condition", "oldCondition", "field", "oldField", "member", "oldMember"];
 
+/// Those of them whose value is asked about.
+const VALUES: [&str; 4] = ["field", "oldField", "member", "oldMember"];
+
 impl Reader<'_> {
     fn predicate(&self, node: &Node) -> Option<Predicate> {
         let problems = self.problems;
@@ -211,7 +214,9 @@ impl Reader<'_> {
 
     fn value(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
         let problems = self.problems;
-        if let Some(path) = map.get("set").filter(|node| matches!(node.value, Value::String(_))) {
+        // Beside a field or a member, `set: true` is a question about it.
+        let of_value = VALUES.iter().any(|subject| map.node.member(subject).is_some());
+        if let Some(path) = map.get("set").filter(|_| !of_value) {
             let place = any_pointer(path, problems).map(|path| Place::Field { old: false, path });
             parts.extend(place.map(|place| Predicate::Value(place, ValueTest::Set)));
         }
@@ -275,7 +280,9 @@ impl Reader<'_> {
         if let Some(node) = map.get("gates") {
             parts.extend(any_pointer(node, problems).map(Predicate::Gates));
         }
-        if let Some(node) = map.get("polarity").filter(|_| self.of_element) {
+        if self.of_element
+            && let Some(node) = map.get("polarity")
+        {
             let read = |item| super::convention::read_polarity(item, problems);
             parts.push(Predicate::Polarity(problems.one_or_many(node, read)));
         }
