@@ -181,7 +181,7 @@ impl Reader<'_> {
         let problems = self.problems;
         let (current, old) = (map.get("condition"), map.get("oldCondition"));
         let Some(name) = current.or(old).and_then(|node| problems.string(node)) else { return };
-        let before = parts.len();
+        let (before, mistakes) = (parts.len(), problems.count());
         let mut test = |test, negated: bool| {
             let old = current.is_none();
             push(parts, Predicate::Condition { old, kind: name.to_owned(), test }, negated);
@@ -203,7 +203,7 @@ impl Reader<'_> {
         if let Some(changed) = map.get("changed").and_then(|node| problems.boolean(node)) {
             test(ConditionTest::Changed, !changed);
         }
-        if parts.len() == before {
+        if parts.len() == before && problems.count() == mistakes {
             problems.report_with_help(
                 &map.node.span,
                 format!("nothing is asked of condition {name}"),
@@ -232,11 +232,11 @@ impl Reader<'_> {
             None => None,
         };
         let Some(place) = place else { return };
-        let before = parts.len();
+        let (before, mistakes) = (parts.len(), problems.count());
         for (test, negated) in value::read_tests(map, problems, self.of_element) {
             push(parts, Predicate::Value(place.clone(), test), negated);
         }
-        if parts.len() == before {
+        if parts.len() == before && problems.count() == mistakes {
             problems.report_with_help(
                 &map.node.span,
                 format!("nothing is asked of {place}"),

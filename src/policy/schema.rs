@@ -197,7 +197,12 @@ pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
         // Unicode classes are not built in.
         .unicode(false)
         .build()
-        .map_err(|error| error.to_string().trim_end_matches('.').to_owned())
+        .map_err(|error| {
+            // The text once more, a caret below it, and then what is wrong.
+            let said = error.to_string();
+            let (_, said) = said.rsplit_once("error: ").unwrap_or(("", &said));
+            said.trim_end_matches('.').to_owned()
+        })
 }
 
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
