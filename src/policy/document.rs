@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
-use super::convention::{Backfill, Convention, read_backfill};
+use super::convention::{Backfill, Convention, Names, read_backfill};
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
 use super::yaml::{Node, Problems, Value};
@@ -163,11 +163,7 @@ pub(crate) fn read(
             convention
         }
     });
-    let phases: Vec<String> = convention
-        .iter()
-        .filter_map(|convention| convention.phase.as_ref())
-        .flat_map(|rules| rules.phases.iter().map(|phase| phase.name.clone()))
-        .collect();
+    let names = convention.as_deref().map(Names::of).unwrap_or_default();
     let resources = map.required("resources");
     let list = resources.map(|node| problems.list(node, |item| read_resources(item, problems)));
     if let Some(node) = resources
@@ -177,7 +173,7 @@ pub(crate) fn read(
     }
     let own = map.get("backfill");
     let own: Vec<Backfill> = own
-        .map(|node| problems.list(node, |item| read_backfill(item, problems, &phases)))
+        .map(|node| problems.list(node, |item| read_backfill(item, problems, &names)))
         .unwrap_or_default();
     let inherited = convention.iter().flat_map(|convention| &convention.backfill);
     let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));

@@ -31,7 +31,7 @@ mod value;
 use crate::model::{ConditionStatus, Pointer};
 
 use super::Glob;
-use super::convention::Polarity;
+use super::convention::{Names, Polarity};
 use super::yaml::{Map, Node, Problems, Value};
 
 pub use value::{Place, ValueTest};
@@ -106,18 +106,18 @@ pub enum Observed {
     Ahead,
 }
 
-/// Reads a predicate. `phases` are the names that `phase` and `oldPhase` may use.
-pub(crate) fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Predicate> {
-    Reader { problems, phases, of_element: false }.predicate(node)
+/// Reads a predicate. `names` has those that `phase` and `oldPhase` may use.
+pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Predicate> {
+    Reader { problems, names, of_element: false }.predicate(node)
 }
 
 /// Reads a predicate about one element of a list.
 pub(crate) fn read_of_element(
     node: &Node,
     problems: &Problems,
-    phases: &[String],
+    names: &Names,
 ) -> Option<Predicate> {
-    Reader { problems, phases, of_element: true }.predicate(node)
+    Reader { problems, names, of_element: true }.predicate(node)
 }
 
 impl Observed {
@@ -134,7 +134,7 @@ impl Observed {
 
 struct Reader<'r> {
     problems: &'r Problems,
-    phases: &'r [String],
+    names: &'r Names,
     of_element: bool,
 }
 
@@ -295,10 +295,7 @@ impl Reader<'_> {
     fn phase_names(&self, node: &Node) -> Vec<String> {
         self.problems.one_or_many(node, |item| {
             let name = self.problems.string(item)?;
-            if !self.phases.iter().any(|phase| phase == name) {
-                let known = self.phases.iter().map(String::as_str);
-                self.problems.unknown(&item.span, "phase", name, known);
-            }
+            self.names.check_phase(&item.span, name, self.problems);
             Some(name.to_owned())
         })
     }

@@ -3,6 +3,7 @@
 use super::super::Predicate;
 use super::super::predicate::{self, pointer};
 use super::super::yaml::{Key, Map, Node, Problems, Value};
+use super::Names;
 use crate::model::Pointer;
 
 /// Something to fill in where it is absent.
@@ -115,11 +116,11 @@ impl Backfill {
 }
 
 /// Reads one entry of a `backfill` list; policies have the same.
-pub(crate) fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Backfill> {
+pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
     let map = problems.map(node)?;
     let name = map.get("name").and_then(|node| problems.string(node));
     let optional = map.get("optional").and_then(|node| problems.boolean(node)).unwrap_or(false);
-    let when = map.get("when").and_then(|node| predicate::read(node, problems, phases));
+    let when = map.get("when").and_then(|node| predicate::read(node, problems, names));
     let source = map.get("source").and_then(|node| problems.string(node)).unwrap_or_default();
     let filling = match (map.get("path"), map.get("list")) {
         (Some(path), None) => read_field(path, &map, problems),

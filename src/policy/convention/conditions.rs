@@ -133,7 +133,7 @@ impl Reader<'_> {
         let id = map.required("id").and_then(|node| self.problems.identifier(node));
         let when = map.required("when");
         let when =
-            when.and_then(|node| predicate::read_of_element(node, self.problems, self.phases));
+            when.and_then(|node| predicate::read_of_element(node, self.problems, self.names));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
         let message = map.required("message");

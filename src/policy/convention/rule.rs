@@ -65,13 +65,17 @@ impl Reader<'_> {
         let map = self.problems.map(node)?;
         let id = map.required("id").and_then(|node| self.problems.identifier(node));
         let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.phases));
+        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
         let trigger = map
             .get("trigger")
             .map_or(Some(Trigger::Introduced), |node| read_trigger(node, self.problems));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
-        let list = map.get("in").and_then(|node| pointer(node, self.problems));
+        let list = map.get("in").and_then(|node| {
+            let list = pointer(node, self.problems)?;
+            self.names.check_list(&node.span, &list.to_string(), self.problems);
+            Some(list)
+        });
         let path = match map.get("path") {
             Some(node) => pointer(node, self.problems),
             None => list.clone().or_else(|| phase.map(|phase| phase.path.clone())).or_else(|| {

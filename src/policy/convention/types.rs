@@ -191,7 +191,7 @@ impl Reader<'_> {
         }
         let map = self.problems.map(node)?;
         let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.phases));
+        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
         map.close();
