@@ -189,9 +189,9 @@ fn usage_and_policies_that_are_wrong_end_with_two() {
         (&["bad.yaml", "--policies", "nowhere"], "failed to read nowhere"),
         (
             &["bad.yaml", "--convention", "apcat"],
-            "unknown convention \"apcat\": did you mean \"appcat\"?",
+            "unknown convention \"apcat\"; did you mean \"appcat\"?",
         ),
-        (&["bad.yaml", "--convention", "qqqqqqqq"], "unknown convention \"qqqqqqqq\": there are "),
+        (&["bad.yaml", "--convention", "qqqqqqqq"], "unknown convention \"qqqqqqqq\"; possible: "),
         (&["bad.yaml", "--as-group", "g"], "--as"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));

@@ -207,7 +207,7 @@ cases:
         "a case that expects nothing cannot fail",
         "no policy selects this Tihng: nothing is tested",
         "these policies cannot be used",
-        "unknown convention \"apcat\": did you mean \"appcat\"?",
+        "unknown convention \"apcat\"; did you mean \"appcat\"?",
         "not YAML",
         "nowhere: error: this cannot be read",
         "wrong.yaml:4:3",

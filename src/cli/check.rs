@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::Outcome;
+use super::explain;
 use super::fail_on::FailOn;
 use super::judge::{judge, writer};
 use super::report::{Format, Judged, Report, plural};
@@ -217,7 +218,7 @@ pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::R
     // All of them first, so that mistakes are told with their places.
     let given = PolicySet::compile(&sources)?;
     if !given.conventions().contains_key(name) {
-        bail!("{}", unknown_convention(name, given.conventions().keys().map(String::as_str)));
+        bail!("{}", explain::unknown(name, given.conventions().keys().map(String::as_str)));
     }
     // JSON is YAML, and quotes what a name may hold; what it may not hold was refused above.
     let text = serde_json::json!({
@@ -247,19 +248,4 @@ fn conventions_of(sources: Vec<Source>) -> Vec<Source> {
             text: manifest.written().to_owned(),
         })
         .collect()
-}
-
-fn unknown_convention<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    let near = known
-        .clone()
-        .map(|other| (strsim::damerau_levenshtein(other, &name.to_lowercase()), other))
-        .filter(|(distance, other)| *distance <= 2.max(other.len() / 4))
-        .min_by_key(|(distance, _)| *distance);
-    match near {
-        Some((_, near)) => format!("unknown convention \"{name}\": did you mean \"{near}\"?"),
-        None => {
-            let known = known.collect::<Vec<_>>().join(", ");
-            format!("unknown convention \"{name}\": there are {known}")
-        }
-    }
 }

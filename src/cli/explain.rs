@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use super::Outcome;
 use crate::explain::{Graph, Page, data, render};
 use crate::policy::convention::Convention;
+use crate::policy::yaml::did_you_mean;
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
 
@@ -137,16 +138,5 @@ fn list<'c>(
 
 /// What to say of a name that is not there.
 pub(super) fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
-    let near = known
-        .clone()
-        .map(|known| (strsim::damerau_levenshtein(known, &name.to_lowercase()), known))
-        .filter(|(distance, known)| *distance <= 2.max(known.len() / 4))
-        .min_by_key(|(distance, _)| *distance);
-    match near {
-        Some((_, near)) => format!("unknown convention \"{name}\"; did you mean \"{near}\"?"),
-        None => {
-            let known = known.collect::<Vec<_>>().join(", ");
-            format!("unknown convention \"{name}\"; possible: {known}")
-        }
-    }
+    format!("unknown convention \"{name}\"; {}", did_you_mean(name, known))
 }
