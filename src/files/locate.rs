@@ -7,8 +7,9 @@ use std::ops::Range;
 use granit_parser::{Event, Parser};
 use serde_saphyr::Location;
 
-use super::document::{self, Document};
+use super::document::Document;
 use super::members::{Members, items};
+use crate::policy::yaml;
 
 /// Which part of a document an object is.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub(super) fn find(document: &Document<'_>, part: &Part, tokens: &[String]) -> R
         }
     };
     let within = within.unwrap_or_else(|| {
-        let start = document::content(text, &(0..text.len()));
+        let start = yaml::content(text, &(0..text.len()));
         start..start
     });
     document.range.start + within.start..document.range.start + within.end

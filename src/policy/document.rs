@@ -1,11 +1,11 @@
 //! `StatusPolicy` documents: from YAML to [`Policy`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
 use super::convention::{Backfill, Convention, Names, read_backfill};
+use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
 use super::yaml::{Node, Problems, Value};
@@ -125,25 +125,11 @@ impl Writers {
 }
 
 /// Reads the `spec` of a `StatusPolicy`. `None` where it has mistakes, which are in `problems`, or where
-/// its convention has: `broken` has the names of those that do not compile.
-pub(crate) fn read(
-    name: &str,
-    spec: &Node,
-    problems: &Problems,
-    conventions: &BTreeMap<String, Arc<Convention>>,
-    broken: &[String],
-) -> Option<Policy> {
+/// its convention has.
+pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) -> Option<Policy> {
     let before = problems.count();
     let map = problems.map(spec)?;
-    let convention = map.required("convention").and_then(|node| {
-        let name = problems.string(node)?;
-        let found = conventions.get(name);
-        if found.is_none() && !broken.iter().any(|broken| broken == name) {
-            let known = conventions.keys().map(String::as_str);
-            problems.unknown(&node.span, "convention", name, known);
-        }
-        found.cloned()
-    });
+    let convention = map.required("convention").and_then(|node| known.find(node, problems));
     let enabled = map.get("enable").map(|node| {
         problems.list(node, |item| {
             let name = problems.string(item)?;

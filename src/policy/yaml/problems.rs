@@ -37,8 +37,8 @@ impl Problems {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        let (span, message) = (span.clone(), message.into());
-        self.list.borrow_mut().push(Diagnostic { span, message, help });
+        let mistake = Diagnostic { help, ..Diagnostic::new(span.clone(), message) };
+        self.list.borrow_mut().push(mistake);
     }
 
     /// The members of a mapping.
@@ -185,15 +185,8 @@ pub(crate) fn did_you_mean<'w>(
     found: &str,
     known: impl Iterator<Item = &'w str> + Clone,
 ) -> String {
-    let near = known
-        .clone()
-        .map(|name| {
-            (strsim::damerau_levenshtein(&name.to_lowercase(), &found.to_lowercase()), name)
-        })
-        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
-        .min_by_key(|(distance, _)| *distance);
-    match near {
-        Some((_, name)) => format!("did you mean \"{name}\"?"),
+    match near(found, known.clone()) {
+        Some(name) => format!("did you mean \"{name}\"?"),
         None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
     }
 }
@@ -211,6 +204,16 @@ impl<'n> Map<'n> {
     /// is the same as absence.
     pub(crate) fn get(&self, name: &'static str) -> Option<&'n Node> {
         self.asked.borrow_mut().push(name);
+/// The name that is nearest to one that does not exist, where one is so near that it was meant.
+pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let found = found.to_lowercase();
+    known
+        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &found), name))
+        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
         self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
