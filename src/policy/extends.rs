@@ -92,6 +92,7 @@ impl Specs {
             }
         }
         drop_unwanted(&mut whole, own, problems);
+        report_twice(own, problems);
         Some(whole)
     }
 
@@ -144,6 +145,24 @@ fn own_name<'d>(own: &'d Node, like: &Node) -> Option<&'d Node> {
         .iter()
         .filter_map(|list| list.member("like"))
         .find(|node| node.span == like.span)
+}
+
+/// An id that is in one list twice. Said of a document as it is written: put over what it extends,
+/// the second would take the place of the first.
+fn report_twice(own: &Node, problems: &Problems) {
+    let lists = own.member("conditions").map(Node::items).unwrap_or_default();
+    let each = lists.iter().filter_map(|list| list.member("each"));
+    for list in own.member("rules").into_iter().chain(each) {
+        let ids = list.items().iter().filter_map(|item| item.member("id"));
+        let mut known: Vec<&str> = Vec::new();
+        for node in ids {
+            let Value::String(id) = &node.value else { continue };
+            if known.contains(&id.as_str()) {
+                problems.report(&node.span, format!("rule {id} is listed twice"));
+            }
+            known.push(id);
+        }
+    }
 }
 
 /// What a convention does not pass on: words about itself.
@@ -210,15 +229,17 @@ fn named(base: &Node, own: &Node, join: impl Fn(&Node, &Node) -> Node) -> Node {
     let (Value::List(items), Value::List(own_items)) = (&base.value, &own.value) else {
         return own.clone();
     };
-    let mut items = items.clone();
-    for item in own_items {
+    let mut joined = items.clone();
+    for (at, item) in own_items.iter().enumerate() {
         let name = name_of(item);
-        match items.iter_mut().find(|known| name.is_some() && name_of(known) == name) {
-            Some(known) => *known = join(known, item),
-            None => items.push(item.clone()),
+        // Each is replaced once: of two items of one name the second is one more.
+        let first = name.is_some() && own_items[..at].iter().all(|other| name_of(other) != name);
+        match items.iter().position(|known| first && name_of(known) == name) {
+            Some(known) => joined[known] = join(&items[known], item),
+            None => joined.push(item.clone()),
         }
     }
-    Node { value: Value::List(items), span: own.span.clone() }
+    Node { value: Value::List(joined), span: own.span.clone() }
 }
 
 /// What an item of a list is called.

@@ -72,10 +72,7 @@ fn check(
 
 /// The texts under one key of the items of a list.
 fn texts<'n>(node: Option<&'n Node>, list: &str, key: &str) -> Vec<(&'n str, &'n Span)> {
-    let items = match node.and_then(|node| node.member(list)).map(|node| &node.value) {
-        Some(Value::List(items)) => items.as_slice(),
-        _ => &[],
-    };
+    let items = node.and_then(|node| node.member(list)).map(Node::items).unwrap_or_default();
     let text = |item: &'n Node| match item.member(key)? {
         Node { value: Value::String(text), span } => Some((text.as_str(), span)),
         _ => None,
