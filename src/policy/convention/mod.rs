@@ -110,7 +110,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
         source: reader.text(&map, "source"),
         differences: reader.strings(&map, "differences"),
         status_rule: reader.id("status"),
-        conditions: reader.list(&map, "conditions", |item| reader.condition_list(item)),
+        conditions: reader.condition_lists(&map),
         generation: map.get("generation").and_then(|node| reader.generation(node)),
         fields: reader.list(&map, "fields", |item| schema::read_field(item, problems, name)),
         rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
