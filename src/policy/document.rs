@@ -158,9 +158,8 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         problems.report(&node.span, "a policy without resources would judge nothing");
     }
     let own = map.get("backfill");
-    let own: Vec<Backfill> = own
-        .map(|node| problems.list(node, |item| read_backfill(item, problems, &names)))
-        .unwrap_or_default();
+    let own: Vec<Backfill> =
+        own.map(|node| read_own_backfill(node, problems, &names)).unwrap_or_default();
     let inherited = convention.iter().flat_map(|convention| &convention.backfill);
     let inherited = inherited.filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
     let backfill: Vec<Backfill> = inherited.chain(&own).cloned().collect();
@@ -206,6 +205,17 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         },
     };
     map.close();
+/// What a policy fills in of its own accord.
+fn read_own_backfill(node: &Node, problems: &Problems, names: &Names) -> Vec<Backfill> {
+    for optional in node.items().iter().filter_map(|item| item.member("optional")) {
+        let help =
+            "leave it out; \"enable\" is for the optional parts of the convention".to_owned();
+        let message = "what a policy itself fills in is never optional";
+        problems.report_with_help(&optional.span, message, Some(help));
+    }
+    read_backfill(node, problems, names)
+}
+
     (problems.count() == before).then_some(policy)
 }
 

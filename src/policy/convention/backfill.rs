@@ -115,8 +115,40 @@ impl Backfill {
     }
 }
 
-/// Reads one entry of a `backfill` list; policies have the same.
-pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
+impl Filling {
+    /// Whether it says for sure what becomes of a field: a copy may find nothing to copy.
+    fn is_sure(&self) -> bool {
+        match self {
+            Self::Absent(_) => true,
+            Self::Field(_, sources) => {
+                sources.iter().any(|source| matches!(source, ValueSource::Value(_)))
+            }
+            Self::Member { .. } | Self::Element { .. } | Self::Steady { .. } => false,
+        }
+    }
+}
+
+/// Reads a `backfill` list; policies have the same.
+pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Vec<Backfill> {
+    let mut settled: Vec<Pointer> = Vec::new();
+    problems.list(node, |item| {
+        let fill = read_one(item, problems, names)?;
+        let always = fill.when.is_none() && !fill.optional;
+        if always && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling {
+            if settled.contains(path) {
+                let message = format!("{path} is filled in above already, whatever else holds");
+                let help = "say with \"when\" which of them counts".to_owned();
+                problems.report_with_help(&item.span, message, Some(help));
+            }
+            if fill.filling.is_sure() {
+                settled.push(path.clone());
+            }
+        }
+        Some(fill)
+    })
+}
+
+fn read_one(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
     let map = problems.map(node)?;
     let name = map.get("name").and_then(|node| problems.string(node));
     let optional = map.get("optional").and_then(|node| problems.boolean(node)).unwrap_or(false);
@@ -124,7 +156,7 @@ pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Ba
     let source = map.get("source").and_then(|node| problems.string(node)).unwrap_or_default();
     let filling = match (map.get("path"), map.get("list")) {
         (Some(path), None) => read_field(path, &map, problems),
-        (None, Some(list)) => read_in_list(list, &map, problems),
+        (None, Some(list)) => read_in_list(list, &map, problems, names),
         _ => {
             problems.report(&node.span, "either \"path\" or \"list\" says what is filled in");
             // One mistake, not one for each key that belongs to them.
@@ -155,8 +187,11 @@ fn read_field(path: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling
     Some(Filling::Field(path?, sources?))
 }
 
-fn read_in_list(list: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling> {
-    let list = pointer(list, problems);
+fn read_in_list(node: &Node, map: &Map<'_>, problems: &Problems, names: &Names) -> Option<Filling> {
+    let list = pointer(node, problems);
+    if let Some(list) = &list {
+        names.check_list(&node.span, &list.to_string(), problems);
+    }
     if let Some(element) = map.get("element") {
         let (kind, members) = read_element(element, problems)?;
         return Some(Filling::Element { list: list?, kind, members });

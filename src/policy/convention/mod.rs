@@ -114,7 +114,10 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
         generation: map.get("generation").and_then(|node| reader.generation(node)),
         fields: reader.list(&map, "fields", |item| schema::read_field(item, problems, name)),
         rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
-        backfill: reader.list(&map, "backfill", |item| backfill::read(item, problems, &names)),
+        backfill: map
+            .get("backfill")
+            .map(|node| backfill::read(node, problems, &names))
+            .unwrap_or_default(),
         phase,
     };
     map.close();
