@@ -306,7 +306,7 @@ fn push(parts: &mut Vec<Predicate>, part: Predicate, negated: bool) {
 }
 
 /// A condition status. YAML reads an unquoted `True` as a boolean; here it can mean only one thing.
-fn status(node: &Node, problems: &Problems) -> Option<ConditionStatus> {
+pub(crate) fn status(node: &Node, problems: &Problems) -> Option<ConditionStatus> {
     match &node.value {
         Value::Bool(true) => Some(ConditionStatus::True),
         Value::Bool(false) => Some(ConditionStatus::False),
