@@ -128,10 +128,16 @@ pub(crate) fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> 
 /// `/status/phase`, or `condition Ready`.
 fn watched(node: &Node, problems: &Problems) -> Option<Watched> {
     let text = problems.string(node)?;
-    match text.strip_prefix("condition ") {
-        Some(kind) => Some(Watched::Condition(kind.to_owned())),
-        None => pointer(node, problems).map(Watched::Field),
+    if let Some(kind) = text.strip_prefix("condition ") {
+        return Some(Watched::Condition(kind.to_owned()));
     }
+    if !text.starts_with('/') {
+        let message = "this is neither a field nor a condition";
+        let help = "write a pointer such as /status/phase, or \"condition\" and a type".to_owned();
+        problems.report_with_help(&node.span, message, Some(help));
+        return None;
+    }
+    pointer(node, problems).map(Watched::Field)
 }
 
 impl From<Action> for Disposition {
