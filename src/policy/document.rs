@@ -8,7 +8,7 @@ use super::convention::{Backfill, Convention, Names, read_backfill};
 use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
-use super::yaml::{Node, Problems, Value};
+use super::yaml::{Node, Problems};
 use super::{Action, CelRule, Glob, cel};
 
 /// Which resources follow which convention, how strictly, with what local additions.
@@ -150,13 +150,10 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         }
     });
     let names = convention.as_deref().map(Names::of).unwrap_or_default();
-    let resources = map.required("resources");
-    let list = resources.map(|node| problems.list(node, |item| read_resources(item, problems)));
-    if let Some(node) = resources
-        && matches!(&node.value, Value::List(items) if items.is_empty())
-    {
-        problems.report(&node.span, "a policy without resources would judge nothing");
-    }
+    let list = map.required("resources").map(|node| {
+        let why = "a policy without resources would judge nothing";
+        problems.filled_list(node, why, |item| read_resources(item, problems))
+    });
     let own = map.get("backfill");
     let own: Vec<Backfill> =
         own.map(|node| read_own_backfill(node, problems, &names)).unwrap_or_default();
@@ -180,7 +177,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             .unwrap_or_default(),
         fields: map
             .get("fields")
-            .map(|node| problems.list(node, |item| schema::read_field(item, problems, name)))
+            .map(|node| schema::read_fields(node, problems, name))
             .unwrap_or_default(),
         owners: map
             .get("owners")
@@ -205,6 +202,9 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         },
     };
     map.close();
+    (problems.count() == before).then_some(policy)
+}
+
 /// What a policy fills in of its own accord.
 fn read_own_backfill(node: &Node, problems: &Problems, names: &Names) -> Vec<Backfill> {
     for optional in node.items().iter().filter_map(|item| item.member("optional")) {
@@ -216,25 +216,16 @@ fn read_own_backfill(node: &Node, problems: &Problems, names: &Names) -> Vec<Bac
     read_backfill(node, problems, names)
 }
 
-    (problems.count() == before).then_some(policy)
-}
-
 fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
     let map = problems.map(node)?;
+    let why = |key| format!("\"{key}\" is empty: nothing would match");
     let globs = |key| {
         let node = map.required(key)?;
-        let globs = problems.list(node, |item| problems.parsed::<Glob>(item));
-        if globs.is_empty() {
-            problems.report(&node.span, format!("\"{key}\" is empty: nothing would match"));
-        }
-        Some(globs)
+        Some(problems.filled_list(node, &why(key), |item| problems.parsed::<Glob>(item)))
     };
     let (groups, versions) = (globs("apiGroups"), globs("apiVersions"));
     let plurals = map.required("resources").map(|node| {
-        if matches!(&node.value, Value::List(items) if items.is_empty()) {
-            problems.report(&node.span, "\"resources\" is empty: nothing would match");
-        }
-        problems.list(node, |item| {
+        problems.filled_list(node, &why("resources"), |item| {
             let text = problems.string(item)?;
             if text.contains('/') {
                 problems.report_with_help(
@@ -275,13 +266,14 @@ fn read_owner(node: &Node, problems: &Problems) -> Option<Owner> {
 }
 
 fn read_writers(map: &super::yaml::Map<'_>, problems: &Problems) -> Writers {
+    let before = problems.count();
     let globs = |key| {
         map.get(key)
             .map(|node| problems.list(node, |item| problems.parsed::<Glob>(item)))
             .unwrap_or_default()
     };
     let writers = Writers { users: globs("users"), groups: globs("groups") };
-    if writers.users.is_empty() && writers.groups.is_empty() {
+    if writers.users.is_empty() && writers.groups.is_empty() && problems.count() == before {
         problems.report(&map.node.span, "name at least one of \"users\" and \"groups\"");
     }
     writers

@@ -112,7 +112,10 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
         status_rule: reader.id("status"),
         conditions: reader.condition_lists(&map),
         generation: map.get("generation").and_then(|node| reader.generation(node)),
-        fields: reader.list(&map, "fields", |item| schema::read_field(item, problems, name)),
+        fields: map
+            .get("fields")
+            .map(|node| schema::read_fields(node, problems, name))
+            .unwrap_or_default(),
         rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
         backfill: map
             .get("backfill")

@@ -154,7 +154,10 @@ impl Reader<'_> {
         let path = paths.next();
         let values = map.required("values");
         let phases: Vec<Phase> = values
-            .map(|node| self.problems.list(node, |item| self.phase_value(item)))
+            .map(|node| {
+                let why = "without a value no phase could be written";
+                self.problems.filled_list(node, why, |item| self.phase_value(item))
+            })
             .unwrap_or_default();
         let default = map.get("default");
         let default_name = default.and_then(|node| self.problems.string(node));

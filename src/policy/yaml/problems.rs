@@ -96,6 +96,19 @@ impl Problems {
         }
     }
 
+    /// The same of a list that says nothing when it is empty: `why` is what it would mean.
+    pub(crate) fn filled_list<'n, T>(
+        &self,
+        node: &'n Node,
+        why: &str,
+        read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        if matches!(&node.value, Value::List(items) if items.is_empty()) {
+            self.report(&node.span, why);
+        }
+        self.list(node, read)
+    }
+
     /// A list, or a single item in its place.
     pub(crate) fn one_or_many<'n, T>(
         &self,
@@ -191,6 +204,16 @@ pub(crate) fn did_you_mean<'w>(
     }
 }
 
+/// The name that is nearest to one that does not exist, where one is so near that it was meant.
+pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let found = found.to_lowercase();
+    known
+        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &found), name))
+        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
 /// A mapping being read: remembers which keys were asked for, so that the others are mistakes.
 pub(crate) struct Map<'n> {
     problems: &'n Problems,
@@ -204,16 +227,6 @@ impl<'n> Map<'n> {
     /// is the same as absence.
     pub(crate) fn get(&self, name: &'static str) -> Option<&'n Node> {
         self.asked.borrow_mut().push(name);
-/// The name that is nearest to one that does not exist, where one is so near that it was meant.
-pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let found = found.to_lowercase();
-    known
-        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &found), name))
-        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
         self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
