@@ -64,7 +64,8 @@ fn what_is_wrong_is_shown_in_its_place() {
 /// Every mistake has a place that exists and one line of its own.
 fn points_into(mistakes: &Diagnostics, text: &str) {
     assert!(!mistakes.list().is_empty());
-    for mistake in mistakes.list() {
+    // What is inherited stands in another text.
+    for mistake in mistakes.list().iter().filter(|mistake| mistake.inherited_by.is_none()) {
         let (_, line, column) = mistakes.place(mistake);
         let lines: Vec<&str> = text.split('\n').collect();
         assert!((1..=lines.len()).contains(&line), "{mistake:?}");
@@ -108,6 +109,24 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
     for start in starts {
         assert!(places.iter().any(|place| place.starts_with(start)), "{start}: {places:#?}");
     }
+}
+
+/// Nobody knows what is in a document that is no YAML: what others name may be there.
+#[test]
+fn a_convention_that_may_be_in_a_broken_document_is_not_unknown() {
+    let kind = |kind: &str, name: &str, spec: &str| {
+        format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n---\n"
+        )
+    };
+    let resources = "resources: [{apiGroups: [a], apiVersions: [v1], resources: [b]}]";
+    let text = kind("StatusConvention", "our-own", "{title: [}")
+        + &kind("StatusPolicy", "one", &format!("{{convention: our-own, {resources}}}"))
+        + &kind("StatusConvention", "heir", "{extends: our-own}");
+    let mistakes = PolicySet::compile(&[Source { name: "a.yaml".into(), text }]).unwrap_err();
+    let messages: Vec<&str> =
+        mistakes.list().iter().map(|mistake| mistake.message.as_str()).collect();
+    assert!(messages.len() == 1 && messages[0].starts_with("not YAML"), "{messages:?}");
 }
 
 #[test]

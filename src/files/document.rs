@@ -1,4 +1,4 @@
-//! Where one document of a file ends and the next begins, and each as JSON text.
+//! The documents of a file, each as JSON text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::locate::Tree;
 use super::{File, Mistake, Place, json_text};
+use crate::policy::yaml::{self, content};
 
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
@@ -19,33 +20,6 @@ pub(super) struct Document<'f> {
     pub(super) json: Cow<'f, str>,
     /// Where everything in it stands, once somebody has asked. `None` inside: it cannot be known.
     pub(super) tree: OnceLock<Option<Tree>>,
-}
-
-/// The parts of a file between `---` and `...` lines, without those that hold only comments.
-///
-/// Both markers end a document wherever they stand at the start of a line: YAML forbids them even
-/// inside quoted and block scalars, and a JSON text has no line that begins so. Cutting first is
-/// what lets one broken document leave the others alone.
-pub(super) fn parts(file: &File) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    for line in file.text.split_inclusive('\n') {
-        let marker = |marker: &str| {
-            line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with(BLANK))
-        };
-        if marker("---") {
-            parts.push(start..at);
-            start = at;
-        } else if marker("...") {
-            parts.push(start..at);
-            start = at + line.len();
-        }
-        at += line.len();
-    }
-    parts.push(start..at);
-    parts.retain(|part| content(&file.text, part) < part.end);
-    parts
 }
 
 /// The documents of one part: one of YAML, any number of JSON. Mistakes stand between them.
@@ -144,7 +118,7 @@ pub fn reason(error: &serde_json::Error) -> String {
 /// # Errors
 /// When that document is no manifest's YAML or JSON.
 pub fn json_at(file: &File, offset: usize) -> Result<String, Mistake> {
-    let part = parts(file).into_iter().find(|part| part.contains(&offset));
+    let part = yaml::parts(&file.text).into_iter().find(|part| part.contains(&offset));
     let documents = part.map(|part| read(file, part)).unwrap_or_default();
     let holds = |read: &Result<Document<'_>, Mistake>| {
         read.as_ref().map_or(true, |document| document.range.contains(&offset))
@@ -159,38 +133,20 @@ pub(super) fn mistake(file: &File, span: &Range<usize>, message: String) -> Mist
     Mistake { file: file.name.clone(), place: Some(Box::new(Place::of(file, span))), message }
 }
 
-/// The first byte of a part that is neither blank nor comment, directive or marker; its end where
-/// there is none.
-pub(super) fn content(text: &str, part: &Range<usize>) -> usize {
-    let mut at = part.start;
-    for line in text[part.clone()].split_inclusive('\n') {
-        let marker = line.strip_prefix("---").filter(|rest| rest.starts_with(BLANK));
-        let rest = marker.unwrap_or(line);
-        let inner = rest.trim_start();
-        if !(inner.is_empty() || inner.starts_with('#') || line.starts_with('%') || inner == "---")
-        {
-            return at + (line.len() - inner.len());
-        }
-        at += line.len();
-    }
-    part.end
-}
-
 /// How often a broken text may be read again: what people break is read again for a line or two.
 const MAX_AGAIN: usize = 8;
 
 /// The length that a text is held to have at least for that.
 const MIN_LENGTH: usize = 1 << 16;
 
-const BLANK: [char; 4] = [' ', '\t', '\r', '\n'];
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::yaml::parts;
 
     fn read_all(name: &str, text: &str) -> Vec<Result<String, String>> {
         let file = File::new(name, text);
-        let documents = parts(&file).into_iter().flat_map(|part| read(&file, part));
+        let documents = parts(&file.text).into_iter().flat_map(|part| read(&file, part));
         documents
             .map(|document| match document {
                 Ok(document) => Ok(document.json.into_owned()),

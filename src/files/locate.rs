@@ -8,8 +8,9 @@ use granit_parser::{Event, Parser};
 use serde_saphyr::Location;
 
 use super::Place;
-use super::document::{self, Document};
+use super::document::Document;
 use super::members::{Members, items};
+use crate::policy::yaml;
 
 /// Which part of a document an object is.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ impl<'m> Places<'m> {
             }
         };
         let within = within.unwrap_or_else(|| {
-            let start = document::content(text, &(0..text.len()));
+            let start = yaml::content(text, &(0..text.len()));
             start..start
         });
         document.range.start + within.start..document.range.start + within.end

@@ -18,6 +18,20 @@ pub struct Diagnostic {
     pub message: String,
     /// What to do about it, where that can be known.
     pub help: Option<String>,
+    /// The convention that inherits what is wrong, where it is right in the one that it is from.
+    pub inherited_by: Option<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
+        Self { span, message: message.into(), help: None, inherited_by: None }
+    }
+
+    /// What to do about something that is right where it stands.
+    fn inheritance(&self) -> Option<String> {
+        let heir = self.inherited_by.as_ref()?;
+        Some(format!("\"{heir}\" inherits this, and it does not fit what \"{heir}\" says itself"))
+    }
 }
 
 /// All mistakes of all documents, with the texts they were found in. Its `Display` draws each with
@@ -29,10 +43,15 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Bundles mistakes with their sources, in the order in which a reader meets them.
+    /// Bundles mistakes with their sources, in the order in which a reader meets them. What is
+    /// inherited comes last: it is wrong because of something else, and may stand where the reader
+    /// can change nothing.
     #[must_use]
     pub(crate) fn new(sources: &[Source], mut list: Vec<Diagnostic>) -> Self {
-        list.sort_by_key(|diagnostic| (diagnostic.span.source, diagnostic.span.bytes.start));
+        list.sort_by_key(|diagnostic| {
+            let Span { source, bytes } = &diagnostic.span;
+            (diagnostic.inherited_by.is_some(), *source, bytes.start)
+        });
         list.dedup();
         Self { sources: sources.to_vec(), list }
     }
@@ -53,7 +72,8 @@ impl Diagnostics {
 
     /// The mistakes as data, in the order in which a reader meets them: a list of `{file, line,
     /// column, endLine, endColumn, message, help}`. Lines and columns count from 1, columns in
-    /// characters; the end is behind the last character, and `help` is left out where there is none.
+    /// characters; the end is behind the last character, and `help` is left out where there is none,
+    /// as is `inheritedBy`.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let records = self.list.iter().map(|diagnostic| {
@@ -63,9 +83,9 @@ impl Diagnostics {
             let (line, column) = line_and_column(text, span.start);
             let (end_line, end_column) = line_and_column(text, span.end);
             let file = source.map_or("", |source| source.name.as_str());
-            let Diagnostic { message, help, .. } = diagnostic;
-            let help = help.as_deref();
-            Record { file, line, column, end_line, end_column, message, help }
+            let Diagnostic { message, help, inherited_by, .. } = diagnostic;
+            let (help, inherited_by) = (help.as_deref(), inherited_by.as_deref());
+            Record { file, line, column, end_line, end_column, message, help, inherited_by }
         });
         // A record of numbers and texts always is JSON.
         records.filter_map(|record| serde_json::to_value(record).ok()).collect()
@@ -84,6 +104,8 @@ struct Record<'d> {
     message: &'d str,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inherited_by: Option<&'d str>,
 }
 
 impl std::error::Error for Diagnostics {}
@@ -104,7 +126,8 @@ impl fmt::Display for Diagnostics {
             );
             let mut report =
                 vec![Level::ERROR.primary_title(diagnostic.message.as_str()).element(snippet)];
-            if let Some(help) = &diagnostic.help {
+            let inheritance = diagnostic.inheritance();
+            for help in diagnostic.help.iter().chain(&inheritance) {
                 report.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
             }
             formatter.write_str(&renderer.render(&report))?;
@@ -149,9 +172,8 @@ mod tests {
             Source { name: "policy.yaml".into(), text: text.into() },
         ];
         let diagnostic = |(span, help): &(Range<usize>, Option<&str>)| Diagnostic {
-            span: Span { source: 1, bytes: span.clone() },
-            message: "wrong".into(),
             help: help.map(str::to_owned),
+            ..Diagnostic::new(Span { source: 1, bytes: span.clone() }, "wrong")
         };
         Diagnostics::new(&sources, list.iter().map(diagnostic).collect())
     }

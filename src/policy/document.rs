@@ -1,14 +1,14 @@
 //! `StatusPolicy` documents: from YAML to [`Policy`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
-use super::convention::{Backfill, Convention, read_backfill};
+use super::convention::{Backfill, ConditionList, Convention, Names, read_backfill};
+use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
-use super::yaml::{Node, Problems, Value};
+use super::yaml::{Node, Problems};
 use super::{Action, CelRule, Glob, cel};
 
 /// Which resources follow which convention, how strictly, with what local additions.
@@ -156,25 +156,11 @@ impl Writers {
 }
 
 /// Reads the `spec` of a `StatusPolicy`. `None` where it has mistakes, which are in `problems`, or where
-/// its convention has: `broken` has the names of those that do not compile.
-pub(crate) fn read(
-    name: &str,
-    spec: &Node,
-    problems: &Problems,
-    conventions: &BTreeMap<String, Arc<Convention>>,
-    broken: &[String],
-) -> Option<Policy> {
+/// its convention has.
+pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) -> Option<Policy> {
     let before = problems.count();
     let map = problems.map(spec)?;
-    let convention = map.required("convention").and_then(|node| {
-        let name = problems.string(node)?;
-        let found = conventions.get(name);
-        if found.is_none() && !broken.iter().any(|broken| broken == name) {
-            let known = conventions.keys().map(String::as_str);
-            problems.unknown(&node.span, "convention", name, known);
-        }
-        found.cloned()
-    });
+    let convention = map.required("convention").and_then(|node| known.find(node, problems));
     let enabled = map.get("enable").map(|node| {
         problems.list(node, |item| {
             let name = problems.string(item)?;
@@ -194,24 +180,17 @@ pub(crate) fn read(
             convention
         }
     });
-    let phases: Vec<String> = convention
-        .iter()
-        .filter_map(|convention| convention.phase.as_ref())
-        .flat_map(|rules| rules.phases.iter().map(|phase| phase.name.clone()))
-        .collect();
-    let resources = map.required("resources");
-    let list = resources.map(|node| problems.list(node, |item| read_resources(item, problems)));
-    if let Some(node) = resources
-        && matches!(&node.value, Value::List(items) if items.is_empty())
-    {
-        problems.report(&node.span, "a policy without resources would judge nothing");
-    }
+    let names = convention.as_deref().map(Names::of).unwrap_or_default();
+    let list = map.required("resources").map(|node| {
+        let why = "a policy without resources would judge nothing";
+        problems.filled_list(node, why, |item| read_resources(item, problems))
+    });
     let lists = convention.as_ref().map(|convention| convention.conditions.as_slice());
     let inherited = convention.as_ref().map(|convention| convention.backfill.as_slice());
     let (lists, inherited) = (lists.unwrap_or_default(), inherited.unwrap_or_default());
     let own = map.get("backfill");
     let own: Vec<Backfill> = own
-        .map(|node| read_backfill(node, problems, &phases, lists, inherited))
+        .map(|node| read_own_backfill(node, problems, &names, lists, inherited))
         .unwrap_or_default();
     let inherited =
         inherited.iter().filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
@@ -233,7 +212,7 @@ pub(crate) fn read(
             .unwrap_or_default(),
         fields: map
             .get("fields")
-            .map(|node| problems.list(node, |item| schema::read_field(item, problems, name)))
+            .map(|node| schema::read_fields(node, problems, name))
             .unwrap_or_default(),
         owners: map
             .get("owners")
@@ -261,22 +240,33 @@ pub(crate) fn read(
     (problems.count() == before).then_some(policy)
 }
 
+/// What a policy fills in of its own accord.
+fn read_own_backfill(
+    node: &Node,
+    problems: &Problems,
+    names: &Names,
+    lists: &[ConditionList],
+    inherited: &[Backfill],
+) -> Vec<Backfill> {
+    for optional in node.items().iter().filter_map(|item| item.member("optional")) {
+        let help =
+            "leave it out; \"enable\" is for the optional parts of the convention".to_owned();
+        let message = "what a policy itself fills in is never optional";
+        problems.report_with_help(&optional.span, message, Some(help));
+    }
+    read_backfill(node, problems, names, lists, inherited)
+}
+
 fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
     let map = problems.map(node)?;
+    let why = |key| format!("\"{key}\" is empty: nothing would match");
     let globs = |key| {
         let node = map.required(key)?;
-        let globs = problems.list(node, |item| problems.parsed::<Glob>(item));
-        if globs.is_empty() {
-            problems.report(&node.span, format!("\"{key}\" is empty: nothing would match"));
-        }
-        Some(globs)
+        Some(problems.filled_list(node, &why(key), |item| problems.parsed::<Glob>(item)))
     };
     let (groups, versions) = (globs("apiGroups"), globs("apiVersions"));
     let plurals = map.required("resources").map(|node| {
-        if matches!(&node.value, Value::List(items) if items.is_empty()) {
-            problems.report(&node.span, "\"resources\" is empty: nothing would match");
-        }
-        problems.list(node, |item| {
+        problems.filled_list(node, &why("resources"), |item| {
             let text = problems.string(item)?;
             if text.contains('/') {
                 problems.report_with_help(
@@ -317,13 +307,14 @@ fn read_owner(node: &Node, problems: &Problems) -> Option<Owner> {
 }
 
 fn read_writers(map: &super::yaml::Map<'_>, problems: &Problems) -> Writers {
+    let before = problems.count();
     let globs = |key| {
         map.get(key)
             .map(|node| problems.list(node, |item| problems.parsed::<Glob>(item)))
             .unwrap_or_default()
     };
     let writers = Writers { users: globs("users"), groups: globs("groups") };
-    if writers.users.is_empty() && writers.groups.is_empty() {
+    if writers.users.is_empty() && writers.groups.is_empty() && problems.count() == before {
         problems.report(&map.node.span, "name at least one of \"users\" and \"groups\"");
     }
     writers

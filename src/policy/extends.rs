@@ -9,13 +9,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::yaml::{Key, Node, Problems, Span, Value};
+use super::yaml::{Key, Node, Problems, Span, Value, near};
 
 /// The specs of conventions, with everything that they extend.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Specs {
     /// Shared: each compilation starts with the built-in ones.
     resolved: BTreeMap<String, Arc<Node>>,
+    /// Whether there are documents that could not be read.
+    pub(crate) incomplete: bool,
+    /// What conventions are called whose names are no names: who names one has made no mistake.
+    pub(crate) misnamed: Vec<String>,
 }
 
 /// Those of one compilation that are still as they were written.
@@ -43,6 +47,21 @@ impl Specs {
     /// The whole spec of a convention; `None` where it does not exist or could not be put together.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.resolved.get(name).map(Arc::as_ref)
+    }
+
+    /// Reports that there is no convention of this name. It may be in a document that could not be
+    /// read: then only what looks like a slip is one.
+    pub(crate) fn report_unknown<'w>(
+        &self,
+        node: &Node,
+        name: &str,
+        known: impl Iterator<Item = &'w str> + Clone,
+        problems: &Problems,
+    ) {
+        let misnamed = self.misnamed.iter().any(|misnamed| misnamed == name);
+        if !misnamed && (!self.incomplete || near(name, known.clone()).is_some()) {
+            problems.unknown(&node.span, "convention", name, known);
+        }
     }
 
     fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
@@ -73,6 +92,7 @@ impl Specs {
             }
         }
         drop_unwanted(&mut whole, own, problems);
+        report_twice(own, problems);
         Some(whole)
     }
 
@@ -85,19 +105,12 @@ impl Specs {
         problems: &Problems,
     ) {
         let Some(like) = list.member("like").cloned() else { return };
+        list.keep_entries(|key| key != "like");
         // The name must live as long as the documents do: it is looked up in the one it is from.
         let Some(name) = own_name(own, &like) else { return };
         let Some(base) = self.base(name, pending, problems) else { return };
-        let first = base.member("conditions").and_then(|node| match &node.value {
-            Value::List(lists) => lists.first(),
-            _ => None,
-        });
-        match first {
-            Some(first) => {
-                let mut whole = overlay_list(first, list);
-                whole.keep_entries(|key| key != "like");
-                *list = whole;
-            }
+        match base.member("conditions").and_then(|node| node.items().first()) {
+            Some(first) => *list = overlay_list(first, list),
             None => problems.report(&like.span, "that convention has no conditions"),
         }
     }
@@ -119,7 +132,7 @@ impl Specs {
         self.resolve(text, pending, problems);
         if !declared && !self.resolved.contains_key(text) {
             let known = self.resolved.keys().map(String::as_str);
-            problems.unknown(&name.span, "convention", text, known);
+            self.report_unknown(name, text, known, problems);
         }
         self.resolved.get(text).map(Arc::as_ref)
     }
@@ -127,8 +140,29 @@ impl Specs {
 
 /// The node of `own` that stands where `like` stands: a clone of it is what is at hand.
 fn own_name<'d>(own: &'d Node, like: &Node) -> Option<&'d Node> {
-    let Value::List(lists) = &own.member("conditions")?.value else { return None };
-    lists.iter().filter_map(|list| list.member("like")).find(|node| node.span == like.span)
+    own.member("conditions")?
+        .items()
+        .iter()
+        .filter_map(|list| list.member("like"))
+        .find(|node| node.span == like.span)
+}
+
+/// An id that is in one list twice. Said of a document as it is written: put over what it extends,
+/// the second would take the place of the first.
+fn report_twice(own: &Node, problems: &Problems) {
+    let lists = own.member("conditions").map(Node::items).unwrap_or_default();
+    let each = lists.iter().filter_map(|list| list.member("each"));
+    for list in own.member("rules").into_iter().chain(each) {
+        let ids = list.items().iter().filter_map(|item| item.member("id"));
+        let mut known: Vec<&str> = Vec::new();
+        for node in ids {
+            let Value::String(id) = &node.value else { continue };
+            if known.contains(&id.as_str()) {
+                problems.report(&node.span, format!("rule {id} is listed twice"));
+            }
+            known.push(id);
+        }
+    }
 }
 
 /// What a convention does not pass on: words about itself.
@@ -195,15 +229,17 @@ fn named(base: &Node, own: &Node, join: impl Fn(&Node, &Node) -> Node) -> Node {
     let (Value::List(items), Value::List(own_items)) = (&base.value, &own.value) else {
         return own.clone();
     };
-    let mut items = items.clone();
-    for item in own_items {
+    let mut joined = items.clone();
+    for (at, item) in own_items.iter().enumerate() {
         let name = name_of(item);
-        match items.iter_mut().find(|known| name.is_some() && name_of(known) == name) {
-            Some(known) => *known = join(known, item),
-            None => items.push(item.clone()),
+        // Each is replaced once: of two items of one name the second is one more.
+        let first = name.is_some() && own_items[..at].iter().all(|other| name_of(other) != name);
+        match items.iter().position(|known| first && name_of(known) == name) {
+            Some(known) => joined[known] = join(&items[known], item),
+            None => joined.push(item.clone()),
         }
     }
-    Node { value: Value::List(items), span: own.span.clone() }
+    Node { value: Value::List(joined), span: own.span.clone() }
 }
 
 /// What an item of a list is called.
@@ -261,6 +297,14 @@ impl Node {
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// The items of a list; of anything else, which is a mistake and said where it is read, none.
+    pub(crate) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
     }
 
     /// The entries of a mapping; of anything else, which is a mistake and said where it is read, none.

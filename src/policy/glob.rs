@@ -32,6 +32,32 @@ impl Glob {
         }
     }
 
+    /// Whether a name could match one of each; of lists of versions, an empty one means all.
+    pub(crate) fn any_overlap(some: &[Self], others: &[Self]) -> bool {
+        some.is_empty()
+            || others.is_empty()
+            || some.iter().any(|one| others.iter().any(|other| one.overlaps(other)))
+    }
+
+    /// Whether some name matches both.
+    fn overlaps(&self, other: &Self) -> bool {
+        let (one, other) = (self.to_string(), other.to_string());
+        let (one, other) = (one.as_bytes(), other.as_bytes());
+        // Whether what is left of one and what is left of the other overlap, from the ends on: by
+        // recursion it would be a search through all that each star could stand for.
+        let mut left = vec![vec![false; other.len() + 2]; one.len() + 2];
+        for at in (0..=one.len()).rev() {
+            for with in (0..=other.len()).rev() {
+                left[at][with] = match (one.get(at), other.get(with)) {
+                    (None, None) => true,
+                    (Some(b'*'), _) | (_, Some(b'*')) => left[at + 1][with] || left[at][with + 1],
+                    (one, other) => one == other && left[at + 1][with + 1],
+                };
+            }
+        }
+        left[0][0]
+    }
+
     /// A name that matches: an example for each star.
     pub(crate) fn sample(&self) -> String {
         self.to_string().replace('*', "example")
@@ -95,5 +121,27 @@ mod tests {
         assert!(glob("*").matches(""));
         assert!(!glob("v1").matches("v1beta1"));
         assert!(!glob("v?").matches("v1"));
+    }
+
+    #[test]
+    fn two_overlap_where_one_name_matches_both() {
+        let overlaps = |one: &str, other: &str| {
+            let (one, other): (Glob, Glob) = (one.into(), other.into());
+            assert_eq!(one.overlaps(&other), other.overlaps(&one));
+            one.overlaps(&other)
+        };
+        for (one, other) in [
+            ("v1", "v1"),
+            ("*", "v1"),
+            ("v1*", "*beta1"),
+            ("v*1", "v1*"),
+            ("*a*", "b*c"),
+            ("*", ""),
+        ] {
+            assert!(overlaps(one, other), "{one} {other}");
+        }
+        for (one, other) in [("v1", "v2"), ("v1*", "v2*"), ("*alpha*", "v1"), ("v1", "v1*2")] {
+            assert!(!overlaps(one, other), "{one} {other}");
+        }
     }
 }

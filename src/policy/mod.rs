@@ -9,6 +9,7 @@ mod document;
 mod extends;
 mod glob;
 mod json_schema;
+mod known;
 mod predicate;
 mod schema;
 mod set;

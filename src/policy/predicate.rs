@@ -31,7 +31,7 @@ mod value;
 use crate::model::{ConditionStatus, Pointer};
 
 use super::Glob;
-use super::convention::Polarity;
+use super::convention::{Names, Polarity};
 use super::yaml::{Map, Node, Problems, Value};
 
 pub use value::{Place, ValueTest};
@@ -106,18 +106,18 @@ pub enum Observed {
     Ahead,
 }
 
-/// Reads a predicate. `phases` are the names that `phase` and `oldPhase` may use.
-pub(crate) fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Predicate> {
-    Reader { problems, phases, of_element: false }.predicate(node)
+/// Reads a predicate. `names` has those that `phase` and `oldPhase` may use.
+pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Predicate> {
+    Reader { problems, names, of_element: false }.predicate(node)
 }
 
 /// Reads a predicate about one element of a list.
 pub(crate) fn read_of_element(
     node: &Node,
     problems: &Problems,
-    phases: &[String],
+    names: &Names,
 ) -> Option<Predicate> {
-    Reader { problems, phases, of_element: true }.predicate(node)
+    Reader { problems, names, of_element: true }.predicate(node)
 }
 
 impl Observed {
@@ -134,7 +134,7 @@ impl Observed {
 
 struct Reader<'r> {
     problems: &'r Problems,
-    phases: &'r [String],
+    names: &'r Names,
     of_element: bool,
 }
 
@@ -268,8 +268,16 @@ impl Reader<'_> {
         if let Some(node) = map.get("length") {
             let limit = |key| map.get(key).and_then(|node| super::schema::size(node, problems));
             let (at_least, at_most) = (limit("atLeast"), limit("atMost"));
-            if at_least.is_none() && at_most.is_none() {
-                problems.report(&node.span, "a length needs \"atLeast\" or \"atMost\"");
+            match (at_least, at_most) {
+                (None, None)
+                    if map.node.member("atLeast").or(map.node.member("atMost")).is_none() =>
+                {
+                    problems.report(&node.span, "a length needs \"atLeast\" or \"atMost\"");
+                }
+                (Some(least), Some(most)) if least > most => {
+                    problems.report(&node.span, "no length is at least and at most this");
+                }
+                _ => {}
             }
             parts.extend(any_pointer(node, problems).map(|path| Predicate::Length {
                 path,
@@ -295,10 +303,7 @@ impl Reader<'_> {
     fn phase_names(&self, node: &Node) -> Vec<String> {
         self.problems.one_or_many(node, |item| {
             let name = self.problems.string(item)?;
-            if !self.phases.iter().any(|phase| phase == name) {
-                let known = self.phases.iter().map(String::as_str);
-                self.problems.unknown(&item.span, "phase", name, known);
-            }
+            self.names.check_phase(&item.span, name, self.problems);
             Some(name.to_owned())
         })
     }
@@ -309,7 +314,7 @@ fn push(parts: &mut Vec<Predicate>, part: Predicate, negated: bool) {
 }
 
 /// A condition status. YAML reads an unquoted `True` as a boolean; here it can mean only one thing.
-fn status(node: &Node, problems: &Problems) -> Option<ConditionStatus> {
+pub(crate) fn status(node: &Node, problems: &Problems) -> Option<ConditionStatus> {
     match &node.value {
         Value::Bool(true) => Some(ConditionStatus::True),
         Value::Bool(false) => Some(ConditionStatus::False),

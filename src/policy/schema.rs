@@ -100,8 +100,23 @@ pub struct FieldRule {
     pub check: Check,
 }
 
-/// Reads `{path: …, type: …, enum: …}`.
-pub(crate) fn read_field(node: &Node, problems: &Problems, prefix: &str) -> Option<FieldRule> {
+/// Reads a list of `{path: …, type: …, enum: …}`.
+pub(crate) fn read_fields(node: &Node, problems: &Problems, prefix: &str) -> Vec<FieldRule> {
+    let mut wanted: Vec<(Pointer, bool)> = Vec::new();
+    problems.list(node, |item| {
+        let field = read_field(item, problems, prefix)?;
+        if field.check.required != field.check.forbidden {
+            if wanted.contains(&(field.path.clone(), !field.check.required)) {
+                let message = format!("{} is both required and forbidden", field.path);
+                problems.report(&item.span, message);
+            }
+            wanted.push((field.path.clone(), field.check.required));
+        }
+        Some(field)
+    })
+}
+
+fn read_field(node: &Node, problems: &Problems, prefix: &str) -> Option<FieldRule> {
     let map = problems.map(node)?;
     let path = map.required("path").and_then(|node| pointer(node, problems));
     let name = path.as_ref().and_then(|path| path.tokens().last()).map(|name| kebab(name));
@@ -132,7 +147,7 @@ fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &st
         forbidden: flag("forbidden").unwrap_or(false),
         nullable: flag("nullable").unwrap_or(true),
         kind: map.get("type").and_then(|node| problems.word(node, &TYPES)),
-        values: map.get("enum").map(|node| problems.strings(node)).unwrap_or_default(),
+        values: map.get("enum").map(|node| read_enum(node, problems)).unwrap_or_default(),
         pattern: map.get("pattern").and_then(|node| pattern(node, problems)),
         min_length: length("minLength"),
         max_length: length("maxLength"),
@@ -153,8 +168,41 @@ fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &st
     if check.required && check.forbidden {
         problems.report(&map.node.span, "a field cannot be both required and forbidden");
     }
+    refuse_the_impossible(&map, &check, problems);
     map.close();
     check
+}
+
+/// Texts: all that an enum of a status field is known to have.
+fn read_enum(node: &Node, problems: &Problems) -> Vec<String> {
+    let why = "an empty enum says nothing";
+    problems.filled_list(node, why, |item| problems.string(item).map(str::to_owned))
+}
+
+/// What no value could fit would refuse every write.
+fn refuse_the_impossible(map: &Map<'_>, check: &Check, problems: &Problems) {
+    let report = |key, message: String| {
+        if let Some(node) = map.get(key) {
+            problems.report(&node.span, message);
+        }
+    };
+    if let (Some(least), Some(most)) = (check.minimum, check.maximum)
+        && least > most
+    {
+        report("maximum", format!("no number is at least {least} and at most {most}"));
+    }
+    for (key, most) in [("maxLength", check.max_length), ("maxBytes", check.max_bytes)] {
+        if let (Some(least), Some(most)) = (check.min_length, most)
+            && least > most
+        {
+            report(key, format!("no text has at least {least} characters and {key} {most}"));
+        }
+    }
+    if let Some(kind) = check.kind.filter(|kind| *kind != FieldType::String)
+        && !check.values.is_empty()
+    {
+        report("enum", format!("these are texts, but the type is {kind}"));
+    }
 }
 
 /// A number of things.

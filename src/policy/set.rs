@@ -2,14 +2,14 @@
 
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use crate::model::Subject;
 
-use super::convention::{self, Convention};
-use super::extends::Specs;
-use super::yaml::{self, Node, Problems};
+use super::convention;
+use super::known::{Conventions, Known};
+use super::yaml::{self, Document, Node, Problems, Span, Value};
 use super::{Diagnostic, Diagnostics, Policy, document};
 
 /// One document file: what to call it in messages, and its text.
@@ -52,32 +52,21 @@ const BUILT_IN: [(&str, &str); 12] = [
 #[derive(Clone, Debug)]
 struct BuiltIn {
     sources: Vec<Source>,
-    specs: Specs,
-    conventions: Conventions,
-    /// The names of those that do not compile: a policy that uses one of these has made no mistake.
-    broken: Vec<String>,
+    known: Known,
 }
 
 /// Compiled once a process: a reload, and a test that compiles a thousand policies, share them.
 static BUILT_IN_CONVENTIONS: LazyLock<Result<BuiltIn, Diagnostics>> = LazyLock::new(|| {
     let sources = sources(&BUILT_IN);
     let (documents, mut mistakes) = read_documents(&sources, 0);
-    let mut built_in = BuiltIn {
-        sources,
-        specs: Specs::default(),
-        conventions: BTreeMap::new(),
-        broken: Vec::new(),
-    };
-    mistakes.extend(compile_conventions(&documents, &mut built_in));
+    let mut known = Known::default();
+    mistakes.extend(compile_conventions(&documents, &mut known));
     if mistakes.is_empty() {
-        Ok(built_in)
+        Ok(BuiltIn { sources, known })
     } else {
-        Err(Diagnostics::new(&built_in.sources, mistakes))
+        Err(Diagnostics::new(&sources, mistakes))
     }
 });
-
-/// Conventions by name.
-type Conventions = BTreeMap<String, Arc<Convention>>;
 
 /// The policies that are used when nobody names any: one for each system that a built-in convention
 /// speaks of.
@@ -113,8 +102,19 @@ impl PolicySet {
     /// # Errors
     /// All mistakes in all documents.
     pub fn compile(sources: &[Source]) -> Result<Self, Diagnostics> {
-        let mut known = BUILT_IN_CONVENTIONS.clone()?;
-        let (documents, mut mistakes) = read_documents(sources, known.sources.len());
+        Self::compile_some(sources, false)
+    }
+
+    /// All mistakes in documents beside which there are others that could not be read.
+    #[must_use]
+    pub fn mistakes_of_some(sources: &[Source]) -> Option<Diagnostics> {
+        Self::compile_some(sources, true).err()
+    }
+
+    fn compile_some(sources: &[Source], incomplete: bool) -> Result<Self, Diagnostics> {
+        let BuiltIn { sources: mut all, mut known } = BUILT_IN_CONVENTIONS.clone()?;
+        let (documents, mut mistakes) = read_documents(sources, all.len());
+        known.specs.incomplete = incomplete || !mistakes.is_empty();
         mistakes.extend(compile_conventions(&documents, &mut known));
         let (policies, more) = compile_policies(&documents, &known);
         mistakes.extend(more);
@@ -122,8 +122,8 @@ impl PolicySet {
             Ok(Self::index(policies, known.conventions))
         } else {
             // What is inherited can be wrong in its new place: the built-in texts are shown too.
-            known.sources.extend_from_slice(sources);
-            Err(Diagnostics::new(&known.sources, mistakes))
+            all.extend_from_slice(sources);
+            Err(Diagnostics::new(&all, mistakes))
         }
     }
 
@@ -156,10 +156,10 @@ impl PolicySet {
 
     /// A set of some policies, for those who ask the engine about one at a time.
     pub(crate) fn of(policies: Vec<Policy>) -> Self {
-        Self::index(policies, BTreeMap::new())
+        Self::index(policies, Conventions::new())
     }
 
-    fn index(policies: Vec<Policy>, conventions: BTreeMap<String, Arc<Convention>>) -> Self {
+    fn index(policies: Vec<Policy>, conventions: Conventions) -> Self {
         let plurals = |policy: &Policy| -> Vec<Option<String>> {
             let globs = policy.resources.iter().flat_map(|rule| &rule.resources);
             globs.map(|glob| glob.exact().map(str::to_owned)).collect()
@@ -193,11 +193,6 @@ fn sources(embedded: &[(&str, &str)]) -> Vec<Source> {
     embedded.iter().map(source).collect()
 }
 
-/// A document with its envelope read: what it is, what it is called, and its spec.
-struct Document {
-    root: Node,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Policy,
@@ -208,19 +203,28 @@ enum Kind {
 fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagnostic>) {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
     for (source, Source { text, .. }) in (first..).zip(sources) {
-        match yaml::parse(source, text) {
-            Ok(nodes) => documents.extend(nodes.into_iter().map(|root| Document { root })),
-            Err(mistake) => mistakes.push(mistake),
-        }
+        let (more, wrong) = yaml::parse(source, text);
+        documents.extend(more);
+        mistakes.extend(wrong);
     }
     (documents, mistakes)
 }
 
-impl Document {
-    /// The kind, the name and the spec. Reports mistakes in the envelope only when `report` is
-    /// given: each document passes here twice, once for each kind.
-    fn envelope<'n>(&'n self, problems: &'n Problems) -> Option<(Kind, &'n Node, &'n Node)> {
-        let map = problems.map(&self.root)?;
+/// What a document is, what it is called, where that could be read, and its spec.
+struct Envelope<'n> {
+    kind: Kind,
+    name: Option<&'n Node>,
+    spec: &'n Node,
+}
+
+/// What a document is called while it is read for its mistakes alone, because its own name is none or
+/// is another's. No document can have this name.
+const STAND_IN: &str = "(unnamed)";
+
+impl<'n> Envelope<'n> {
+    /// Each document is read here twice, once for each kind: `problems` are those of one of them.
+    fn read(document: &'n Document, problems: &'n Problems) -> Option<Self> {
+        let map = problems.map(&document.root)?;
         if let Some(node) = map.required("apiVersion") {
             problems.word(node, &[("statusgate.dev/v1alpha1", ())]);
         }
@@ -242,28 +246,59 @@ impl Document {
         });
         let spec = map.required("spec");
         map.close();
-        Some((kind?, name?, spec?))
+        Some(Self { kind: kind?, name, spec: spec? })
+    }
+
+    /// What the document is called, whether that is a name or not.
+    fn label(&self) -> Option<&'n str> {
+        match &self.name?.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The name, if it is one.
+    fn name(&self, problems: &Problems) -> Option<(&'n str, &'n Node)> {
+        let node = self.name?;
+        Some((problems.identifier(node)?, node))
     }
 }
 
 /// Compiles the conventions among the documents: names first, then what each extends, then each.
-fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagnostic> {
+fn compile_conventions(documents: &[Document], known: &mut Known) -> Vec<Diagnostic> {
     let (quiet, problems) = (Problems::default(), Problems::default());
     let mut specs: Vec<(&str, &Node)> = Vec::new();
+    let mut spans = Vec::new();
+    let mut nameless = Vec::new();
     for document in documents {
-        let Some((Kind::Convention, name, spec)) = document.envelope(&quiet) else { continue };
-        let Some(text) = problems.identifier(name) else { continue };
-        let taken = |(other, _): &(&str, &Node)| *other == text;
-        if known.conventions.contains_key(text) || specs.iter().any(taken) {
-            let message = format!("there is a convention \"{text}\" already");
-            let help = Some("give this one a name of its own".to_owned());
-            problems.report_with_help(&name.span, message, help);
-        } else {
-            specs.push((text, spec));
+        let Some(envelope) = Envelope::read(document, &quiet) else { continue };
+        if envelope.kind != Kind::Convention {
+            continue;
+        }
+        let taken = |text| {
+            known.conventions.contains_key(text) || specs.iter().any(|(name, _)| *name == text)
+        };
+        match envelope.name(&problems) {
+            Some((text, node)) if taken(text) => {
+                let message = format!("there is a convention \"{text}\" already");
+                let help = Some("give this one a name of its own".to_owned());
+                problems.report_with_help(&node.span, message, help);
+                nameless.push((envelope, &document.span));
+            }
+            Some((text, _)) => {
+                specs.push((text, envelope.spec));
+                spans.push(&document.span);
+            }
+            None => {
+                known.specs.misnamed.extend(envelope.label().map(str::to_owned));
+                nameless.push((envelope, &document.span));
+            }
         }
     }
     known.specs.add(specs.iter().copied(), &problems);
-    for (name, _) in &specs {
+    let mut mistakes = problems.into_list();
+    for ((name, _), span) in specs.iter().zip(spans) {
+        let problems = Problems::default();
         let whole = known.specs.get(name);
         match whole.and_then(|whole| convention::read(name, whole, &problems)) {
             Some(convention) => {
@@ -271,26 +306,66 @@ fn compile_conventions(documents: &[Document], known: &mut BuiltIn) -> Vec<Diagn
             }
             None => known.broken.push((*name).to_owned()),
         }
+        mistakes.extend(told_apart(problems, span, name));
     }
-    problems.into_list()
+    for (envelope, span) in nameless {
+        let problems = Problems::default();
+        let mut specs = known.specs.clone();
+        specs.add(std::iter::once((STAND_IN, envelope.spec)), &problems);
+        if let Some(whole) = specs.get(STAND_IN) {
+            convention::read(STAND_IN, whole, &problems);
+        }
+        mistakes.extend(told_apart(problems, span, envelope.label().unwrap_or(STAND_IN)));
+    }
+    without_repetition(mistakes)
 }
 
-fn compile_policies(documents: &[Document], known: &BuiltIn) -> (Vec<Policy>, Vec<Diagnostic>) {
+/// The mistakes of a convention; of those outside of its own document it is said who inherits them.
+fn told_apart(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
+    let mut mistakes = problems.into_list();
+    for mistake in &mut mistakes {
+        let Span { source, bytes } = &mistake.span;
+        if *source != own.source || !(own.bytes.start..=own.bytes.end).contains(&bytes.start) {
+            mistake.inherited_by = Some(name.to_owned());
+        }
+    }
+    mistakes
+}
+
+/// The same without what is inherited and wrong already where it is from, or in another heir.
+fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let (inherited, mut told): (Vec<_>, Vec<_>) =
+        mistakes.into_iter().partition(|mistake| mistake.inherited_by.is_some());
+    for mistake in inherited {
+        let same =
+            |other: &Diagnostic| other.span == mistake.span && other.message == mistake.message;
+        if !told.iter().any(same) {
+            told.push(mistake);
+        }
+    }
+    told
+}
+
+fn compile_policies(documents: &[Document], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
     for document in documents {
         let problems = Problems::default();
-        if let Some((Kind::Policy, name, spec)) = document.envelope(&problems)
-            && let Some(text) = problems.identifier(name)
+        if let Some(envelope) = Envelope::read(document, &problems)
+            && envelope.kind == Kind::Policy
         {
-            if policies.iter().any(|policy| policy.name == text) {
-                problems.report(&name.span, format!("there is a policy \"{text}\" already"));
-            } else if policies.len() > usize::from(u16::MAX) {
-                problems.report(&name.span, "more than 65,536 policies");
-            } else if let Some(policy) =
-                document::read(text, spec, &problems, &known.conventions, &known.broken)
-            {
-                policies.push(policy);
-            }
+            let name = envelope.name(&problems).and_then(|(text, node)| {
+                if policies.iter().any(|policy| policy.name == text) {
+                    problems.report(&node.span, format!("there is a policy \"{text}\" already"));
+                    return None;
+                }
+                if policies.len() > usize::from(u16::MAX) {
+                    problems.report(&node.span, "more than 65,536 policies");
+                    return None;
+                }
+                Some(text)
+            });
+            let policy = document::read(name.unwrap_or(STAND_IN), envelope.spec, &problems, known);
+            policies.extend(policy.filter(|_| name.is_some()));
         }
         mistakes.extend(problems.into_list());
     }

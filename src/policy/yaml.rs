@@ -3,6 +3,7 @@
 //! serde's derive stops at the first unknown key. People fix documents faster when they see all
 //! mistakes at once, so documents are read from this tree by hand.
 
+mod parts;
 mod problems;
 mod read;
 
@@ -10,7 +11,8 @@ use std::ops::Range;
 
 use super::Diagnostic;
 
-pub(crate) use problems::{Map, Problems, did_you_mean};
+pub(crate) use parts::{content, parts};
+pub(crate) use problems::{Map, Problems, did_you_mean, near};
 
 /// Where something stands: which source, by its place in the list given to the compiler, and which
 /// bytes of it. A convention that extends another is read from nodes of both their documents.
@@ -46,8 +48,17 @@ pub(crate) struct Key {
     pub(crate) span: Span,
 }
 
-/// Reads all documents of one YAML (or JSON) text. Empty documents are left out.
-pub(crate) fn parse(source: usize, text: &str) -> Result<Vec<Node>, Diagnostic> {
+/// One document of a text.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) root: Node,
+    /// All of it, from the line that begins it to the next one.
+    pub(crate) span: Span,
+}
+
+/// Reads all documents of one YAML (or JSON) text, and the mistakes in those that cannot be read.
+/// Empty documents are left out.
+pub(crate) fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     read::documents(source, text)
 }
 

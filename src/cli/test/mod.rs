@@ -126,17 +126,13 @@ struct Bench {
 
 impl Bench {
     fn read(&mut self, index: usize, file: &File) -> Vec<Suite> {
-        let nodes = match yaml::parse(index, &file.text) {
-            Ok(nodes) => nodes,
-            Err(mistake) => {
-                self.mistakes.push(mistake);
-                return Vec::new();
-            }
-        };
+        let (documents, mistakes) = yaml::parse(index, &file.text);
+        self.mistakes.extend(mistakes);
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
         let problems = Problems::default();
         let mut suites = Vec::new();
-        for node in nodes.iter().filter(|node| case::is_suite(node, &problems)) {
+        let nodes = documents.iter().map(|document| &document.root);
+        for node in nodes.filter(|node| case::is_suite(node, &problems)) {
             let before = problems.count();
             match json_of(file, node) {
                 Ok(json) => suites.extend(
@@ -162,7 +158,7 @@ impl Bench {
         let Some(policies) = policies else {
             let message = "these policies cannot be used; see their own mistakes".to_owned();
             let span = suite.place.clone();
-            self.mistakes.push(Diagnostic { span, message, help: None });
+            self.mistakes.push(Diagnostic::new(span, message));
             return;
         };
         let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
@@ -175,7 +171,7 @@ impl Bench {
                 }),
                 Err(message) => {
                     let span = case.place.clone();
-                    self.mistakes.push(Diagnostic { span, message, help: None });
+                    self.mistakes.push(Diagnostic::new(span, message));
                 }
             }
         }

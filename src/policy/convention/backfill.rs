@@ -5,7 +5,7 @@ use super::super::Predicate;
 use super::super::predicate::{self, pointer};
 use super::super::yaml::{Key, Map, Node, Problems, Value};
 use super::super::{Action, Check};
-use super::ConditionList;
+use super::{ConditionList, Names};
 use crate::model::Pointer;
 
 /// Something to fill in where it is absent, or to take out.
@@ -146,18 +146,48 @@ impl Backfill {
     }
 }
 
+impl Filling {
+    /// Whether it says for sure what becomes of a field: a copy may find nothing to copy.
+    fn is_sure(&self) -> bool {
+        match self {
+            Self::Absent(_) => true,
+            Self::Field(_, sources) => {
+                sources.iter().any(|source| matches!(source, ValueSource::Value(_)))
+            }
+            Self::Member { .. }
+            | Self::Element { .. }
+            | Self::Steady { .. }
+            | Self::AbsentMember { .. } => false,
+        }
+    }
+}
+
 /// Reads a `backfill` list, of a convention with these lists of conditions or of a policy that follows
 /// it; then `inherited` are the convention's own that stay.
 pub(crate) fn read_list(
     node: &Node,
     problems: &Problems,
-    phases: &[String],
+    names: &Names,
     lists: &[ConditionList],
     inherited: &[Backfill],
 ) -> Vec<Backfill> {
-    let read = |item| Some((read(item, problems, phases)?, item));
+    let read = |item| Some((read(item, problems, names)?, item));
     let own: Vec<(Backfill, &Node)> = problems.list(node, read);
+    let mut settled: Vec<&Pointer> = Vec::new();
     for (at, (fill, item)) in own.iter().enumerate() {
+        if fill.when.is_none()
+            && !fill.optional
+            && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling
+        {
+            if settled.contains(&path) {
+                let message = format!("{path} is filled in above already, whatever else holds");
+                let help = "say with \"when\" which of them counts".to_owned();
+                problems.report_with_help(&item.span, message, Some(help));
+            }
+            if fill.filling.is_sure() {
+                settled.push(path);
+            }
+        }
         let span = item.member("member").map_or(&item.span, |member| &member.span);
         if let Some((list, member)) = fill.takes() {
             check_taken(list, member, item, problems, lists);
@@ -188,13 +218,7 @@ fn check_taken(
     lists: &[ConditionList],
 ) {
     let span = |key| item.member(key).map_or(&item.span, |node: &Node| &node.span);
-    let mut named = lists.iter().filter(|list| list.path == *path).peekable();
-    if named.peek().is_none() {
-        let known: Vec<String> = lists.iter().map(|list| list.path.to_string()).collect();
-        let known = known.iter().map(String::as_str);
-        problems.unknown(span("list"), "list of conditions", &path.to_string(), known);
-    }
-    for list in named {
+    for list in lists.iter().filter(|list| list.path == *path) {
         if list.history.is_some() {
             let message = format!("{path} is a history: what is in it does not change");
             problems.report(span("list"), message);
@@ -217,11 +241,11 @@ fn check_taken(
 }
 
 /// Reads one entry.
-fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Backfill> {
+fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
     let map = problems.map(node)?;
     let name = map.get("name").and_then(|node| problems.string(node));
     let optional = map.get("optional").and_then(|node| problems.boolean(node)).unwrap_or(false);
-    let when = map.get("when").and_then(|node| predicate::read(node, problems, phases));
+    let when = map.get("when").and_then(|node| predicate::read(node, problems, names));
     let source = map.get("source").and_then(|node| problems.string(node)).unwrap_or_default();
     let filling = match (map.get("path"), map.get("list")) {
         _ if !does_one_thing(&map, problems) => {
@@ -229,7 +253,7 @@ fn read(node: &Node, problems: &Problems, phases: &[String]) -> Option<Backfill>
             None
         }
         (Some(path), None) => read_field(path, &map, problems),
-        (None, Some(list)) => read_in_list(list, &map, problems, phases),
+        (None, Some(list)) => read_in_list(list, &map, problems, names),
         _ => {
             problems.report(&node.span, "either \"path\" or \"list\" says what is filled in");
             pass_over(&map);
@@ -284,13 +308,11 @@ fn read_field(path: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling
     Some(Filling::Field(path?, sources?))
 }
 
-fn read_in_list(
-    list: &Node,
-    map: &Map<'_>,
-    problems: &Problems,
-    phases: &[String],
-) -> Option<Filling> {
-    let list = pointer(list, problems);
+fn read_in_list(node: &Node, map: &Map<'_>, problems: &Problems, names: &Names) -> Option<Filling> {
+    let list = pointer(node, problems);
+    if let Some(list) = &list {
+        names.check_list(&node.span, &list.to_string(), problems);
+    }
     if let Some(element) = map.get("element") {
         let (kind, members) = read_element(element, problems)?;
         return Some(Filling::Element { list: list?, kind, members });
@@ -305,7 +327,7 @@ fn read_in_list(
         return Some(Filling::Steady { list: list?, member, unless });
     }
     if let Some(of) = map.get("absentWhere") {
-        let of = predicate::read_of_element(of, problems, phases);
+        let of = predicate::read_of_element(of, problems, names);
         return Some(Filling::AbsentMember { list: list?, member, of: of? });
     }
     let sources = read_sources(map, problems);

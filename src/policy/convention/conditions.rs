@@ -79,7 +79,25 @@ impl ConditionList {
 }
 
 impl Reader<'_> {
-    pub(super) fn condition_list(&self, node: &Node) -> Option<ConditionList> {
+    /// All lists. Of two at one path an object has one, by its version.
+    pub(super) fn condition_lists(&self, map: &Map<'_>) -> Vec<ConditionList> {
+        let mut known: Vec<(Pointer, Vec<Glob>)> = Vec::new();
+        self.list(map, "conditions", |node| {
+            let list = self.condition_list(node)?;
+            if known.iter().any(|(path, versions)| {
+                *path == list.path && Glob::any_overlap(versions, &list.versions)
+            }) {
+                let message = format!("{} is listed twice for one version", list.path);
+                let help = "give each its own \"apiVersions\"".to_owned();
+                let span = node.member("path").map_or(&node.span, |path| &path.span);
+                self.problems.report_with_help(span, message, Some(help));
+            }
+            known.push((list.path.clone(), list.versions.clone()));
+            Some(list)
+        })
+    }
+
+    fn condition_list(&self, node: &Node) -> Option<ConditionList> {
         let map = self.problems.map(node)?;
         let path = map.required("path").and_then(|node| pointer(node, self.problems));
         let members = map.get("members").and_then(|node| self.problems.map(node));
@@ -133,7 +151,7 @@ impl Reader<'_> {
         let id = map.required("id").and_then(|node| self.problems.identifier(node));
         let when = map.required("when");
         let when =
-            when.and_then(|node| predicate::read_of_element(node, self.problems, self.phases));
+            when.and_then(|node| predicate::read_of_element(node, self.problems, self.names));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
         let message = map.required("message");

@@ -5,6 +5,7 @@
 mod backfill;
 mod conditions;
 mod generation;
+mod names;
 mod phase;
 mod rule;
 mod times;
@@ -21,6 +22,7 @@ pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
 
 pub(crate) use backfill::read_list as read_backfill;
+pub(crate) use names::Names;
 pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
@@ -98,14 +100,13 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
     let before = problems.count();
     let map = problems.map(spec)?;
     let title = map.get("title").and_then(|node| problems.sentence(node, "title"));
-    let phase = map.get("phase");
-    // Evidence anywhere may name any phase: names first, then the rest.
-    let phases = phase.map(|node| phase::names(node, problems)).unwrap_or_default();
-    let reader = Reader { name, problems, phases: &phases };
-    let phase = phase.and_then(|node| reader.phase(node));
-    let conditions = reader.list(&map, "conditions", |item| reader.condition_list(item));
+    // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
+    let names = Names::read(spec, problems);
+    let reader = Reader { name, problems, names: &names };
+    let phase = map.get("phase").and_then(|node| reader.phase(node));
+    let conditions = reader.condition_lists(&map);
     let fill = map.get("backfill");
-    let fill = fill.map(|node| backfill::read_list(node, problems, &phases, &conditions, &[]));
+    let fill = fill.map(|node| backfill::read_list(node, problems, &names, &conditions, &[]));
     let convention = Convention {
         name: name.to_owned(),
         title: title.unwrap_or_default().to_owned(),
@@ -114,7 +115,10 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
         status_rule: reader.id("status"),
         conditions,
         generation: map.get("generation").and_then(|node| reader.generation(node)),
-        fields: reader.list(&map, "fields", |item| schema::read_field(item, problems, name)),
+        fields: map
+            .get("fields")
+            .map(|node| schema::read_fields(node, problems, name))
+            .unwrap_or_default(),
         rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
         backfill: fill.unwrap_or_default(),
         phase,
@@ -127,7 +131,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
 struct Reader<'r> {
     name: &'r str,
     problems: &'r Problems,
-    phases: &'r [String],
+    names: &'r Names,
 }
 
 impl Reader<'_> {
@@ -166,12 +170,5 @@ impl Reader<'_> {
     fn strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
         let text = |item| self.problems.string(item).map(str::to_owned);
         map.get(key).map(|node| self.problems.one_or_many(node, text)).unwrap_or_default()
-    }
-
-    fn check_phase(&self, node: &Node, name: &str) {
-        if !self.phases.iter().any(|known| known == name) {
-            let known = self.phases.iter().map(String::as_str);
-            self.problems.unknown(&node.span, "phase", name, known);
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::predicate::{self, pointer};
 use super::super::schema::kebab;
-use super::super::yaml::{Map, Node, Problems, Value};
+use super::super::yaml::{Map, Node, Value};
 use super::super::{Action, Predicate};
 use super::{Reader, Sanction};
 use crate::model::Pointer;
@@ -144,24 +144,6 @@ impl Moves {
     }
 }
 
-/// The names of the phases, without a word about what is wrong with an entry: that is said where
-/// the rest of it is read. A name that is there twice is reported at the second.
-pub(super) fn names(phase: &Node, problems: &Problems) -> Vec<String> {
-    let Some(Value::List(entries)) = phase.member("values").map(|node| &node.value) else {
-        return Vec::new();
-    };
-    let mut names: Vec<String> = Vec::new();
-    for node in entries.iter().filter_map(|entry| entry.member("phase")) {
-        let Value::String(name) = &node.value else { continue };
-        if names.contains(name) {
-            problems.report(&node.span, format!("phase {name} is listed twice"));
-        } else {
-            names.push(name.clone());
-        }
-    }
-    names
-}
-
 impl Reader<'_> {
     pub(super) fn phase(&self, node: &Node) -> Option<PhaseRules> {
         let map = self.problems.map(node)?;
@@ -172,12 +154,15 @@ impl Reader<'_> {
         let path = paths.next();
         let values = map.required("values");
         let phases: Vec<Phase> = values
-            .map(|node| self.problems.list(node, |item| self.phase_value(item)))
+            .map(|node| {
+                let why = "without a value no phase could be written";
+                self.problems.filled_list(node, why, |item| self.phase_value(item))
+            })
             .unwrap_or_default();
         let default = map.get("default");
         let default_name = default.and_then(|node| self.problems.string(node));
         if let (Some(node), Some(name)) = (default, default_name) {
-            self.check_phase(node, name);
+            self.names.check_phase(&node.span, name, self.problems);
             // The way out of every state: nothing may ever contradict it.
             if phases.iter().any(|phase| phase.name == name && phase.necessary.is_some()) {
                 let message = format!("the default phase {name} must be admissible in every state");
@@ -240,15 +225,14 @@ impl Reader<'_> {
         let named = |node: &Node| {
             self.problems.one_or_many(node, |item| {
                 let name = self.problems.string(item)?;
-                self.check_phase(item, name);
+                self.names.check_phase(&item.span, name, self.problems);
                 Some(name.to_owned())
             })
         };
         let from = map.required("from").and_then(|node| self.problems.map(node)).map(|table| {
             let row = |(key, node): &(super::super::yaml::Key, Node)| {
-                if !key.name.is_empty() && !self.phases.contains(&key.name) {
-                    let known = self.phases.iter().map(String::as_str);
-                    self.problems.unknown(&key.span, "phase", &key.name, known);
+                if !key.name.is_empty() {
+                    self.names.check_phase(&key.span, &key.name, self.problems);
                 }
                 (key.name.clone(), named(node))
             };
@@ -281,7 +265,7 @@ impl Reader<'_> {
     fn imposition(&self, node: &Node) -> Option<Imposition> {
         let map = self.problems.map(node)?;
         let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.phases));
+        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
         let since = map.required("since").and_then(|node| {
             self.problems.word(
                 node,
@@ -304,7 +288,7 @@ impl Reader<'_> {
                 "requested" => RepairTo::Requested,
                 "stored" => RepairTo::Stored,
                 name => {
-                    self.check_phase(node, name);
+                    self.names.check_phase(&node.span, name, self.problems);
                     RepairTo::Phase(name.to_owned())
                 }
             })
@@ -314,6 +298,6 @@ impl Reader<'_> {
     }
 
     fn predicate(&self, map: &Map<'_>, key: &'static str) -> Option<Predicate> {
-        map.get(key).and_then(|node| predicate::read(node, self.problems, self.phases))
+        map.get(key).and_then(|node| predicate::read(node, self.problems, self.names))
     }
 }

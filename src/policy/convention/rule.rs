@@ -65,13 +65,17 @@ impl Reader<'_> {
         let map = self.problems.map(node)?;
         let id = map.required("id").and_then(|node| self.problems.identifier(node));
         let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.phases));
+        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
         let trigger = map
             .get("trigger")
             .map_or(Some(Trigger::Introduced), |node| read_trigger(node, self.problems));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
-        let list = map.get("in").and_then(|node| pointer(node, self.problems));
+        let list = map.get("in").and_then(|node| {
+            let list = pointer(node, self.problems)?;
+            self.names.check_list(&node.span, &list.to_string(), self.problems);
+            Some(list)
+        });
         let path = match map.get("path") {
             Some(node) => pointer(node, self.problems),
             None => list.clone().or_else(|| phase.map(|phase| phase.path.clone())).or_else(|| {
@@ -124,10 +128,16 @@ pub(crate) fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> 
 /// `/status/phase`, or `condition Ready`.
 fn watched(node: &Node, problems: &Problems) -> Option<Watched> {
     let text = problems.string(node)?;
-    match text.strip_prefix("condition ") {
-        Some(kind) => Some(Watched::Condition(kind.to_owned())),
-        None => pointer(node, problems).map(Watched::Field),
+    if let Some(kind) = text.strip_prefix("condition ") {
+        return Some(Watched::Condition(kind.to_owned()));
     }
+    if !text.starts_with('/') {
+        let message = "this is neither a field nor a condition";
+        let help = "write a pointer such as /status/phase, or \"condition\" and a type".to_owned();
+        problems.report_with_help(&node.span, message, Some(help));
+        return None;
+    }
+    pointer(node, problems).map(Watched::Field)
 }
 
 impl From<Action> for Disposition {

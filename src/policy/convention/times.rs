@@ -46,7 +46,13 @@ impl Reader<'_> {
     pub(super) fn transition_times(&self, node: &Node) -> Option<TransitionTimes> {
         let map = self.problems.map(node)?;
         let member = map.required("member").and_then(|node| self.problems.string(node));
-        let skew = map.get("skewSeconds").and_then(|node| self.problems.integer(node));
+        let skew = map.get("skewSeconds").and_then(|node| {
+            let skew = self.problems.integer(node)?;
+            if skew < 0 {
+                self.problems.report(&node.span, "clocks cannot differ by less than nothing");
+            }
+            Some(skew)
+        });
         let movers = match map.get("mayMoveOn") {
             Some(Node { value: Value::String(word), .. }) if word == "anything" => Movers::Anything,
             _ => Movers::Members(self.strings(&map, "mayMoveOn")),

@@ -191,7 +191,7 @@ impl Reader<'_> {
         }
         let map = self.problems.map(node)?;
         let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.phases));
+        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
         let action = map.required("action");
         let action = action.and_then(|node| Disposition::read(node, self.problems));
         map.close();
@@ -213,25 +213,33 @@ impl Reader<'_> {
                         if member.name == "action" {
                             action = Disposition::read(values, self.problems).unwrap_or(action);
                         } else {
-                            let texts = self.problems.one_or_many(values, |item| {
-                                predicate::scalar_text(item, self.problems)
-                            });
-                            expects.push((member.name.clone(), texts));
+                            expects
+                                .push((member.name.clone(), self.expected(&member.name, values)));
                         }
                     }
                     expects
                 }
-                _ => {
-                    let text = predicate::scalar_text(node, self.problems);
-                    vec![("status".to_owned(), text.into_iter().collect())]
-                }
+                _ => vec![(STATUS.to_owned(), self.expected(STATUS, node))],
             };
             let sanction = Sanction { rule: self.id(rule), action };
             rows.push(ReasonRow { reason: key.name.clone(), expects, sanction });
         }
         rows
     }
+
+    /// The texts that a member may have; a status is one of three.
+    fn expected(&self, member: &str, node: &Node) -> Vec<String> {
+        self.problems.one_or_many(node, |item| {
+            if member == STATUS {
+                predicate::status(item, self.problems).map(|status| status.name().to_owned())
+            } else {
+                predicate::scalar_text(item, self.problems)
+            }
+        })
+    }
 }
+
+const STATUS: &str = "status";
 
 /// Reads a polarity.
 pub(crate) fn read_polarity(node: &Node, problems: &Problems) -> Option<Polarity> {

@@ -2,8 +2,8 @@
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use super::{BUILT_IN, BUILT_IN_CONVENTIONS, Kind, PolicySet, Problems, Source};
-use super::{read_documents, sources};
+use super::{BUILT_IN, BUILT_IN_CONVENTIONS, BuiltIn, Envelope, Kind, PolicySet, Problems};
+use super::{Source, read_documents, sources};
 use crate::policy::yaml::{self, Node, Value};
 
 impl PolicySet {
@@ -21,12 +21,13 @@ impl PolicySet {
     /// no convention of this name, or one that could not be put together.
     #[must_use]
     pub fn whole_document(given: &[Source], name: &str) -> Option<String> {
-        let mut known = BUILT_IN_CONVENTIONS.clone().ok()?;
-        let (documents, _) = read_documents(given, known.sources.len());
+        let BuiltIn { sources, mut known } = BUILT_IN_CONVENTIONS.clone().ok()?;
+        let (documents, _) = read_documents(given, sources.len());
         let quiet = Problems::default();
         let specs = documents.iter().filter_map(|document| {
-            let (Kind::Convention, name, spec) = document.envelope(&quiet)? else { return None };
-            Some((quiet.identifier(name)?, spec))
+            let envelope = Envelope::read(document, &quiet)?;
+            let (name, _) = envelope.name(&quiet)?;
+            (envelope.kind == Kind::Convention).then_some((name, envelope.spec))
         });
         known.specs.add(specs.collect::<Vec<_>>().into_iter(), &quiet);
         let spec = known.specs.get(name)?;
@@ -37,26 +38,19 @@ impl PolicySet {
     }
 }
 
-/// The documents of a text, as the lines between them part them.
-fn documents(text: &str) -> Vec<&str> {
-    let mut documents = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.trim_end() == "---" || line.starts_with("--- ") {
-            documents.push(&text[start..at]);
-            start = at + line.len();
-        }
-        at += line.len();
-    }
-    documents.push(&text[start..]);
-    documents
+/// The documents of a text, without the lines between them.
+fn documents(text: &str) -> impl Iterator<Item = &str> {
+    yaml::parts(text).into_iter().map(|part| {
+        let part = &text[part];
+        let (first, rest) = part.split_once('\n').unwrap_or((part, ""));
+        if first.trim_end() == "---" { rest } else { part }
+    })
 }
 
 fn declares(text: &str, name: &str) -> bool {
     let is = |node: Option<&Node>, wanted: &str| matches!(node.map(|node| &node.value), Some(Value::String(text)) if text == wanted);
-    let documents = yaml::parse(0, text).unwrap_or_default();
-    documents.iter().any(|root| {
+    let (documents, _) = yaml::parse(0, text);
+    documents.iter().map(|document| &document.root).any(|root| {
         is(root.member("kind"), "StatusConvention")
             && is(root.member("metadata").and_then(|metadata| metadata.member("name")), name)
     })

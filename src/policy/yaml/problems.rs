@@ -37,8 +37,8 @@ impl Problems {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        let (span, message) = (span.clone(), message.into());
-        self.list.borrow_mut().push(Diagnostic { span, message, help });
+        let mistake = Diagnostic { help, ..Diagnostic::new(span.clone(), message) };
+        self.list.borrow_mut().push(mistake);
     }
 
     /// The members of a mapping.
@@ -94,6 +94,19 @@ impl Problems {
                 Vec::new()
             }
         }
+    }
+
+    /// The same of a list that says nothing when it is empty: `why` is what it would mean.
+    pub(crate) fn filled_list<'n, T>(
+        &self,
+        node: &'n Node,
+        why: &str,
+        read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        if matches!(&node.value, Value::List(items) if items.is_empty()) {
+            self.report(&node.span, why);
+        }
+        self.list(node, read)
     }
 
     /// A list, or a single item in its place.
@@ -185,17 +198,20 @@ pub(crate) fn did_you_mean<'w>(
     found: &str,
     known: impl Iterator<Item = &'w str> + Clone,
 ) -> String {
-    let near = known
-        .clone()
-        .map(|name| {
-            (strsim::damerau_levenshtein(&name.to_lowercase(), &found.to_lowercase()), name)
-        })
-        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
-        .min_by_key(|(distance, _)| *distance);
-    match near {
-        Some((_, name)) => format!("did you mean \"{name}\"?"),
+    match near(found, known.clone()) {
+        Some(name) => format!("did you mean \"{name}\"?"),
         None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
     }
+}
+
+/// The name that is nearest to one that does not exist, where one is so near that it was meant.
+pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let found = found.to_lowercase();
+    known
+        .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &found), name))
+        .filter(|(distance, name)| *distance <= 2.max(name.len() / 4))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
 }
 
 /// A mapping being read: remembers which keys were asked for, so that the others are mistakes.

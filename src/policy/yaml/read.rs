@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as EventSpan, Tag};
 
-use super::{Diagnostic, Key, Node, Span, Value};
+use super::{Diagnostic, Document, Key, Node, Span, Value, parts};
 
 /// How deep lists and mappings may stand in one another: documents are read by recursion.
 const MAX_DEPTH: usize = 128;
@@ -18,25 +18,25 @@ const MAX_DEPTH: usize = 128;
 /// of aliases would be a billion nodes.
 const MAX_REPEATED: usize = 100_000;
 
-/// All documents of a text. Empty ones are left out.
-pub(super) fn documents(source: usize, text: &str) -> Result<Vec<Node>, Diagnostic> {
-    let mut reader = Reader::new(source);
-    for event in Parser::new_from_str(text) {
-        match event {
-            Ok((event, span)) => reader.take(event, &bytes(&span))?,
-            Err(error) => {
-                let start = error.marker().byte_offset().unwrap_or(text.len());
-                return Err(reader.mistake(&(start..start + 1), &error.info()));
+/// All documents of a text, and what is wrong with those that cannot be read. Empty ones are left
+/// out.
+pub(super) fn documents(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
+    let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
+    let mut repeated = 0;
+    for part in parts(text) {
+        let mut reader = Reader::new(source, repeated);
+        match reader.read(text, &part) {
+            Ok(()) => {
+                let roots = reader.roots.into_iter();
+                let roots = roots.filter(|root| !matches!(root.value, Value::Null));
+                let span = Span { source, bytes: part };
+                documents.extend(roots.map(|root| Document { root, span: span.clone() }));
             }
+            Err(mistake) => mistakes.push(mistake),
         }
+        repeated = reader.repeated;
     }
-    reader.roots.retain(|node| !matches!(node.value, Value::Null));
-    Ok(reader.roots)
-}
-
-/// Of a text that is in memory as a whole, the parser always knows the bytes.
-fn bytes(span: &EventSpan) -> Range<usize> {
-    span.byte_range().unwrap_or_default()
+    (documents, mistakes)
 }
 
 struct Reader {
@@ -46,7 +46,7 @@ struct Reader {
     open: Vec<Open>,
     /// What has been named for aliases, by the parser's number for the name.
     anchors: HashMap<usize, Anchored>,
-    /// How many nodes aliases have repeated so far.
+    /// How many nodes aliases have repeated so far, in all documents of the text.
     repeated: usize,
 }
 
@@ -67,8 +67,28 @@ struct Anchored {
 }
 
 impl Reader {
-    fn new(source: usize) -> Self {
-        Self { source, roots: Vec::new(), open: Vec::new(), anchors: HashMap::new(), repeated: 0 }
+    fn new(source: usize, repeated: usize) -> Self {
+        Self { source, roots: Vec::new(), open: Vec::new(), anchors: HashMap::new(), repeated }
+    }
+
+    /// Reads one part of a text.
+    fn read(&mut self, text: &str, part: &Range<usize>) -> Result<(), Diagnostic> {
+        let length = part.len();
+        // Of a text that is in memory as a whole, the parser always knows the bytes.
+        let bytes = |span: &EventSpan| {
+            let bytes = span.byte_range().unwrap_or_default();
+            part.start + bytes.start..part.start + bytes.end
+        };
+        for event in Parser::new_from_str(&text[part.clone()]) {
+            match event {
+                Ok((event, span)) => self.take(event, &bytes(&span))?,
+                Err(error) => {
+                    let at = part.start + error.marker().byte_offset().unwrap_or(length);
+                    return Err(self.mistake(&(at..at + 1), &error.info()));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, event: Event<'_>, bytes: &Range<usize>) -> Result<(), Diagnostic> {
@@ -100,11 +120,6 @@ impl Reader {
                 None => Ok(()),
             },
             Event::Alias(anchor) => self.repeat(anchor, bytes),
-            // Names for aliases are of one document.
-            Event::DocumentEnd => {
-                self.anchors.clear();
-                Ok(())
-            }
             _ => Ok(()),
         }
     }
@@ -213,7 +228,7 @@ impl Reader {
 
     fn mistake(&self, bytes: &Range<usize>, message: &str) -> Diagnostic {
         let span = Span { source: self.source, bytes: bytes.clone() };
-        Diagnostic { span, message: format!("not YAML: {message}"), help: None }
+        Diagnostic::new(span, format!("not YAML: {message}"))
     }
 }
 
@@ -298,11 +313,12 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Json>, String> {
-        let nodes = documents(0, text).map_err(|mistake| {
+        let (documents, mistakes) = documents(0, text);
+        if let Some(mistake) = mistakes.first() {
             let at = mistake.span.bytes.start.min(text.len());
-            format!("{} at {:?}", mistake.message, &text[at..])
-        })?;
-        Ok(nodes.iter().map(Node::to_json).collect())
+            return Err(format!("{} at {:?}", mistake.message, &text[at..]));
+        }
+        Ok(documents.iter().map(|document| document.root.to_json()).collect())
     }
 
     /// What a library makes of the same text.
@@ -364,8 +380,8 @@ mod tests {
             "8"
         ]);
         assert_eq!(read(text).unwrap(), [expected]);
-        let document = documents(0, "[.inf, -.INF, .nan]").unwrap().remove(0);
-        let Value::List(items) = document.value else { panic!("a list") };
+        let document = documents(0, "[.inf, -.INF, .nan]").0.remove(0);
+        let Value::List(items) = document.root.value else { panic!("a list") };
         let float = |node: &Node| match node.value {
             Value::Float(value) => value,
             _ => panic!("{node:?}"),
