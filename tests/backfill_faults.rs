@@ -155,6 +155,11 @@ fn answer(code: u16, body: &Value) -> Response {
 /// Runs a backfill against a server with this fault; tells how it ended and what the server has
 /// seen.
 async fn backfill(fault: Fault) -> (Output, Stored) {
+    backfill_of("", fault).await
+}
+
+/// The same, of what a label selector selects.
+async fn backfill_of(selector: &'static str, fault: Fault) -> (Output, Stored) {
     let fake = Arc::new(Fake { fault, state: Mutex::default() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -203,7 +208,8 @@ async fn backfill(fault: Fault) -> (Output, Stored) {
         );
         fs::write(&kubeconfig, config).unwrap();
         Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .args(["backfill", "--resource=vshnredis", "--concurrency=64", "--kubeconfig"])
+            .args(["backfill", "--resource=vshnredis", "--concurrency=64", "--selector", selector])
+            .arg("--kubeconfig")
             .arg(kubeconfig)
             .output()
             .unwrap()
@@ -275,4 +281,11 @@ async fn writing_begins_with_a_small_page_and_the_next_ones_grow() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     // The first one counts.
     assert_eq!(stored.limits, [1, 50, 100, 200, 400, 500]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_selector_selects_is_not_counted_for_the_server_would_not_tell() {
+    let (output, stored) = backfill_of("a=b", Fault::Nothing).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(stored.limits, [50, 100, 200, 400, 500]);
 }

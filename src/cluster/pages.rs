@@ -91,19 +91,19 @@ impl Cluster {
         }
     }
 
-    /// How many objects a target has, where the server tells.
+    /// How many objects a target has, where the server tells: not with a selector, for which it would
+    /// only go through all of them.
     ///
     /// # Errors
     /// When they cannot be listed.
     pub async fn count(&self, target: &Target, query: &Query) -> Result<Option<u64>, ClusterError> {
+        if !query.selector.is_empty() {
+            return Ok(None);
+        }
         let first = Query { limit: 1, ..query.clone() };
         let Some(page) = self.pages(target, &first).next().await? else { return Ok(Some(0)) };
         let items = page.items().map_err(|source| bad(target, source))?.len() as u64;
-        Ok(match page.remaining {
-            Some(remaining) => Some(items + remaining),
-            None if query.selector.is_empty() => Some(items),
-            None => None,
-        })
+        Ok(Some(items + page.remaining.unwrap_or_default()))
     }
 
     /// Whether a target's kind is gone. A 404 alone does not say so: for some moments after a
