@@ -159,9 +159,9 @@ speed() {
             }
             told("bare patch loop", "bare")
             told("backfill", "backfill")
-            printf "the same by CPU time: %.3f\n", median(spent, rounds)
             ratio_ = median(ratio, rounds)
             printf "backfill / bare patch loop: %.3f (target 0.90 or more)%s\n", ratio_, ratio_ < 0.9 ? "  MISSED" : ""
+            printf "the same by CPU time: %.3f\n", median(spent, rounds)
         }' "$work/rates"
 }
 
