@@ -22,6 +22,7 @@ const OBJECTS: usize = 1200;
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
+    Nothing,
     /// Every page's token has expired; the refusal brings a new one.
     ExpiredTokens,
     /// Once, the second page's token has expired, and there is no new one.
@@ -50,7 +51,8 @@ struct Stored {
     versions: HashMap<String, u32>,
     /// How often each object was tried.
     tries: HashMap<String, u32>,
-    lists: u32,
+    /// How many objects each list was to have.
+    limits: Vec<usize>,
 }
 
 impl Fake {
@@ -68,11 +70,11 @@ impl Fake {
 
     /// A page; its token is the number of its first object, with an `x` for one that has expired.
     fn list(&self, query: &HashMap<String, String>) -> Response {
-        let mut state = self.state.lock().unwrap();
-        state.lists += 1;
-        let lists = state.lists;
-        drop(state);
         let limit: usize = query["limit"].parse().unwrap();
+        let mut state = self.state.lock().unwrap();
+        state.limits.push(limit);
+        let lists = state.limits.len();
+        drop(state);
         let token = query.get("continue").map_or("", String::as_str);
         let start: usize = token.trim_end_matches('x').parse().unwrap_or_default();
         match self.fault {
@@ -150,9 +152,14 @@ fn answer(code: u16, body: &Value) -> Response {
     (StatusCode::from_u16(code).unwrap(), body.to_string()).into_response()
 }
 
-/// Runs a backfill against a server with this fault; tells how it ended and how often each object
-/// was changed.
-async fn backfill(fault: Fault) -> (Output, HashMap<String, u32>) {
+/// Runs a backfill against a server with this fault; tells how it ended and what the server has
+/// seen.
+async fn backfill(fault: Fault) -> (Output, Stored) {
+    backfill_of("", fault).await
+}
+
+/// The same, of what a label selector selects.
+async fn backfill_of(selector: &'static str, fault: Fault) -> (Output, Stored) {
     let fake = Arc::new(Fake { fault, state: Mutex::default() });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -201,15 +208,16 @@ async fn backfill(fault: Fault) -> (Output, HashMap<String, u32>) {
         );
         fs::write(&kubeconfig, config).unwrap();
         Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .args(["backfill", "--resource=vshnredis", "--concurrency=64", "--kubeconfig"])
+            .args(["backfill", "--resource=vshnredis", "--concurrency=64", "--selector", selector])
+            .arg("--kubeconfig")
             .arg(kubeconfig)
             .output()
             .unwrap()
     });
     let output = output.await.unwrap();
     served.abort();
-    let versions = fake.state.lock().unwrap().versions.clone();
-    (output, versions)
+    let stored = std::mem::take(&mut *fake.state.lock().unwrap());
+    (output, stored)
 }
 
 /// The numbers of the only row of the sums.
@@ -239,7 +247,7 @@ async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_t
         Fault::FirstWrite(503),
         Fault::LostAnswers,
     ] {
-        let (output, versions) = backfill(fault).await;
+        let (output, Stored { versions, .. }) = backfill(fault).await;
         assert_eq!(output.status.code(), Some(0), "{fault:?}: {}", told(&output));
         assert_eq!(versions.len(), OBJECTS, "{fault:?}");
         assert!(versions.values().all(|version| *version == 1), "{fault:?}");
@@ -250,7 +258,7 @@ async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_t
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_is_refused_is_a_finding_and_the_others_are_written() {
-    let (output, versions) = backfill(Fault::Webhook).await;
+    let (output, Stored { versions, .. }) = backfill(Fault::Webhook).await;
     assert_eq!(output.status.code(), Some(1), "{}", told(&output));
     assert_eq!(versions.len(), OBJECTS - 12);
     assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 0, 0, 12, 0]);
@@ -265,4 +273,19 @@ async fn an_object_that_is_gone_is_done_with() {
     let (output, _) = backfill(Fault::Deleted).await;
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 12, 0, 0, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writing_begins_with_a_small_page_and_the_next_ones_grow() {
+    let (output, stored) = backfill(Fault::Nothing).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    // The first one counts.
+    assert_eq!(stored.limits, [1, 50, 100, 200, 400, 500]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_selector_selects_is_not_counted_for_the_server_would_not_tell() {
+    let (output, stored) = backfill_of("a=b", Fault::Nothing).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(stored.limits, [50, 100, 200, 400, 500]);
 }

@@ -246,7 +246,7 @@ impl<'a> Backfill<'a> {
         let shared = Arc::new(target.clone());
         // Sixteen bytes an object: a list that has to begin anew brings all of them again.
         let mut seen = HashSet::new();
-        let mut load = load(self.desk.cluster.pages(target, &self.plan.query));
+        let mut load = load(self.desk.cluster.pages(target, &self.plan.query).growing());
         while let Some((pages, page)) = self.await_page(target, load).await? {
             let Some(page) = page? else { break };
             load = self::load(pages);
