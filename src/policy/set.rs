@@ -33,7 +33,7 @@ pub struct PolicySet {
 }
 
 /// The conventions that are built in: documents like a user's own.
-const BUILT_IN: [(&str, &str); 12] = [
+pub(super) const BUILT_IN: [(&str, &str); 12] = [
     ("built-in/ack.yaml", include_str!("../conventions/ack.yaml")),
     ("built-in/appcat.yaml", include_str!("../conventions/appcat.yaml")),
     ("built-in/aso.yaml", include_str!("../conventions/aso.yaml")),
@@ -70,7 +70,7 @@ static BUILT_IN_CONVENTIONS: LazyLock<Result<BuiltIn, Diagnostics>> = LazyLock::
 
 /// The policies that are used when nobody names any: one for each system that a built-in convention
 /// speaks of.
-const EXAMPLES: [(&str, &str); 11] = [
+pub(super) const EXAMPLES: [(&str, &str); 11] = [
     ("built-in/policies/ack.yaml", include_str!("../../deploy/policies/ack.yaml")),
     ("built-in/policies/appcat.yaml", include_str!("../../deploy/policies/appcat.yaml")),
     ("built-in/policies/aso.yaml", include_str!("../../deploy/policies/aso.yaml")),
