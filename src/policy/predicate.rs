@@ -268,16 +268,10 @@ impl Reader<'_> {
         if let Some(node) = map.get("length") {
             let limit = |key| map.get(key).and_then(|node| super::schema::size(node, problems));
             let (at_least, at_most) = (limit("atLeast"), limit("atMost"));
-            match (at_least, at_most) {
-                (None, None)
-                    if map.node.member("atLeast").or(map.node.member("atMost")).is_none() =>
-                {
-                    problems.report(&node.span, "a length needs \"atLeast\" or \"atMost\"");
-                }
-                (Some(least), Some(most)) if least > most => {
-                    problems.report(&node.span, "no length is at least and at most this");
-                }
-                _ => {}
+            if ["atLeast", "atMost"].iter().all(|key| map.node.member(key).is_none()) {
+                problems.report(&node.span, "a length needs \"atLeast\" or \"atMost\"");
+            } else if at_least.zip(at_most).is_some_and(|(least, most)| least > most) {
+                problems.report(&node.span, "no length is at least and at most this");
             }
             parts.extend(any_pointer(node, problems).map(|path| Predicate::Length {
                 path,
