@@ -149,6 +149,19 @@ rules:
 }
 
 #[test]
+fn a_rule_that_is_wrong_alone_is_not_told_once_more_with_every_other() {
+    let spec = format!(
+        "{CONDITIONS}
+rules:
+  - {{id: one, path: /status/x, action: Deny, message: m, when: {{condition: A, is: 'True'}}}}
+  - {{id: always, path: /status/x, action: Deny, message: m, when: {{any: [{{deleting: true}}, {{deleting: false}}]}}}}
+  - {{id: other, path: /status/x, action: Deny, message: m, when: {{condition: B, is: 'True'}}}}"
+    );
+    let fault = only(Kind::Contradiction, &spec);
+    assert_eq!(fault.rules, ["test/always"]);
+}
+
+#[test]
 fn a_phase_that_rules_always_refuse_is_found() {
     let spec = two_phases(
         "rules:

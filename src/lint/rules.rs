@@ -53,14 +53,19 @@ impl Lint<'_> {
                 matches!(clause.trigger, None | Some(Trigger::State | Trigger::Introduced))
             })
             .collect();
-        for (at, one) in refusing.iter().enumerate() {
+        // What is wrong with one rule alone is said once, and not of every pair that it is in.
+        let mut sound = Vec::new();
+        for one in refusing {
             if let Found::Nothing = self.search(&[one.question()], |firing| !firing[0]) {
                 let witness = self.any_scene(&[one.question()]);
                 let id = vec![one.id.to_owned()];
                 self.say(Kind::Contradiction, id, "this rule refuses every state", witness);
-                continue;
+            } else if !self.never_fires(one) {
+                sound.push(one);
             }
-            for other in refusing.iter().skip(at + 1) {
+        }
+        for (at, one) in sound.iter().enumerate() {
+            for other in sound.iter().skip(at + 1) {
                 let questions = [one.question(), other.question()];
                 let neither = |firing: &[bool]| !firing[0] && !firing[1];
                 if let Found::Nothing = self.search(&questions, neither) {
@@ -71,6 +76,12 @@ impl Lint<'_> {
                 }
             }
         }
+    }
+
+    /// Whether that was said of a rule already.
+    fn never_fires(&self, clause: &Clause<'_>) -> bool {
+        let mut dead = self.remarks.iter().filter(|remark| remark.kind == Kind::NeverFires);
+        dead.any(|remark| remark.rules.iter().any(|id| id == clause.id))
     }
 
     /// For each phase there is a state in which a policy that denies disagreements lets it be
