@@ -10,6 +10,7 @@ mod names;
 mod nesting;
 mod reads;
 mod rewrite;
+mod syntax;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -110,7 +111,7 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     let parsed = catch_unwind(AssertUnwindSafe(|| parser.parse_with_source_info(text)));
     let (mut tree, places) = match parsed {
         Ok(Ok(parsed)) => parsed,
-        Ok(Err(errors)) => return one(syntax(text, &errors)),
+        Ok(Err(errors)) => return one(syntax::mistake(text, &errors)),
         Err(_) => return one(Mistake::new(None, "not CEL: the parser gave up on it")),
     };
     let mistakes = names::check(&tree, text, &places);
@@ -120,24 +121,6 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     let reads = Reads::of(&tree);
     let needs = rewrite::rewrite(&mut tree, text, &places)?;
     Ok(Expression { tree, needs, reads })
-}
-
-/// The first syntax error: those behind it are mostly its fallout.
-fn syntax(text: &str, errors: &cel::ParseErrors) -> Mistake {
-    let Some(error) = errors.errors.first() else {
-        return Mistake::new(None, "not CEL");
-    };
-    let (line, column) = error.pos;
-    let place = usize::try_from(line).ok().zip(usize::try_from(column).ok());
-    let at = place.filter(|(line, _)| *line > 0).map(|(line, column)| {
-        let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-        let letters = text[before..].char_indices().nth(column.saturating_sub(1));
-        letters.map_or(text.len(), |(at, _)| before + at)
-    });
-    // The parser lists every token that would have fitted: true, and no help.
-    let message = error.msg.strip_prefix("Syntax error: ").unwrap_or(&error.msg);
-    let message = message.split(" expecting ").next().unwrap_or_default();
-    Mistake::new(at, format!("not CEL: {}", message.trim_end()))
 }
 
 #[cfg(test)]
