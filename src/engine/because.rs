@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{Conditions, Json};
+use crate::model::{Conditions, Json, quote};
 use crate::policy::{ConditionTest, Observed, Predicate, ValueTest};
 
 use super::{Facts, Truth};
@@ -123,18 +123,7 @@ fn did(answer: Truth) -> &'static str {
     if answer == Truth::True { "did" } else { "did not" }
 }
 
-/// A user's text in a message: in quotes, on one line, not longer than it helps.
+/// A user's text in a message: not longer than it helps.
 pub(crate) fn quoted(text: &str) -> String {
-    const LIMIT: usize = 64;
-    let mut quoted = String::with_capacity(text.len().min(LIMIT) + 2);
-    quoted.push('"');
-    for (index, letter) in text.chars().enumerate() {
-        if index == LIMIT {
-            quoted.push('…');
-            break;
-        }
-        quoted.extend(letter.escape_debug());
-    }
-    quoted.push('"');
-    quoted
+    quote(text, 64)
 }

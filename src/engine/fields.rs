@@ -29,7 +29,7 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
     match value {
         Json::String(text) => text_violation(check, text),
         odd if !check.values.is_empty() => {
-            Some((Cause::NotSupported, unsupported(odd.kind(), check.values.iter())))
+            Some((Cause::NotSupported, not_among(&plain(odd), check.values.iter())))
         }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
@@ -123,8 +123,21 @@ pub(crate) fn unsupported<'v>(
     found: &str,
     known: impl Iterator<Item = impl AsRef<str> + 'v>,
 ) -> String {
+    not_among(&quoted(found), known)
+}
+
+fn not_among<'v>(found: &str, known: impl Iterator<Item = impl AsRef<str> + 'v>) -> String {
     let known: Vec<String> = known.map(|value| quoted(value.as_ref())).collect();
-    format!("Unsupported value: {}: supported values: {}", quoted(found), known.join(", "))
+    format!("Unsupported value: {found}: supported values: {}", known.join(", "))
+}
+
+/// A value that is no text, as the API server has it in an error; of a large one its kind.
+fn plain(value: &Json<'_>) -> String {
+    match value {
+        Json::Number(number) => number.to_string(),
+        Json::Bool(value) => value.to_string(),
+        other => other.kind().to_owned(),
+    }
 }
 
 /// `resource.Quantity`'s grammar: a sign, digits with one point at most, and a binary suffix, a
@@ -169,6 +182,17 @@ fn is_qualified_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_no_text_is_told_as_the_api_server_tells_it() {
+        let said = |value| not_among(&plain(&value), ["x"].iter());
+        assert_eq!(said(Json::Number(5.into())), "Unsupported value: 5: supported values: \"x\"");
+        assert_eq!(said(Json::Bool(true)), "Unsupported value: true: supported values: \"x\"");
+        assert_eq!(
+            said(Json::Deep),
+            "Unsupported value: a deeply nested value: supported values: \"x\""
+        );
+    }
 
     #[test]
     fn qualified_names_are_what_go_takes() {

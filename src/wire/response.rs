@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use crate::engine::{Action, Finding, Verdict};
+use crate::model::quote;
 
 use super::Review;
 
@@ -123,9 +124,9 @@ fn status<'a>(review: &'a Review<'_>, verdict: &'a Verdict<'_>) -> Status<'a> {
         code: 422,
         reason: "Invalid",
         message: format!(
-            "{} {:?} is invalid: {}{more}",
+            "{} {} is invalid: {}{more}",
             review.kind,
-            review.name,
+            quote(&review.name, usize::MAX),
             sentences.join("; ")
         ),
         details: Details {
