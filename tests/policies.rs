@@ -111,6 +111,14 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
     }
 }
 
+#[test]
+fn a_byte_order_mark_moves_no_column() {
+    let mistakes = PolicySet::compile(&[Source::new("a.yaml", "\u{feff}{kind: Odd}")]).unwrap_err();
+    let columns: Vec<usize> =
+        mistakes.list().iter().map(|mistake| mistakes.place(mistake).2).collect();
+    assert!(columns.contains(&1) && columns.contains(&8), "{columns:?}");
+}
+
 /// Nobody knows what is in a document that is no YAML: what others name may be there.
 #[test]
 fn a_convention_that_may_be_in_a_broken_document_is_not_unknown() {

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use crate::policy::yaml::without_byte_order_mark;
+
 /// A file's name and text.
 #[derive(Debug)]
 pub struct File {
@@ -19,10 +21,7 @@ impl File {
     /// A text under a name.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        let mut text = text.into();
-        if text.starts_with('\u{feff}') {
-            text.drain(..'\u{feff}'.len_utf8());
-        }
+        let text = without_byte_order_mark(text.into());
         Self { name: name.into(), text, starts: OnceLock::new(), counts: OnceLock::new() }
     }
 

@@ -17,8 +17,16 @@ use super::{Diagnostic, Diagnostics, Policy, document};
 pub struct Source {
     /// The path as a person would type it.
     pub name: String,
-    /// The whole text.
+    /// The whole text, without a byte order mark.
     pub text: String,
+}
+
+impl Source {
+    /// A text under a name.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: yaml::without_byte_order_mark(text.into()) }
+    }
 }
 
 /// The compiled policies. Immutable: a reload makes a new one.

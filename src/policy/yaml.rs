@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::Diagnostic;
 
-pub(crate) use parts::{content, parts};
+pub(crate) use parts::{content, parts, without_byte_order_mark};
 pub(crate) use problems::{Map, Problems, did_you_mean, near};
 
 /// Where something stands: which source, by its place in the list given to the compiler, and which

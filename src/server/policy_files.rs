@@ -51,7 +51,7 @@ pub(super) fn sources(files: &[File]) -> Result<Vec<Source>, PolicyFilesError> {
     files
         .iter()
         .map(|file| match std::str::from_utf8(&file.bytes) {
-            Ok(text) => Ok(Source { name: file.name.clone(), text: text.to_owned() }),
+            Ok(text) => Ok(Source::new(file.name.as_str(), text)),
             Err(source) => Err(PolicyFilesError::NotText { file: file.name.clone(), source }),
         })
         .collect()
