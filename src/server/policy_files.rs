@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::reload::{File, ReadError};
-use crate::policy::{PolicySet, Source};
+use crate::policy::{Diagnostics, PolicySet, Source};
 
 /// Reads the documents of files and folders, or the example policies where none are named: what
 /// a command that runs once needs.
@@ -25,22 +25,19 @@ pub fn load(paths: &[PathBuf]) -> Result<Vec<Source>, PolicyFilesError> {
 /// A path that cannot be read, or a folder without documents, which is more likely a mistake in
 /// the path than the wish for no policy.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<File>, PolicyFilesError> {
-    let mut files = Vec::new();
-    for path in paths {
-        // Of a symlink, what it leads to.
-        if std::fs::metadata(path).map_err(|source| failed(path, source))?.is_dir() {
-            let documents = documents(path).map_err(|source| failed(path, source))?;
-            if documents.is_empty() {
-                return Err(PolicyFilesError::NoDocuments { folder: path.display().to_string() });
-            }
-            for document in documents {
-                files.push(File::read(&document)?);
-            }
-        } else {
-            files.push(File::read(path)?);
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    for path in paths.iter().flat_map(|path| documents_at(path)) {
+        match path.and_then(|path| Ok(File::read(&path)?)) {
+            Ok(file) => files.push(file),
+            Err(error) => errors.push(error),
         }
     }
-    Ok(files)
+    if errors.is_empty() {
+        return Ok(files);
+    }
+    let (sources, more) = texts(&files);
+    errors.extend(more);
+    Err(PolicyFilesError::of(errors, &sources))
 }
 
 /// The files as the policy compiler takes them.
@@ -48,13 +45,36 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<File>, PolicyFilesError> {
 /// # Errors
 /// A file that is not UTF-8.
 pub(super) fn sources(files: &[File]) -> Result<Vec<Source>, PolicyFilesError> {
-    files
-        .iter()
-        .map(|file| match std::str::from_utf8(&file.bytes) {
-            Ok(text) => Ok(Source::new(file.name.as_str(), text)),
-            Err(source) => Err(PolicyFilesError::NotText { file: file.name.clone(), source }),
-        })
-        .collect()
+    let (sources, errors) = texts(files);
+    if errors.is_empty() { Ok(sources) } else { Err(PolicyFilesError::of(errors, &sources)) }
+}
+
+/// Those that are texts, and what is wrong with the others.
+fn texts(files: &[File]) -> (Vec<Source>, Vec<PolicyFilesError>) {
+    let (mut sources, mut errors) = (Vec::new(), Vec::new());
+    for file in files {
+        let name = file.name.clone();
+        match std::str::from_utf8(&file.bytes) {
+            Ok(text) => sources.push(Source::new(name, text)),
+            Err(source) => errors.push(PolicyFilesError::NotText { file: name, source }),
+        }
+    }
+    (sources, errors)
+}
+
+/// The file at a path, or those of the folder there.
+fn documents_at(path: &Path) -> Vec<Result<PathBuf, PolicyFilesError>> {
+    // Of a symlink, what it leads to.
+    let found = std::fs::metadata(path).and_then(|metadata| {
+        if metadata.is_dir() { documents(path) } else { Ok(vec![path.to_owned()]) }
+    });
+    match found {
+        Ok(paths) if paths.is_empty() => {
+            vec![Err(PolicyFilesError::NoDocuments { folder: path.display().to_string() })]
+        }
+        Ok(paths) => paths.into_iter().map(Ok).collect(),
+        Err(source) => vec![Err(failed(path, source))],
+    }
 }
 
 fn documents(folder: &Path) -> io::Result<Vec<PathBuf>> {
@@ -100,6 +120,40 @@ pub enum PolicyFilesError {
         /// Where it stops being text.
         source: std::str::Utf8Error,
     },
+    /// Several things that are wrong.
+    #[error("{}", in_lines(errors, mistakes.as_ref()))]
+    Several {
+        /// Why some files could not be read.
+        errors: Vec<Self>,
+        /// What is wrong in the others.
+        mistakes: Option<Diagnostics>,
+    },
+}
+
+impl PolicyFilesError {
+    /// What is wrong where some files could not be read: that, and the mistakes in the others.
+    fn of(mut errors: Vec<Self>, sources: &[Source]) -> Self {
+        let mistakes = PolicySet::mistakes_of_some(sources);
+        match errors.pop() {
+            Some(error) if errors.is_empty() && mistakes.is_none() => error,
+            last => {
+                errors.extend(last);
+                Self::Several { errors, mistakes }
+            }
+        }
+    }
+}
+
+/// Each error with its cause on a line of its own, and below them the mistakes.
+fn in_lines(errors: &[PolicyFilesError], mistakes: Option<&Diagnostics>) -> String {
+    let line = |error: &PolicyFilesError| match error {
+        PolicyFilesError::FailedRead(ReadError { source, .. }) => format!("{error}: {source}"),
+        PolicyFilesError::NotText { source, .. } => format!("{error}: {source}"),
+        _ => error.to_string(),
+    };
+    let mut lines: Vec<String> = errors.iter().map(line).collect();
+    lines.extend(mistakes.map(|mistakes| format!("\n{mistakes}")));
+    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -133,5 +187,21 @@ mod tests {
         assert!(error.starts_with(&format!("no policy in {}", folder.path().display())));
         let error = read(&["/nowhere".into()]).unwrap_err().to_string();
         assert_eq!(error, "failed to read /nowhere");
+    }
+
+    #[test]
+    fn what_cannot_be_read_hides_no_mistake_in_the_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a.yaml"), b"kind: \xff").unwrap();
+        let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: b}\nspec: {convention: elsewhere, enforcment: Deny}\n";
+        fs::write(path("b.yaml"), policy).unwrap();
+        let error = load(&[path("nowhere"), folder.path().to_owned()]).unwrap_err().to_string();
+        for said in
+            ["nowhere: No such file", "a.yaml is not UTF-8 text: ", "unknown key \"enforcment\""]
+        {
+            assert!(error.contains(said), "{error}");
+        }
+        assert!(!error.contains("unknown convention"), "it may be in the others: {error}");
     }
 }
