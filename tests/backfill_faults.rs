@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +16,9 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, patch};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 const OBJECTS: usize = 1200;
 
@@ -41,11 +44,11 @@ enum Fault {
 
 /// An API server with one kind.
 struct Fake {
-    fault: Fault,
+    fault: Mutex<Fault>,
     state: Mutex<Stored>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Stored {
     /// How often each object was changed.
     versions: HashMap<String, u32>,
@@ -56,6 +59,10 @@ struct Stored {
 }
 
 impl Fake {
+    fn fault(&self) -> Fault {
+        *self.fault.lock().unwrap()
+    }
+
     fn object(&self, number: usize) -> Value {
         let name = format!("db-{number:04}");
         let version = self.state.lock().unwrap().versions.get(&name).copied().unwrap_or_default();
@@ -77,7 +84,8 @@ impl Fake {
         drop(state);
         let token = query.get("continue").map_or("", String::as_str);
         let start: usize = token.trim_end_matches('x').parse().unwrap_or_default();
-        match self.fault {
+        let fault = self.fault();
+        match fault {
             Fault::FirstList(code) if lists % 2 == 1 => return said(code, "not now", ""),
             Fault::ExpiredTokens if token.ends_with('x') => {
                 let mut body = status(410, "expired", "");
@@ -89,7 +97,7 @@ impl Fake {
         }
         let end = (start + limit).min(OBJECTS);
         let mut token = if end < OBJECTS { end.to_string() } else { String::new() };
-        let expires = match self.fault {
+        let expires = match fault {
             Fault::ExpiredTokens => true,
             // Lists 1 is the count, 2 the first page.
             Fault::ExpiredList => lists == 2,
@@ -112,7 +120,8 @@ impl Fake {
         *tries += 1;
         let first = *tries == 1;
         let hundredth = name.ends_with("00");
-        match self.fault {
+        let fault = self.fault();
+        match fault {
             Fault::FirstWrite(code) if first => return said(code, "not now", ""),
             Fault::Webhook if hundredth => {
                 return said(403, "admission webhook \"other\" denied the request: no", "");
@@ -126,7 +135,7 @@ impl Fake {
             return said(422, "the server rejected our request due to an error in our request", "");
         }
         *version += 1;
-        if self.fault == Fault::LostAnswers && hundredth && first {
+        if fault == Fault::LostAnswers && hundredth && first {
             return said(504, "the gateway gave up", "");
         }
         let metadata = json!({"name": name, "resourceVersion": (*version + 1).to_string()});
@@ -152,54 +161,69 @@ fn answer(code: u16, body: &Value) -> Response {
     (StatusCode::from_u16(code).unwrap(), body.to_string()).into_response()
 }
 
-/// Runs a backfill against a server with this fault; tells how it ended and what the server has
-/// seen.
-async fn backfill(fault: Fault) -> (Output, Stored) {
-    backfill_of("", fault).await
+/// A fake that listens.
+struct Server {
+    fake: Arc<Fake>,
+    address: SocketAddr,
+    served: JoinHandle<std::io::Result<()>>,
 }
 
-/// The same, of what a label selector selects.
-async fn backfill_of(selector: &'static str, fault: Fault) -> (Output, Stored) {
-    let fake = Arc::new(Fake { fault, state: Mutex::default() });
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let routes = Router::new()
-        .route("/version", get(|| async { answer(200, &json!({"gitVersion": "v0.0.0"})) }))
-        .route("/apis", get(|| async {
-            let version = json!({"groupVersion": "vshn.appcat.vshn.io/v1", "version": "v1"});
-            let group = json!({"name": "vshn.appcat.vshn.io", "versions": [version], "preferredVersion": version});
-            answer(200, &json!({"kind": "APIGroupList", "groups": [group]}))
-        }))
-        .route("/apis/vshn.appcat.vshn.io/v1", get(|| async {
-            let resource = |name: &str| json!({"name": name, "singularName": "", "kind": "VSHNRedis",
-                "namespaced": true, "verbs": ["get", "list", "patch"]});
-            let resources = [resource("vshnredis"), resource("vshnredis/status")];
-            answer(200, &json!({"kind": "APIResourceList", "groupVersion": "vshn.appcat.vshn.io/v1",
-                "resources": resources}))
-        }))
-        .route(
-            "/apis/vshn.appcat.vshn.io/v1/vshnredis",
-            get(|State(fake): State<Arc<Fake>>, uri: Uri| async move { fake.list(&query(&uri)) }),
-        )
-        .route(
-            "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}",
-            get(|State(fake): State<Arc<Fake>>, Path(name): Path<String>| async move {
-                let number = name.trim_start_matches("db-").parse().unwrap();
-                answer(200, &fake.object(number))
-            }),
-        )
-        .route(
-            "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}/status",
-            patch(|State(fake): State<Arc<Fake>>, Path(name): Path<String>, body: Bytes| async move {
-                fake.patch(&name, &body)
-            }),
-        )
-        // The definition: this account may not read it.
-        .fallback(|_: Method, _: Uri| async { said(403, "forbidden", "") })
-        .with_state(Arc::clone(&fake));
-    let served = tokio::spawn(axum::serve(listener, routes).into_future());
-    let output = tokio::task::spawn_blocking(move || {
-        let folder = tempfile::tempdir().unwrap();
+impl Server {
+    async fn start(fault: Fault) -> Self {
+        let fake = Arc::new(Fake { fault: Mutex::new(fault), state: Mutex::default() });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let routes = Router::new()
+            .route("/version", get(|| async { answer(200, &json!({"gitVersion": "v0.0.0"})) }))
+            .route("/apis", get(|| async {
+                let version = json!({"groupVersion": "vshn.appcat.vshn.io/v1", "version": "v1"});
+                let group = json!({"name": "vshn.appcat.vshn.io", "versions": [version], "preferredVersion": version});
+                answer(200, &json!({"kind": "APIGroupList", "groups": [group]}))
+            }))
+            .route("/apis/vshn.appcat.vshn.io/v1", get(|| async {
+                let resource = |name: &str| json!({"name": name, "singularName": "", "kind": "VSHNRedis",
+                    "namespaced": true, "verbs": ["get", "list", "patch"]});
+                let resources = [resource("vshnredis"), resource("vshnredis/status")];
+                answer(200, &json!({"kind": "APIResourceList", "groupVersion": "vshn.appcat.vshn.io/v1",
+                    "resources": resources}))
+            }))
+            .route(
+                "/apis/vshn.appcat.vshn.io/v1/vshnredis",
+                get(|State(fake): State<Arc<Fake>>, uri: Uri| async move { fake.list(&query(&uri)) }),
+            )
+            .route(
+                "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}",
+                get(|State(fake): State<Arc<Fake>>, Path(name): Path<String>| async move {
+                    let number = name.trim_start_matches("db-").parse().unwrap();
+                    answer(200, &fake.object(number))
+                }),
+            )
+            .route(
+                "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}/status",
+                patch(|State(fake): State<Arc<Fake>>, Path(name): Path<String>, body: Bytes| async move {
+                    fake.patch(&name, &body)
+                }),
+            )
+            // The definition: this account may not read it.
+            .fallback(|_: Method, _: Uri| async { said(403, "forbidden", "") })
+            .with_state(Arc::clone(&fake));
+        let served = tokio::spawn(axum::serve(listener, routes).into_future());
+        Self { fake, address, served }
+    }
+
+    /// What goes wrong from here on.
+    fn set_fault(&self, fault: Fault) {
+        *self.fake.fault.lock().unwrap() = fault;
+    }
+
+    /// What it has seen so far.
+    fn stored(&self) -> Stored {
+        self.fake.state.lock().unwrap().clone()
+    }
+
+    /// The command, ready to be started, against this server.
+    fn command(&self, folder: &TempDir, command: &str) -> Command {
+        let address = self.address;
         let kubeconfig = folder.path().join("kubeconfig");
         let config = format!(
             "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{{name: c, cluster: {{server: \
@@ -207,17 +231,31 @@ async fn backfill_of(selector: &'static str, fault: Fault) -> (Output, Stored) {
              users: [{{name: u, user: {{}}}}]}}"
         );
         fs::write(&kubeconfig, config).unwrap();
-        Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .args(["backfill", "--resource=vshnredis", "--concurrency=64", "--selector", selector])
-            .arg("--kubeconfig")
-            .arg(kubeconfig)
-            .output()
-            .unwrap()
-    });
-    let output = output.await.unwrap();
-    served.abort();
-    let stored = std::mem::take(&mut *fake.state.lock().unwrap());
-    (output, stored)
+        let mut process = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        process.args([command, "--resource=vshnredis", "--kubeconfig"]).arg(kubeconfig);
+        process
+    }
+
+    /// Runs a backfill.
+    async fn backfill(&self, arguments: &[&str]) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = self.command(&folder, "backfill");
+        process.arg("--concurrency=64").args(arguments);
+        tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
+
+/// Runs a backfill against a server with this fault; tells how it ended and what the server has
+/// seen.
+async fn backfill(fault: Fault) -> (Output, Stored) {
+    let server = Server::start(fault).await;
+    (server.backfill(&[]).await, server.stored())
 }
 
 /// The numbers of the only row of the sums.
@@ -285,7 +323,29 @@ async fn writing_begins_with_a_small_page_and_the_next_ones_grow() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_selector_selects_is_not_counted_for_the_server_would_not_tell() {
-    let (output, stored) = backfill_of("a=b", Fault::Nothing).await;
+    let server = Server::start(Fault::Nothing).await;
+    let (output, stored) = (server.backfill(&["--selector=a=b"]).await, server.stored());
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(stored.limits, [50, 100, 200, 400, 500]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_refused_is_tried_again_by_the_run_that_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let resume = ["--resume", journal.to_str().unwrap()];
+    let server = Server::start(Fault::Webhook).await;
+    let first = server.backfill(&resume).await;
+    assert_eq!(first.status.code(), Some(1), "{}", told(&first));
+    server.set_fault(Fault::Nothing);
+    let second = server.backfill(&resume).await;
+    assert_eq!(second.status.code(), Some(0), "{}", told(&second));
+    assert_eq!(sums(&second), [12, 0, OBJECTS - 12, 0, 0, 0, 0], "{}", told(&second));
+    assert_eq!(server.stored().versions.len(), OBJECTS);
+    // And a kind with which nothing is left to do is not listed again, which is said.
+    let third = server.backfill(&resume).await;
+    assert_eq!(third.status.code(), Some(0), "{}", told(&third));
+    assert_eq!(sums(&third), [0, 0, OBJECTS, 0, 0, 0, 0], "{}", told(&third));
+    let line = "vshnredis.vshn.appcat.vshn.io is left out: the journal has it finished";
+    assert!(told(&third).contains(line), "{}", told(&third));
 }

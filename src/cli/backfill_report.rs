@@ -139,6 +139,9 @@ impl Audience for Teller {
 
     fn finished_earlier(&mut self, target: &Target, patched: u64) {
         self.sums(target, &target.policies).earlier += patched;
+        let line = format!("{} is left out: the journal has it finished", target.name());
+        // If stderr is gone, nobody wants to know.
+        let _ = self.progress.aside(|| writeln!(io::stderr(), "{line}"));
     }
 
     fn tick(&mut self) {

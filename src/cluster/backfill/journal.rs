@@ -13,7 +13,7 @@
 //! else, so that a process that is killed loses at most the line it was writing. That line, torn, is
 //! dropped at the next start; its object is then judged again and found to need nothing. Objects
 //! that needed nothing, or were refused, are not in here: to judge them again is cheap and never
-//! wrong.
+//! wrong. A target with refused or failed objects is not finished.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -134,7 +134,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that everything of a target was seen, and forgets its objects.
+    /// Notes that nothing of a target is left to do, and forgets its objects.
     ///
     /// # Errors
     /// When it cannot be written down.

@@ -102,7 +102,8 @@ pub trait Audience {
     /// When it cannot be passed on, which ends the run.
     fn object(&mut self, report: &Report<'_>) -> io::Result<()>;
 
-    /// An earlier run got to the end of a target, and wrote so many of its objects.
+    /// An earlier run got to the end of a target with nothing refused, and wrote so many of its
+    /// objects: it is not listed again.
     fn finished_earlier(&mut self, _target: &Target, _patched: u64) {}
 
     /// Somebody may want to hear from us: called now and then, also when nothing happens.
@@ -156,6 +157,8 @@ pub struct Backfill<'a> {
     failed_in_a_row: u32,
     /// Objects of the present target that were deleted meanwhile.
     gone: u64,
+    /// Objects of the present target that were refused or failed.
+    undone: u64,
 }
 
 impl<'a> Backfill<'a> {
@@ -188,6 +191,7 @@ impl<'a> Backfill<'a> {
             syncing: None,
             failed_in_a_row: 0,
             gone: 0,
+            undone: 0,
         }
     }
 
@@ -200,7 +204,7 @@ impl<'a> Backfill<'a> {
         let mut end = End::default();
         let cluster = self.desk.cluster.clone();
         for target in targets {
-            self.gone = 0;
+            (self.gone, self.undone) = (0, 0);
             if *self.stop.borrow() {
                 break;
             }
@@ -233,7 +237,9 @@ impl<'a> Backfill<'a> {
             }
             match failure {
                 Some(failure) => end.failures.push(failure),
-                None if *self.stop.borrow() => {}
+                // What was refused the next run tries again: the schema or the webhook that did not
+                // take it may have been mended since.
+                None if *self.stop.borrow() || self.undone > 0 => {}
                 None => self.journal.note_finished(target)?,
             }
         }
@@ -339,6 +345,7 @@ impl<'a> Backfill<'a> {
         };
         let Named { namespace, name, uid, .. } = &object;
         self.gone += u64::from(outcome == Outcome::Gone);
+        self.undone += u64::from(matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_)));
         if outcome == Outcome::Patched && !self.plan.dry_run {
             self.journal.note_patched(target, uid)?;
         }
