@@ -18,17 +18,20 @@ impl Patience {
     /// longer is for a person, or for the Job that starts us again.
     pub const LONG: Self = Self(Duration::from_secs(120));
 
-    /// The waits of one request.
+    /// The waits of one request. The time runs from the first failure: a turn at a slow pace may be
+    /// long in coming, and a page long in being made.
     #[must_use]
-    pub fn start(self) -> Backoff {
-        Backoff { deadline: Instant::now() + self.0, next: FIRST }
+    pub const fn start(self) -> Backoff {
+        Backoff { patience: self.0, deadline: None, next: FIRST }
     }
 }
 
 /// The waits of one request: doubling, bounded, and no shorter than the server asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
-    deadline: Instant,
+    patience: Duration,
+    /// From the first failure on.
+    deadline: Option<Instant>,
     next: Duration,
 }
 
@@ -44,7 +47,8 @@ impl Backoff {
     fn wait_at(&mut self, now: Instant, asked: Option<Duration>) -> Option<Duration> {
         let wait = asked.map_or(self.next, |asked| asked.min(LONGEST_ASKED)).max(self.next);
         self.next = (self.next * 2).min(LONGEST);
-        (now + wait <= self.deadline).then_some(wait)
+        let deadline = *self.deadline.get_or_insert(now + self.patience);
+        (now + wait <= deadline).then_some(wait)
     }
 }
 
@@ -75,6 +79,14 @@ mod tests {
         assert_eq!(waits.iter().max(), Some(&LONGEST));
         let total: Duration = waits.iter().sum();
         assert!(total <= Duration::from_secs(61) && total > Duration::from_secs(50), "{total:?}");
+    }
+
+    #[test]
+    fn the_time_before_the_first_failure_does_not_count() {
+        let mut backoff = Patience::LONG.start();
+        let failed = Instant::now() + Duration::from_secs(3600);
+        assert!(backoff.wait_at(failed, None).is_some());
+        assert_eq!(backoff.wait_at(failed + Patience::LONG.0, None), None);
     }
 
     #[test]
