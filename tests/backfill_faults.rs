@@ -40,6 +40,8 @@ enum Fault {
     Deleted,
     /// Pages cannot be listed at first.
     FirstList(u16),
+    /// No write is ever let in.
+    Writes(u16),
 }
 
 /// An API server with one kind.
@@ -123,6 +125,7 @@ impl Fake {
         let fault = self.fault();
         match fault {
             Fault::FirstWrite(code) if first => return said(code, "not now", ""),
+            Fault::Writes(code) => return said(code, "no", ""),
             Fault::Webhook if hundredth => {
                 return said(403, "admission webhook \"other\" denied the request: no", "");
             }
@@ -348,4 +351,18 @@ async fn what_was_refused_is_tried_again_by_the_run_that_goes_on() {
     assert_eq!(sums(&third), [0, 0, OBJECTS, 0, 0, 0, 0], "{}", told(&third));
     let line = "vshnredis.vshn.appcat.vshn.io is left out: the journal has it finished";
     assert!(told(&third).contains(line), "{}", told(&third));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_hopeless_end_nothing_that_waits_is_sent() {
+    let server = Server::start(Fault::Writes(401)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = server.command(&folder, "backfill");
+    process.arg("--concurrency=1");
+    let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    let line = "cannot patch vshnredis.vshn.appcat.vshn.io/status: not logged in: no";
+    assert!(told(&output).contains(line), "{}", told(&output));
+    // The one that waits behind it would be as patient again with a server that is out.
+    assert_eq!(server.stored().tries.len(), 1);
 }

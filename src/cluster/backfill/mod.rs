@@ -145,6 +145,13 @@ pub enum BackfillError {
     Lost(#[from] tokio::task::JoinError),
 }
 
+impl BackfillError {
+    /// Whether it ends the run, and not only that of one target.
+    const fn is_of_everything(&self) -> bool {
+        !matches!(self, Self::Cluster(error) if !error.is_of_the_server())
+    }
+}
+
 /// A backfill.
 pub struct Backfill<'a> {
     desk: Arc<Desk>,
@@ -177,8 +184,10 @@ impl<'a> Backfill<'a> {
             clock: plan.clock,
             pace: Pace::new(plan.qps),
             stop: stop.clone(),
+            hopeless: watch::Sender::new(false),
             distrusted: plan.distrusted.clone(),
             allowed: AtomicBool::new(false),
+            allowed_to_read: AtomicBool::new(false),
         });
         let writers = Writers::start(&desk, plan.concurrency);
         Self {
@@ -212,7 +221,11 @@ impl<'a> Backfill<'a> {
                 self.audience.finished_earlier(target, patched);
                 continue;
             }
+            self.desk.hopeless.send_replace(false);
             let outcome = self.go_over(target).await;
+            if outcome.as_ref().is_err_and(BackfillError::is_of_everything) {
+                self.desk.hopeless.send_replace(true);
+            }
             // Whatever happened: what has been sent is waited for, and noted.
             let drained = self.drain(target).await;
             let outcome = match outcome {

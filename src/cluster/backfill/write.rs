@@ -24,10 +24,15 @@ pub(super) struct Desk {
     pub(super) pace: Pace,
     /// True once the run is to end.
     pub(super) stop: watch::Receiver<bool>,
+    /// True once nothing more of the present target can be written: what waits for its turn is left
+    /// as it is, or each object would begin to be patient with the same server anew.
+    pub(super) hopeless: watch::Sender<bool>,
     /// Targets whose schema does not have everything: what is written there is looked at again.
     pub(super) distrusted: Vec<String>,
     /// Whether this account has ever been let write.
     pub(super) allowed: AtomicBool,
+    /// Whether it has ever been let read a single object.
+    pub(super) allowed_to_read: AtomicBool,
 }
 
 /// What became of an object.
@@ -61,6 +66,9 @@ impl Desk {
     pub(super) async fn write(self: Arc<Self>, target: Arc<Target>, judged: Judged) -> Written {
         let mut job = Job { desk: &self, target: &target, judged, conflicts: 0, unsure: false };
         let end = job.run().await;
+        if matches!(end, Err(Abort::Hopeless(_))) {
+            self.hopeless.send_replace(true);
+        }
         let Job { judged, conflicts, .. } = job;
         let changes = match judged.todo {
             Todo::Patch { changes, .. } => changes,
@@ -80,11 +88,12 @@ impl Desk {
     }
 
     async fn unless_stopped(&self, wait: impl Future<Output = ()>) -> Result<(), Abort> {
-        let mut stop = self.stop.clone();
+        let (mut stop, mut hopeless) = (self.stop.clone(), self.hopeless.subscribe());
         tokio::select! {
             biased;
             // An error would mean that nobody is left who could stop us.
             Ok(_) = stop.wait_for(|stop| *stop) => Err(Abort::Stopped),
+            Ok(_) = hopeless.wait_for(|hopeless| *hopeless) => Err(Abort::Stopped),
             () = wait => Ok(()),
         }
     }
@@ -261,11 +270,17 @@ impl Job<'_> {
             self.desk.turn().await?;
             let answer = self.desk.cluster.send(Method::GET, &path, "", Vec::new()).await;
             match &answer {
-                Ok(answer) if answer.status < 300 => break answer.body.clone(),
+                Ok(answer) if answer.status < 300 => {
+                    self.desk.allowed_to_read.store(true, Ordering::Relaxed);
+                    break answer.body.clone();
+                }
                 Ok(answer) if answer.status == 404 && answer.said().details.name == *name => {
                     return Ok(Reading::End(Outcome::Gone));
                 }
-                Ok(answer) if matches!(answer.status, 401 | 403) || !may_pass(answer) => {
+                // As with a write: who was let in once will be again.
+                Ok(Answer { status: 401 | 403, .. })
+                    if self.desk.allowed_to_read.load(Ordering::Relaxed) => {}
+                Ok(answer) if !may_pass(answer) => {
                     let what = format!("get {}", self.target.name());
                     return Err(Abort::Hopeless(self.desk.cluster.failed(&what, Ok(copy(answer)))));
                 }
