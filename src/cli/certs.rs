@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 
-use super::Outcome;
+use super::{Outcome, namespace};
 use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem};
 
 /// What `certs` can be told.
@@ -34,7 +34,8 @@ pub struct Args {
     service: String,
 
     /// Namespace of that Service.
-    #[arg(long, value_name = "NAME", default_value = "statusgate-system")]
+    #[arg(long, value_name = "NAME", default_value = "statusgate-system",
+          value_parser = namespace::parse)]
     namespace: String,
 
     /// One more DNS name. May be repeated.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
+use super::namespace;
 use crate::cluster::{Cluster, ClusterError, Query, Target};
 
 /// Where the cluster is.
@@ -22,7 +23,7 @@ pub struct Connection {
 #[derive(Debug, clap::Args)]
 pub struct Selection {
     /// Only objects in this namespace; leaves out kinds that have none.
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = namespace::parse)]
     namespace: Option<String>,
 
     /// Only objects that this label selector selects.

@@ -16,6 +16,7 @@ pub mod explain;
 mod fail_on;
 mod judge;
 pub mod lint;
+mod namespace;
 mod progress;
 mod report;
 pub mod review;
