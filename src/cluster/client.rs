@@ -89,7 +89,7 @@ impl Cluster {
             if answer.as_ref().is_ok_and(|answer| answer.status < 300) {
                 return Ok(answer.map(|answer| answer.body).unwrap_or_default());
             }
-            let passes = answer.as_ref().map_or(true, Answer::passes);
+            let passes = passes(&answer);
             let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
             match backoff.wait(asked) {
                 Some(wait) if passes => tokio::time::sleep(wait).await,
@@ -194,6 +194,20 @@ impl Answer {
     }
 }
 
+/// Whether the reason of a failure is one that passes. A request that cannot even be made, for a
+/// path that is none, will not be made later either.
+pub(super) fn passes(answer: &Result<Answer, Silence>) -> bool {
+    match answer {
+        Ok(answer) => answer.passes(),
+        Err(silence) => !is_no_request(silence),
+    }
+}
+
+/// Whether there was no answer because there was no question.
+pub(super) fn is_no_request(silence: &Silence) -> bool {
+    silence.is::<http::Error>()
+}
+
 #[derive(Deserialize)]
 struct Version {
     #[serde(rename = "gitVersion")]
@@ -273,6 +287,13 @@ const METADATA_ONLY: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_cannot_be_made_is_not_made_again() {
+        let made = Request::builder().uri("/apis/a b").body(());
+        assert!(!passes(&Err(made.unwrap_err().into())));
+        assert!(passes(&Err("connection reset".into())));
+    }
 
     fn answer(status: u16, body: &'static str) -> Answer {
         Answer { status, retry_after: None, body: Bytes::from_static(body.as_bytes()) }

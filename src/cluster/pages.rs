@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use http::Method;
 
-use super::client::Silence;
+use super::client::{Silence, passes};
 use super::{Answer, Cluster, ClusterError, Patience, Target};
 
 /// Which of a target's objects, and how many at a time.
@@ -232,7 +232,7 @@ pub(super) fn encoded(value: &str) -> String {
 
 /// In the middle of a list 404 is worth another try, too: see [`Cluster::is_removed`].
 fn worth_another_try(answer: &Result<Answer, Silence>) -> bool {
-    answer.as_ref().map_or(true, |answer| answer.passes() || answer.status == 404)
+    passes(answer) || answer.as_ref().is_ok_and(|answer| answer.status == 404)
 }
 
 fn bad(target: &Target, source: serde_json::Error) -> ClusterError {

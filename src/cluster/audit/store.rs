@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use http::Method;
 use serde_json::Value;
 
+use super::super::client::passes;
 use super::super::{Answer, Cluster, ClusterError, Identity, Patience, Query, Target};
 use super::report::{API_VERSION, MANAGED_BY, REPORT_NAME, Reports};
 
@@ -150,15 +151,15 @@ async fn send(
     let mut backoff = Patience::LONG.start();
     loop {
         let answer = cluster.send(method.clone(), path, format, body.clone()).await;
-        let passes = answer.as_ref().map_or(true, Answer::passes);
+        let passes = passes(&answer);
         if let (Ok(answer), false) = (&answer, passes) {
             let Answer { status, retry_after, body } = answer;
             return Ok(Answer { status: *status, retry_after: *retry_after, body: body.clone() });
         }
         let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
         match backoff.wait(asked) {
-            Some(wait) => tokio::time::sleep(wait).await,
-            None => return Err(cluster.failed(&what(verb, namespace), answer)),
+            Some(wait) if passes => tokio::time::sleep(wait).await,
+            _ => return Err(cluster.failed(&what(verb, namespace), answer)),
         }
     }
 }

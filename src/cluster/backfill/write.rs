@@ -12,7 +12,7 @@ use super::change::Change;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
 use super::{Outcome, Target};
-use crate::cluster::client::Silence;
+use crate::cluster::client::{Silence, is_no_request};
 use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
 use crate::policy::PolicySet;
 
@@ -152,9 +152,15 @@ impl Job<'_> {
     }
 
     async fn read_answer(&mut self, answer: &Result<Answer, Silence>) -> Result<Step, Abort> {
-        let Ok(answer) = answer else {
-            self.unsure = true;
-            return Ok(Step::Again);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(silence) if is_no_request(silence) => {
+                return Ok(Step::End(Outcome::Failed(format!("cannot be asked for: {silence}"))));
+            }
+            Err(_) => {
+                self.unsure = true;
+                return Ok(Step::Again);
+            }
         };
         let refused = || Ok(Step::End(Outcome::Refused(answer.message())));
         match answer.status {
