@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::process::{Command, Output};
@@ -40,6 +40,8 @@ enum Fault {
     Deleted,
     /// Pages cannot be listed at first.
     FirstList(u16),
+    /// Once, the second page is forbidden, and each object of the second half that is read again.
+    Forbidden,
     /// No write is ever let in.
     Writes(u16),
 }
@@ -56,6 +58,8 @@ struct Stored {
     versions: HashMap<String, u32>,
     /// How often each object was tried.
     tries: HashMap<String, u32>,
+    /// Objects that were read alone.
+    reads: HashSet<String>,
     /// How many objects each list was to have.
     limits: Vec<usize>,
 }
@@ -77,6 +81,17 @@ impl Fake {
         })
     }
 
+    fn get(&self, name: &str) -> Response {
+        let mut state = self.state.lock().unwrap();
+        // Long after the first ones: their answers have been read.
+        let read = state.reads.len();
+        if state.reads.insert(name.to_owned()) && read > OBJECTS / 2 && self.fault() == Fault::Forbidden {
+            return said(403, "roles are not known yet", "");
+        }
+        drop(state);
+        answer(200, &self.object(name.trim_start_matches("db-").parse().unwrap()))
+    }
+
     /// A page; its token is the number of its first object, with an `x` for one that has expired.
     fn list(&self, query: &HashMap<String, String>) -> Response {
         let limit: usize = query["limit"].parse().unwrap();
@@ -93,6 +108,9 @@ impl Fake {
                 let mut body = status(410, "expired", "");
                 body["metadata"] = json!({"continue": start.to_string()});
                 return answer(410, &body);
+            }
+            Fault::Forbidden if start > 0 && lists == 3 => {
+                return said(403, "roles are not known yet", "");
             }
             Fault::ExpiredList if token.ends_with('x') => return said(410, "expired", ""),
             _ => {}
@@ -124,6 +142,7 @@ impl Fake {
         let hundredth = name.ends_with("00");
         let fault = self.fault();
         match fault {
+            Fault::Forbidden if first => return said(409, "changed", ""),
             Fault::FirstWrite(code) if first => return said(code, "not now", ""),
             Fault::Writes(code) => return said(code, "no", ""),
             Fault::Webhook if hundredth => {
@@ -197,8 +216,7 @@ impl Server {
             .route(
                 "/apis/vshn.appcat.vshn.io/v1/namespaces/n/vshnredis/{name}",
                 get(|State(fake): State<Arc<Fake>>, Path(name): Path<String>| async move {
-                    let number = name.trim_start_matches("db-").parse().unwrap();
-                    answer(200, &fake.object(number))
+                    fake.get(&name)
                 }),
             )
             .route(
@@ -287,6 +305,7 @@ async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_t
         Fault::FirstWrite(500),
         Fault::FirstWrite(503),
         Fault::LostAnswers,
+        Fault::Forbidden,
     ] {
         let (output, Stored { versions, .. }) = backfill(fault).await;
         assert_eq!(output.status.code(), Some(0), "{fault:?}: {}", told(&output));

@@ -35,6 +35,10 @@ pub struct Pages {
     token: String,
     state: State,
     restarts: u32,
+    /// How long a page that fails is tried again.
+    patience: Patience,
+    /// Whether a page came: this account may list.
+    allowed: bool,
     /// Objects of the next page, at most.
     limit: u32,
 }
@@ -87,6 +91,8 @@ impl Cluster {
             token: String::new(),
             state: State::More,
             restarts: 0,
+            patience: Patience::LONG,
+            allowed: false,
             limit: query.limit,
         }
     }
@@ -144,7 +150,7 @@ impl Pages {
         }
         let what = format!("list {}", self.target.name());
         let mut restarted = false;
-        let mut backoff = Patience::LONG.start();
+        let mut backoff = self.patience.start();
         loop {
             let answer = self.cluster.send(Method::GET, &self.path(), "", Vec::new()).await;
             let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
@@ -167,7 +173,7 @@ impl Pages {
                 return Err(ClusterError::KindRemoved { resource: self.target.name() });
             }
             match backoff.wait(asked) {
-                Some(wait) if worth_another_try(&answer) => tokio::time::sleep(wait).await,
+                Some(wait) if self.is_worth_another_try(&answer) => tokio::time::sleep(wait).await,
                 _ => return Err(self.cluster.failed(&what, answer)),
             }
         }
@@ -176,6 +182,7 @@ impl Pages {
     fn page(&mut self, body: Bytes, restarted: bool) -> Result<Page, ClusterError> {
         let envelope: Envelope =
             serde_json::from_slice(&body).map_err(|source| bad(&self.target, source))?;
+        self.allowed = true;
         self.token = envelope.metadata.token;
         if self.token.is_empty() {
             self.state = State::Over;
@@ -187,6 +194,17 @@ impl Pages {
         }
         self.limit = self.limit.saturating_mul(2).min(self.query.limit);
         Ok(Page { body, remaining: envelope.metadata.remaining, restarted })
+    }
+
+    /// For some moments after a restart the API server knows none of its custom resources (see
+    /// [`Cluster::is_removed`]), and may not have read its roles yet.
+    fn is_worth_another_try(&self, answer: &Result<Answer, Silence>) -> bool {
+        let fresh = answer.as_ref().is_ok_and(|answer| match answer.status {
+            404 => true,
+            401 | 403 => self.allowed,
+            _ => false,
+        });
+        passes(answer) || fresh
     }
 
     fn path(&self) -> String {
@@ -228,11 +246,6 @@ pub(super) fn encoded(value: &str) -> String {
         }
     }
     text
-}
-
-/// In the middle of a list 404 is worth another try, too: see [`Cluster::is_removed`].
-fn worth_another_try(answer: &Result<Answer, Silence>) -> bool {
-    passes(answer) || answer.as_ref().is_ok_and(|answer| answer.status == 404)
 }
 
 fn bad(target: &Target, source: serde_json::Error) -> ClusterError {
