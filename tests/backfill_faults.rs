@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::net::SocketAddr;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -42,6 +43,10 @@ enum Fault {
     FirstList(u16),
     /// Once, the second page is forbidden, and each object of the second half that is read again.
     Forbidden,
+    /// The server of another group of the policies does not answer.
+    GroupOut,
+    /// Nothing can ever be listed.
+    Lists(u16),
     /// No write is ever let in.
     Writes(u16),
 }
@@ -109,6 +114,7 @@ impl Fake {
                 body["metadata"] = json!({"continue": start.to_string()});
                 return answer(410, &body);
             }
+            Fault::Lists(code) => return said(code, "not now", ""),
             Fault::Forbidden if start > 0 && lists == 3 => {
                 return said(403, "roles are not known yet", "");
             }
@@ -197,10 +203,16 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let routes = Router::new()
             .route("/version", get(|| async { answer(200, &json!({"gitVersion": "v0.0.0"})) }))
-            .route("/apis", get(|| async {
-                let version = json!({"groupVersion": "vshn.appcat.vshn.io/v1", "version": "v1"});
-                let group = json!({"name": "vshn.appcat.vshn.io", "versions": [version], "preferredVersion": version});
-                answer(200, &json!({"kind": "APIGroupList", "groups": [group]}))
+            .route("/apis", get(|State(fake): State<Arc<Fake>>| async move {
+                let group = |name: &str| {
+                    let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
+                    json!({"name": name, "versions": [version], "preferredVersion": version})
+                };
+                let mut groups = vec![group("vshn.appcat.vshn.io")];
+                if fake.fault() == Fault::GroupOut {
+                    groups.push(group("test.statusgate.dev"));
+                }
+                answer(200, &json!({"kind": "APIGroupList", "groups": groups}))
             }))
             .route("/apis/vshn.appcat.vshn.io/v1", get(|| async {
                 let resource = |name: &str| json!({"name": name, "singularName": "", "kind": "VSHNRedis",
@@ -384,4 +396,44 @@ async fn after_a_hopeless_end_nothing_that_waits_is_sent() {
     assert!(told(&output).contains(line), "{}", told(&output));
     // The one that waits behind it would be as patient again with a server that is out.
     assert_eq!(server.stored().tries.len(), 1);
+}
+
+const POLICIES: &str = "
+{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: here}, spec: {convention: appcat,
+  resources: [{apiGroups: [vshn.appcat.vshn.io], apiVersions: [v1], resources: [vshnredis]}]}}
+---
+{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: there}, spec: {convention: appcat,
+  resources: [{apiGroups: [test.statusgate.dev], apiVersions: [v1], resources: [claims]}]}}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_could_not_be_asked_is_no_clean_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let policies = folder.path().join("policies.yaml");
+    fs::write(&policies, POLICIES).unwrap();
+    let server = Server::start(Fault::GroupOut).await;
+    let output = server.backfill(&["--policies", policies.to_str().unwrap()]).await;
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert_eq!(server.stored().versions.len(), OBJECTS, "the others are written");
+    let text = told(&output);
+    assert!(text.contains("left out test.statusgate.dev/v1: its server does not answer"), "{text}");
+    assert!(!text.contains("does not serve"), "nobody knows: {text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_ends_it_before_it_has_begun() {
+    let server = Server::start(Fault::Lists(503)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = server.command(&folder, "backfill");
+    let child = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while server.stored().limits.len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let sent = Command::new("kill").args(["-TERM", "--", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("stopped before the end"), "{}", told(&output));
+    // The last of some thirty tries comes after two minutes.
+    assert!(server.stored().limits.len() < 10, "{:?}", server.stored().limits);
 }

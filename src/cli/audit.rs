@@ -18,7 +18,7 @@ use super::fail_on::FailOn;
 use super::progress::Progress;
 use super::{Outcome, checks, duration};
 use crate::cluster::audit::{Audience, Findings, Judged, Plan, Scope, Store, Stored, audit};
-use crate::cluster::{Check, Cluster, Gap, Target, precheck, told};
+use crate::cluster::{Check, Cluster, Target, precheck, told};
 use crate::policy::PolicySet;
 use crate::server::policy_files;
 
@@ -188,11 +188,7 @@ impl Pass {
         let cluster = args.connection.open().await?;
         let found = cluster.targets(policies).await?;
         let gaps = precheck::gaps(&found);
-        let unavailable = found.gaps.iter().filter_map(|gap| match gap {
-            Gap::Unavailable { api_version, .. } => Some(api_version.clone()),
-            _ => None,
-        });
-        let unavailable = unavailable.collect();
+        let unavailable = found.unavailable().map(str::to_owned).collect();
         let targets = args.selection.narrow(found.list)?;
         let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
         let plan = Plan {

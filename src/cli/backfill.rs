@@ -86,27 +86,12 @@ async fn backfill(
     policies: Arc<PolicySet>,
 ) -> anyhow::Result<Outcome> {
     // Before anything else: a signal from here on is an orderly end.
-    let stop = watch_signals()?;
-    let cluster = args.connection.open().await?;
-    let found = cluster.targets(&policies).await?;
-    let mut checks = precheck::gaps(&found);
-    let targets = args.selection.narrow(found.list)?;
-    let mut journal = open_journal(args, sources, &cluster)?;
-    for target in &targets {
-        let definition = cluster.definition(target).await?;
-        checks.extend(precheck::schema(&policies, target, &definition));
-    }
-    checks::complain(&mut io::stderr(), &checks)?;
-    let plan = Plan {
-        query: args.selection.query(),
-        shard: args.shard,
-        concurrency: args.concurrency.into(),
-        qps: args.qps,
-        dry_run: args.dry_run,
-        distrusted: problems(&checks),
-        clock,
+    let mut stop = watch_signals()?;
+    let prepared = tokio::select! {
+        prepared = Prepared::ask(args, sources, &policies) => prepared?,
+        Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
     };
-    let total = count(&cluster, &targets, &plan, args.shard).await;
+    let Prepared { cluster, targets, unavailable, mut journal, checks, plan, total } = prepared;
     let format = match (args.output, args.dry_run) {
         (Output::Json, dry_run) => Format::Json { dry_run },
         (Output::Table, true) => Format::Diff,
@@ -116,14 +101,57 @@ async fn backfill(
     let run = Backfill::new(&cluster, policies, &plan, &mut journal, &mut teller, stop);
     let end = run.run(&targets).await;
     let told = teller.finish();
-    let outcome = conclude(args, end)?;
+    let outcome = conclude(args, &unavailable, end)?;
     told.context("cannot write the report")?;
     let findings = teller.has_findings() || checks::has_problem(&checks);
     Ok(if findings { Outcome::Findings } else { outcome })
 }
 
+/// What has to be known before the first object.
+struct Prepared {
+    cluster: Cluster,
+    targets: Vec<Target>,
+    /// Groups that could not be asked.
+    unavailable: Vec<String>,
+    journal: Journal,
+    checks: Vec<Check>,
+    plan: Plan,
+    total: Option<u64>,
+}
+
+impl Prepared {
+    async fn ask(args: &Args, sources: &[Source], policies: &PolicySet) -> anyhow::Result<Self> {
+        let cluster = args.connection.open().await?;
+        let found = cluster.targets(policies).await?;
+        let mut checks = precheck::gaps(&found);
+        let unavailable = found.unavailable().map(str::to_owned).collect();
+        let targets = args.selection.narrow(found.list)?;
+        let journal = open_journal(args, sources, &cluster)?;
+        for target in &targets {
+            let definition = cluster.definition(target).await?;
+            checks.extend(precheck::schema(policies, target, &definition));
+        }
+        checks::complain(&mut io::stderr(), &checks)?;
+        let plan = Plan {
+            query: args.selection.query(),
+            shard: args.shard,
+            concurrency: args.concurrency.into(),
+            qps: args.qps,
+            dry_run: args.dry_run,
+            distrusted: problems(&checks),
+            clock,
+        };
+        let total = count(&cluster, &targets, &plan, args.shard).await;
+        Ok(Self { cluster, targets, unavailable, journal, checks, plan, total })
+    }
+}
+
 /// The end of a run as the end of the command.
-fn conclude(args: &Args, end: Result<End, BackfillError>) -> anyhow::Result<Outcome> {
+fn conclude(
+    args: &Args,
+    unavailable: &[String],
+    end: Result<End, BackfillError>,
+) -> anyhow::Result<Outcome> {
     let End { stopped, failures } = match end {
         Ok(end) => end,
         // Not the broken pipe of a reader who has seen enough: objects are still waiting.
@@ -133,18 +161,24 @@ fn conclude(args: &Args, end: Result<End, BackfillError>) -> anyhow::Result<Outc
         Err(error) => return Err(error.into()),
     };
     if stopped {
-        let again = match &args.resume {
-            Some(path) => format!("the same command goes on from {}", path.display()),
-            None => "the same command goes on: what was written needs nothing".to_owned(),
-        };
-        return Err(anyhow!("stopped before the end; {again}"));
+        return Err(self::stopped(args));
     }
-    let mut failures = failures.into_iter().map(anyhow::Error::from);
+    let groups = unavailable.iter();
+    let groups = groups.map(|group| anyhow!("left out {group}: its server does not answer"));
+    let mut failures = failures.into_iter().map(anyhow::Error::from).chain(groups);
     let Some(last) = failures.next_back() else { return Ok(Outcome::Clean) };
     for failure in failures {
         writeln!(io::stderr(), "{failure:#}")?;
     }
     Err(last)
+}
+
+fn stopped(args: &Args) -> anyhow::Error {
+    let again = match &args.resume {
+        Some(path) => format!("the same command goes on from {}", path.display()),
+        None => "the same command goes on: what was written needs nothing".to_owned(),
+    };
+    anyhow!("stopped before the end; {again}")
 }
 
 fn open_journal(args: &Args, sources: &[Source], cluster: &Cluster) -> anyhow::Result<Journal> {

@@ -43,6 +43,16 @@ pub enum Gap {
     },
 }
 
+impl Targets {
+    /// Groups that could not be asked: whether anything of them was to be judged nobody knows.
+    pub fn unavailable(&self) -> impl Iterator<Item = &str> {
+        self.gaps.iter().filter_map(|gap| match gap {
+            Gap::Unavailable { api_version, .. } => Some(api_version.as_str()),
+            _ => None,
+        })
+    }
+}
+
 impl Cluster {
     /// The resources that policies judge.
     ///
@@ -169,7 +179,8 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
     gaps
 }
 
-/// The plurals without a star that no target is.
+/// The plurals without a star that no target is. Of a group that could not be asked, nobody can say
+/// what it does not serve.
 fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for policy in policies.policies() {
@@ -183,7 +194,11 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
                     matches!(gap, Gap::WrongSubresource { resource, .. }
                         if resource.split('.').next() == Some(plural))
                 });
-                if !targets.list.iter().any(served) && !told {
+                let unknown = targets.unavailable().any(|api_version| {
+                    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+                    rule.groups.iter().any(|glob| glob.matches(group))
+                });
+                if !targets.list.iter().any(served) && !told && !unknown {
                     let policy = policy.name.clone();
                     gaps.push(Gap::NotServed { policy, resource: written(plural, rule) });
                 }
@@ -253,6 +268,23 @@ mod tests {
         let list = vec![served("a.io", "v2", "foos", true), served("a.io", "v1", "foos", true)];
         let chosen = choose(list, &policies);
         assert_eq!(chosen.iter().map(|target| &*target.version).collect::<Vec<_>>(), ["v2", "v1"]);
+    }
+
+    #[test]
+    fn of_a_group_that_could_not_be_asked_nothing_is_said_to_be_missing() {
+        let policies = policies(&[
+            ("here", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}"),
+            ("there", "{apiGroups: [b.io], apiVersions: [v1], resources: [foos]}"),
+        ]);
+        let (api_version, reason) = ("b.io/v1".to_owned(), "503".to_owned());
+        let gaps = vec![Gap::Unavailable { api_version, reason }];
+        let targets = Targets { list: Vec::new(), gaps };
+        let resource = "foos.a.io".to_owned();
+        assert_eq!(
+            not_served(&policies, &targets),
+            [Gap::NotServed { policy: "here".into(), resource }]
+        );
+        assert_eq!(targets.unavailable().collect::<Vec<_>>(), ["b.io/v1"]);
     }
 
     #[test]

@@ -107,7 +107,9 @@ impl Cluster {
             return Ok(None);
         }
         let first = Query { limit: 1, ..query.clone() };
-        let Some(page) = self.pages(target, &first).next().await? else { return Ok(Some(0)) };
+        // Only a bar wants to know.
+        let mut pages = Pages { patience: Patience::SHORT, ..self.pages(target, &first) };
+        let Some(page) = pages.next().await? else { return Ok(Some(0)) };
         let items = page.items().map_err(|source| bad(target, source))?.len() as u64;
         Ok(Some(items + page.remaining.unwrap_or_default()))
     }
