@@ -437,3 +437,13 @@ async fn a_signal_ends_it_before_it_has_begun() {
     // The last of some thirty tries comes after two minutes.
     assert!(server.stored().limits.len() < 10, "{:?}", server.stored().limits);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_begins_with_a_small_page_too_for_objects_may_be_large() {
+    let server = Server::start(Fault::Nothing).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = server.command(&folder, "audit");
+    let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
+    assert_ne!(output.status.code(), Some(2), "{}", told(&output));
+    assert_eq!(server.stored().limits, [1, 50, 100, 200, 400, 500]);
+}

@@ -131,7 +131,8 @@ impl Cluster {
 
 impl Pages {
     /// The same from a small page on, each of the next ones twice as large until they are as large as
-    /// asked for: for who has work to do with the first objects, while the server makes more.
+    /// asked for: for who has work to do with the first objects, while the server makes more. And the
+    /// first page tells how large the objects are before there are 500 of them.
     #[must_use]
     pub fn growing(mut self) -> Self {
         self.limit = self.query.limit.min(FIRST_PAGE);

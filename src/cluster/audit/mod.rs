@@ -117,7 +117,7 @@ impl Run<'_, '_> {
     ) -> Result<(), Abort> {
         // Sixteen bytes an object: a list that has to begin anew brings all of them again.
         let mut seen = HashSet::new();
-        let mut load = load(cluster.pages(self.target, &self.plan.query));
+        let mut load = load(cluster.pages(self.target, &self.plan.query).growing());
         loop {
             let (pages, page) = load.await.map_err(|error| Abort::Report(error.into()))?;
             let Some(page) = page.map_err(Abort::Cluster)? else { return Ok(()) };
