@@ -146,10 +146,12 @@ fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
         key(one).cmp(&key(other)).then(other.policies.len().cmp(&one.policies.len()))
     });
     let mut chosen: Vec<Target> = Vec::new();
-    for candidate in candidates {
+    for mut candidate in candidates {
         let same = chosen.iter().filter(|target| target.name() == candidate.name());
         let covered: Vec<u16> = same.flat_map(|target| target.policies.clone()).collect();
-        if candidate.policies.iter().any(|policy| !covered.contains(policy)) {
+        // One object counts once for a policy.
+        candidate.policies.retain(|policy| !covered.contains(policy));
+        if !candidate.policies.is_empty() {
             chosen.push(candidate);
         }
     }
@@ -268,6 +270,20 @@ mod tests {
         let list = vec![served("a.io", "v2", "foos", true), served("a.io", "v1", "foos", true)];
         let chosen = choose(list, &policies);
         assert_eq!(chosen.iter().map(|target| &*target.version).collect::<Vec<_>>(), ["v2", "v1"]);
+    }
+
+    #[test]
+    fn a_policy_judges_an_object_in_one_version_only() {
+        let policies = policies(&[
+            ("both", "{apiGroups: [a.io], apiVersions: [v1, v2], resources: [foos]}"),
+            ("old", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}"),
+            ("new", "{apiGroups: [a.io], apiVersions: [v2], resources: [foos]}"),
+        ]);
+        let list = vec![served("a.io", "v2", "foos", true), served("a.io", "v1", "foos", true)];
+        let chosen = choose(list, &policies);
+        let chosen: Vec<_> =
+            chosen.iter().map(|target| (&*target.version, &*target.policies)).collect();
+        assert_eq!(chosen, [("v2", [0, 2].as_slice()), ("v1", [1].as_slice())]);
     }
 
     #[test]
