@@ -104,7 +104,7 @@ impl<'p> Judge<'p> {
         });
         for index in &target.policies {
             let Some(policy) = self.policies.policies().get(usize::from(*index)) else { continue };
-            let newest = newest_transition(policy, &object, &target.version);
+            let newest = newest_transition(policy, &object, &target.version, now.as_second());
             judged.since = judged.since.max(newest);
             judged.states.push(state(*index, policy, &object, &resource));
         }
@@ -263,6 +263,14 @@ mod tests {
     }
 
     #[test]
+    fn a_disagreement_with_a_time_that_is_still_to_come_lasts_from_the_creation_on() {
+        let text = disagreeing(&NOT_READY.replace("2024-06-01T12", "2999-06-01T12"));
+        let (rules, passing, lasting) = counted(&text, Some(600), "2024-06-01T12:10:01Z");
+        assert!(rules.contains(&"appcat/phase-ready".to_owned()), "{rules:?}");
+        assert_eq!((passing, lasting), (0, 1));
+    }
+
+    #[test]
     fn what_is_no_disagreement_counts_however_young() {
         let text = disagreeing(NOT_READY).replace("Ready\",\"instance", "ready\",\"instance");
         let (rules, passing, lasting) = counted(&text, Some(600), "2024-06-01T12:00:01Z");
@@ -275,7 +283,8 @@ mod tests {
         let target = target(&policies);
         let judge = Judge::new(&policies, None);
         let text = disagreeing(NOT_READY);
-        let judged = judge.object(&target, &text, Timestamp::UNIX_EPOCH).unwrap();
+        let now = "2024-06-01T13:00:00Z".parse().unwrap();
+        let judged = judge.object(&target, &text, now).unwrap();
         let state = &judged.states[0];
         assert_eq!(state.phase.as_deref(), Some("Ready"));
         assert_eq!(state.conditions, [("Ready".into(), "False")]);

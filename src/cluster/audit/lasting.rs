@@ -34,11 +34,13 @@ impl<'p> Disagreements<'p> {
 }
 
 /// The newest of the transition times of an object's conditions, in all lists that its convention
-/// knows, and of its phase; in Unix seconds. What is no time is not there.
+/// knows, and of its phase; in Unix seconds. What is no time is not there, and neither is one that is
+/// still to come: what changes in the year 2999 would never have lasted.
 pub(super) fn newest_transition(
     policy: &Policy,
     object: &Object<'_>,
     version: &str,
+    now: i64,
 ) -> Option<i64> {
     let convention = &policy.convention;
     let status = object.status.as_ref();
@@ -50,8 +52,12 @@ pub(super) fn newest_transition(
     });
     let phase = convention.phase.as_ref().and_then(|rules| rules.transition_time.as_ref());
     let phase = phase.and_then(|time| in_status(status, &time.path)?.as_str());
-    conditions.chain(phase.and_then(parse_rfc3339)).max()
+    let times = conditions.chain(phase.and_then(parse_rfc3339));
+    times.filter(|time| *time <= now.saturating_add(SKEW)).max()
 }
+
+/// Seconds that a controller's clock may be ahead of ours: then a time is new, and not unknown.
+const SKEW: i64 = 300;
 
 /// The member with the transition time: the convention's, else what metav1 calls it.
 fn member(list: &ConditionList) -> &str {
@@ -87,7 +93,7 @@ mod tests {
     fn the_newest_time_wins_wherever_it_is() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
-        let newest = |text: &str| newest_transition(policy, &Object::parse(text).unwrap(), "v1");
+        let newest = |text: &str| newest_transition(policy, &Object::parse(text).unwrap(), "v1", 1000);
         let conditions = r#""conditions":[{"lastTransitionTime":"1970-01-01T00:00:07Z"},
             {"lastTransitionTime":"soon"},{"lastTransitionTime":"1970-01-01T00:00:05Z"}]"#;
         assert_eq!(newest(&format!(r#"{{"status":{{{conditions}}}}}"#)), Some(7));
@@ -95,5 +101,9 @@ mod tests {
         assert_eq!(newest(&format!(r#"{{"status":{{{phase},{conditions}}}}}"#)), Some(9));
         assert_eq!(newest(r#"{"status":{"phase":"Ready"}}"#), None);
         assert_eq!(newest("{}"), None);
+        let to_come = phase.replace("1970", "2999");
+        assert_eq!(newest(&format!(r#"{{"status":{{{to_come},{conditions}}}}}"#)), Some(7));
+        let skewed = phase.replace("00:00:09", "00:21:40");
+        assert_eq!(newest(&format!(r#"{{"status":{{{skewed},{conditions}}}}}"#)), Some(1300));
     }
 }
