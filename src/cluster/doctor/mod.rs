@@ -8,6 +8,7 @@ mod hook;
 mod rules;
 mod serving;
 mod settings;
+mod trust;
 
 use hyper::body::Bytes;
 use jiff::Timestamp;

@@ -12,15 +12,14 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::Hook;
+use super::trust::{Authorities, Life};
 use crate::cluster::Check;
 use crate::cluster::client::Silence;
 use crate::tls::Expiry;
@@ -41,18 +40,23 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     let Some(own) = own_address(hook) else {
         return problem("reachable", "it names neither a service nor a URL".into(), "name one");
     };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&hook.ca_bundle).flatten() {
-        // One that is no authority is not trusted by the API server either.
-        let _ = roots.add(certificate);
+    let fill_in = "put the CA in: cert-manager does, or the commands of deploy/README.md";
+    if hook.ca_bundle.is_empty() {
+        let message = "there is none: the roots of the API server's own machine decide";
+        return vec![Check::warning("ca-bundle", subject, message, fill_in)];
     }
-    if roots.is_empty() {
-        let help = "put the CA in: cert-manager does, or the commands of deploy/README.md";
-        let message = "there is no CA in it: every call fails".to_owned();
-        return problem("ca-bundle", message, help);
+    let authorities = Authorities::read(&hook.ca_bundle, now);
+    if authorities.valid.is_empty() {
+        let message = match authorities.invalid {
+            Some(Life { from, until }) => {
+                format!("the CA in it is valid from {from} until {until}: every call fails")
+            }
+            None => "there is no CA in it: every call fails".to_owned(),
+        };
+        return problem("ca-bundle", message, fill_in);
     }
     let address = elsewhere.unwrap_or(&own);
-    let stream = match connect(address, &own.host, roots).await {
+    let stream = match connect(address, &own.host, authorities.clone()).await {
         Ok(stream) => stream,
         Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service.is_some() => {
             let message = format!("{address} is not reachable from here: {error}");
@@ -64,7 +68,10 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
             return problem("reachable", message, "start statusgate there, or correct the address");
         }
         Err(Miss::Refused(error)) => {
-            let (message, help) = distrust(&error, &own.host);
+            let (mut message, help) = distrust(&error, &own.host);
+            if let Some(Life { until, .. }) = authorities.invalid {
+                message.push_str(&format!(" (one that is registered is valid until {until})"));
+            }
             return problem("ca-bundle", message, help);
         }
     };
@@ -73,7 +80,8 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
         subject.clone(),
         format!("it verifies the certificate that {address} shows"),
     )];
-    checks.extend(expiry(&stream, &subject, now));
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    checks.extend(expiry(chain, &authorities, &subject, now));
     checks.push(match ask(stream, hook, &own).await {
         Ok(()) => Check::ok("reachable", subject, format!("statusgate answers at {address}")),
         Err(error) => Check::problem(
@@ -103,14 +111,16 @@ enum Miss {
 async fn connect(
     address: &Address,
     name: &str,
-    roots: RootCertStore,
+    authorities: Authorities,
 ) -> Result<TlsStream<TcpStream>, Miss> {
     let unreachable = |error: Silence| Miss::Unreachable(error);
+    let verifier = authorities.verifier().map_err(|error| unreachable(error.into()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| unreachable(error.into()))?
-        .with_root_certificates(roots)
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     let name = ServerName::try_from(name.to_owned()).map_err(|error| unreachable(error.into()))?;
     let exchange = async {
@@ -149,21 +159,30 @@ fn distrust(error: &rustls::Error, name: &str) -> (String, &'static str) {
     }
 }
 
-fn expiry(stream: &TlsStream<TcpStream>, subject: &str, now: Timestamp) -> Option<Check> {
-    let (_, session) = stream.get_ref();
-    let leaf = session.peer_certificates()?.first()?;
-    let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
-    let time = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
-    let (not_before, not_after) =
-        (time(leaf.validity().not_before)?, time(leaf.validity().not_after)?);
-    let message = format!("it is valid until {not_after}");
-    Some(match Expiry::of(not_before, not_after, now) {
-        Expiry::Far => Check::ok("certificate", subject, message),
-        Expiry::Near | Expiry::Over => {
+/// How far the certificate is from its end, and the authority behind it.
+fn expiry(
+    chain: &[CertificateDer<'_>],
+    authorities: &Authorities,
+    subject: &str,
+    now: Timestamp,
+) -> Vec<Check> {
+    let is_far = |life: Life| Expiry::of(life.from, life.until, now) == Expiry::Far;
+    let mut checks = Vec::new();
+    if let Some(life) = chain.first().and_then(Life::of) {
+        let message = format!("it is valid until {}", life.until);
+        checks.push(if is_far(life) {
+            Check::ok("certificate", subject, message)
+        } else {
             let help = "renew it; a running server takes up the new file by itself";
             Check::warning("certificate", subject, message, help)
-        }
-    })
+        });
+    }
+    if let Some(life) = authorities.life_behind(chain).filter(|life| !is_far(*life)) {
+        let message = format!("the CA behind the certificate is valid until {}", life.until);
+        let help = "register a new one beside it, then serve a certificate of the new one";
+        checks.push(Check::warning("ca-bundle", subject, message, help));
+    }
+    checks
 }
 
 /// Asks about a resource that no policy judges. The answer of statusgate is its own: the uid of

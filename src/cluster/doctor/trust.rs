@@ -1,0 +1,208 @@
+//! What the API server accepts of a webhook: `crypto/x509` of Go, where webpki judges otherwise.
+//!
+//! Go looks at the dates of the authorities, too; webpki takes a trust anchor for a name and a key.
+//! And Go accepts a certificate that is itself registered (`x509.Certificate.Verify`: a leaf that is
+//! among the roots is a chain of one), be it an authority or not; then only name and dates count.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::{ParsedCertificate, VerifierBuilderError};
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The authorities that a registration names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Authorities {
+    /// Those whose time it is.
+    pub(super) valid: Vec<CertificateDer<'static>>,
+    /// The life of one whose time is over, or still to come.
+    pub(super) invalid: Option<Life>,
+}
+
+/// From when until when a certificate is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    pub(super) from: Timestamp,
+    pub(super) until: Timestamp,
+}
+
+impl Authorities {
+    /// Reads a `caBundle`. What is no certificate is not in it, as Go leaves it out.
+    pub(super) fn read(bundle: &[u8], now: Timestamp) -> Self {
+        let mut authorities = Self::default();
+        for certificate in CertificateDer::pem_slice_iter(bundle).flatten() {
+            match Life::of(&certificate) {
+                Some(life) if life.holds(now) => authorities.valid.push(certificate),
+                Some(life) => authorities.invalid = Some(life),
+                None => {}
+            }
+        }
+        authorities
+    }
+
+    /// What judges a certificate that is shown.
+    pub(super) fn verifier(self) -> Result<Arc<Verifier>, VerifierBuilderError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in &self.valid {
+            // One that webpki cannot use signs nothing; it may still be shown itself.
+            let _ = roots.add(certificate.clone());
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let webpki = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build()?;
+        Ok(Arc::new(Verifier { registered: self.valid, webpki }))
+    }
+
+    /// The life of the authority behind a chain: of those by the name of an issuer in it, or that
+    /// are in it themselves, the longest.
+    pub(super) fn life_behind(&self, chain: &[CertificateDer<'_>]) -> Option<Life> {
+        let behind = |authority: &&CertificateDer<'static>| {
+            let Ok((_, parsed)) = X509Certificate::from_der(authority) else { return false };
+            chain.iter().any(|shown| {
+                let issued = X509Certificate::from_der(shown).is_ok_and(|(_, shown)| {
+                    shown.issuer().as_raw() == parsed.subject().as_raw()
+                });
+                issued || shown == *authority
+            })
+        };
+        let lives = self.valid.iter().filter(behind).filter_map(|authority| Life::of(authority));
+        lives.max_by_key(|life| life.until)
+    }
+}
+
+impl Life {
+    pub(super) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+        let validity = parsed.validity();
+        Some(Self {
+            from: Timestamp::from_second(validity.not_before.timestamp()).ok()?,
+            until: Timestamp::from_second(validity.not_after.timestamp()).ok()?,
+        })
+    }
+
+    fn holds(self, now: Timestamp) -> bool {
+        (self.from..=self.until).contains(&now)
+    }
+}
+
+/// Judges a certificate as the API server does.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    registered: Vec<CertificateDer<'static>>,
+    webpki: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.registered.iter().any(|registered| registered == end_entity) {
+            // Its dates were looked at when it was read.
+            let parsed = ParsedCertificate::try_from(end_entity)?;
+            rustls::client::verify_server_name(&parsed, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.webpki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.webpki.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.webpki.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.webpki.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+    use super::*;
+    use crate::tls::Authority;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn now() -> Timestamp {
+        "2026-11-21T12:00:00Z".parse().unwrap()
+    }
+
+    fn der(pem: &str) -> CertificateDer<'static> {
+        CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
+    }
+
+    fn accepts(bundle: &str, leaf: &CertificateDer<'_>, name: &str) -> bool {
+        let verifier = Authorities::read(bundle.as_bytes(), now()).verifier().unwrap();
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(
+            now().as_second().try_into().unwrap(),
+        ));
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        verifier.verify_server_cert(leaf, &[], &name, &[], time).is_ok()
+    }
+
+    #[test]
+    fn an_authority_that_has_expired_is_none() {
+        let year_ago = now() - 365 * DAY;
+        let old = Authority::make("old", 30 * DAY, year_ago).unwrap();
+        let new = Authority::make("new", 3650 * DAY, now()).unwrap();
+        let read = |bundle: &str| Authorities::read(bundle.as_bytes(), now());
+        let authorities = read(old.certificate());
+        assert!(authorities.valid.is_empty());
+        assert_eq!(authorities.invalid.unwrap().until, year_ago + 30 * DAY);
+        let both = format!("{}{}", old.certificate(), new.certificate());
+        assert_eq!(read(&both).valid, [der(new.certificate())]);
+        let leaf = |authority: &Authority| {
+            der(&authority.issue(&["a.b.svc".into()], 30 * DAY, now()).unwrap().certificate)
+        };
+        assert!(accepts(&both, &leaf(&new), "a.b.svc"));
+        assert!(!accepts(&both, &leaf(&new), "b.b.svc"));
+        assert!(!accepts(&both, &leaf(&old), "a.b.svc"));
+    }
+
+    #[test]
+    fn a_certificate_that_is_registered_itself_is_accepted_under_its_name() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(["a.b.svc".to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let leaf = params.self_signed(&key).unwrap();
+        let (pem, leaf) = (leaf.pem(), leaf.der());
+        assert!(accepts(&pem, leaf, "a.b.svc"));
+        assert!(!accepts(&pem, leaf, "b.b.svc"));
+    }
+
+    #[test]
+    fn the_end_of_the_authority_behind_a_certificate_is_known() {
+        let authority = Authority::make("ca", 10 * DAY, now()).unwrap();
+        let other = Authority::make("other", 3650 * DAY, now()).unwrap();
+        let leaf = authority.issue(&["a.b.svc".into()], 365 * DAY, now()).unwrap();
+        let bundle = format!("{}{}", other.certificate(), authority.certificate());
+        let authorities = Authorities::read(bundle.as_bytes(), now());
+        let life = authorities.life_behind(&[der(&leaf.certificate)]).unwrap();
+        assert_eq!(life.until, now() + 10 * DAY);
+    }
+}
