@@ -1,5 +1,7 @@
 //! Which resources the policies mean in this cluster: globs expanded by what is served.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResourceList};
 
 use super::{Cluster, ClusterError, Patience, Target};
@@ -12,6 +14,8 @@ pub struct Targets {
     pub list: Vec<Target>,
     /// What policies name and nobody will judge.
     pub gaps: Vec<Gap>,
+    /// The versions in which each resource is served, by its name.
+    pub versions: BTreeMap<String, Vec<String>>,
 }
 
 /// Something that a policy names and that nobody will judge.
@@ -86,6 +90,9 @@ impl Cluster {
                     Err(error) => return Err(error),
                 }
             }
+        }
+        for target in &served {
+            targets.versions.entry(target.name()).or_default().push(target.version.clone());
         }
         targets.gaps.extend(wrong_subresources(&served, policies));
         targets.list = choose(served, policies);
@@ -294,7 +301,7 @@ mod tests {
         ]);
         let (api_version, reason) = ("b.io/v1".to_owned(), "503".to_owned());
         let gaps = vec![Gap::Unavailable { api_version, reason }];
-        let targets = Targets { list: Vec::new(), gaps };
+        let targets = Targets { gaps, ..Targets::default() };
         let resource = "foos.a.io".to_owned();
         assert_eq!(
             not_served(&policies, &targets),
@@ -314,7 +321,7 @@ mod tests {
         };
         let gaps = wrong_subresources(&list, &policies);
         assert_eq!(gaps.iter().map(gap).collect::<Vec<_>>(), ["foos.a.io false"]);
-        let targets = Targets { list: choose(list, &policies), gaps };
+        let targets = Targets { list: choose(list, &policies), gaps, ..Targets::default() };
         assert_eq!(targets.list, []);
         let resource = "bars.a.io".to_owned();
         assert_eq!(

@@ -311,7 +311,7 @@ mod tests {
             resource: "foos.a.io".into(),
             served: false,
         };
-        let checks = gaps(&Targets { list: Vec::new(), gaps: vec![gap] });
+        let checks = gaps(&Targets { gaps: vec![gap], ..Targets::default() });
         assert_eq!(checks[0].message, "it has no status subresource, and policy p says otherwise");
         assert_eq!(checks[0].level, Level::Problem);
     }

@@ -60,10 +60,11 @@ impl Examination {
             }
         }
         checks.extend(settings::presence(&hooks, &checks));
-        for hook in &hooks {
-            checks.extend(rules::fit(hook, policies, &targets.list));
-            checks.extend(settings::sane(hook));
+        for door in [Door::Mutating, Door::Validating] {
+            let of_door: Vec<&Hook> = hooks.iter().filter(|hook| hook.door == door).collect();
+            checks.extend(rules::fit(&of_door, policies, &targets));
         }
+        checks.extend(hooks.iter().flat_map(settings::sane));
         for service in services(&hooks) {
             checks.extend(cluster.service(&service).await);
         }

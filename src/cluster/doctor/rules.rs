@@ -3,19 +3,26 @@
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
 use super::Hook;
-use crate::cluster::{Check, Target};
+use crate::cluster::{Check, Target, Targets};
 use crate::policy::PolicySet;
 
-/// Compares the rules of a webhook with what the policies judge here.
-pub(super) fn fit(hook: &Hook, policies: &PolicySet, targets: &[Target]) -> Vec<Check> {
-    let subject = hook.subject();
+/// Compares the rules of all webhooks of one door with what the policies judge here: together they
+/// have to cover it. Nothing, where there is no webhook.
+pub(super) fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<Check> {
+    let subject = match hooks {
+        [] => return Vec::new(),
+        [hook] => hook.subject(),
+        [hook, others @ ..] => format!("{} and {} more", hook.subject(), others.len()),
+    };
     let mut checks = Vec::new();
     let mut covered = 0;
-    for target in targets {
+    for target in &targets.list {
         let missing: Vec<&str> = operations(target)
             .iter()
             .copied()
-            .filter(|operation| !is_asked(hook, policies, target, operation))
+            .filter(|operation| {
+                !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
+            })
             .collect();
         let name = request(target);
         if missing.is_empty() {
@@ -30,6 +37,20 @@ pub(super) fn fit(hook: &Hook, policies: &PolicySet, targets: &[Target]) -> Vec<
             );
             checks.push(Check::problem("rules", subject.clone(), message, help));
         }
+    }
+    checks.extend(hooks.iter().flat_map(|hook| too_much(hook, &targets.list)));
+    if covered == targets.list.len() && covered > 0 {
+        let message = format!("its rules cover what the policies judge here: {covered} resources");
+        checks.push(Check::ok("rules", subject, message));
+    }
+    checks
+}
+
+/// What a webhook is asked about and need not be.
+fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
+    let subject = hook.subject();
+    let mut checks = Vec::new();
+    for target in targets {
         let in_vain = |rule: &RuleWithOperations| {
             target.status_subresource
                 && names(rule.resources.as_ref(), &target.plural)
@@ -52,11 +73,7 @@ pub(super) fn fit(hook: &Hook, policies: &PolicySet, targets: &[Target]) -> Vec<
     {
         let message = "a rule asks about every resource of every group";
         let help = "name groups and resources: all those writes wait for an answer";
-        checks.push(Check::warning("rules", subject.clone(), message, help));
-    }
-    if covered == targets.len() && covered > 0 {
-        let message = format!("its rules cover what the policies judge here: {covered} resources");
-        checks.push(Check::ok("rules", subject, message));
+        checks.push(Check::warning("rules", subject, message, help));
     }
     checks
 }
@@ -76,14 +93,22 @@ const fn operations(target: &Target) -> &'static [&'static str] {
 }
 
 /// Whether some rule sends a request our way, in a version that a policy judges.
-fn is_asked(hook: &Hook, policies: &PolicySet, target: &Target, operation: &str) -> bool {
+fn is_asked(
+    hook: &Hook,
+    policies: &PolicySet,
+    targets: &Targets,
+    target: &Target,
+    operation: &str,
+) -> bool {
+    let served = targets.versions.get(&target.name()).map_or(&[][..], Vec::as_slice);
     hook.rules.iter().any(|rule| {
         let versions = rule.api_versions.as_deref().unwrap_or_default();
         let in_version = versions.iter().any(|version| {
-            // With `Equivalent`, a write in any version arrives in the version that the rule names.
+            // With `Equivalent`, a write in any version arrives in the version that the rule names, if
+            // there is such a version.
             version == "*"
                 || *version == target.version
-                || (hook.match_policy == "Equivalent" && {
+                || (hook.match_policy == "Equivalent" && served.contains(version) && {
                     let other = Target { version: version.clone(), ..target.clone() };
                     !other.selected(policies, other.subresource()).is_empty()
                 })
@@ -185,7 +210,14 @@ pub(super) mod tests {
     }
 
     fn told(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {
-        let checks = fit(hook, &policies(), targets);
+        told_of(&[hook], targets)
+    }
+
+    fn told_of(hooks: &[&Hook], targets: &[Target]) -> Vec<(Level, String)> {
+        let served = |target: &Target| (target.name(), vec!["v1".to_owned(), "v2".to_owned()]);
+        let versions = targets.iter().map(served).collect();
+        let targets = Targets { list: targets.to_vec(), versions, ..Targets::default() };
+        let checks = fit(hooks, &policies(), &targets);
         checks.into_iter().map(|check| (check.level, check.message)).collect()
     }
 
@@ -238,6 +270,26 @@ pub(super) mod tests {
         assert_eq!(told(&hook, &foos)[0].0, Level::Problem);
         let unjudged = self::hook(vec![rule("v3", &["UPDATE"], &["foos/status"])]);
         assert_eq!(told(&unjudged, &foos)[0].0, Level::Problem);
+    }
+
+    #[test]
+    fn a_version_that_is_not_served_is_never_asked_about() {
+        let hook = hook(vec![rule("v2", &["UPDATE"], &["foos/status"])]);
+        let foos = target("foos", true);
+        let versions = [("foos.a.io".to_owned(), vec!["v1".to_owned()])].into();
+        let targets = Targets { list: vec![foos], versions, ..Targets::default() };
+        assert_eq!(fit(&[&hook], &policies(), &targets)[0].level, Level::Problem);
+    }
+
+    #[test]
+    fn rules_may_be_spread_over_the_webhooks_of_a_door() {
+        let (foos, bars) = (target("foos", true), target("bars", false));
+        let first = hook(vec![rule("v1", &["UPDATE"], &["foos/status"])]);
+        let second = hook(vec![rule("v1", &["CREATE", "UPDATE"], &["bars"])]);
+        let together = told_of(&[&first, &second], &[foos.clone(), bars.clone()]);
+        assert_eq!(together.iter().map(|(level, _)| *level).collect::<Vec<_>>(), [Level::Ok]);
+        assert_eq!(told(&first, &[foos, bars])[0].0, Level::Problem);
+        assert_eq!(fit(&[], &policies(), &Targets::default()), []);
     }
 
     #[test]
