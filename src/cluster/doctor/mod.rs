@@ -12,6 +12,7 @@ mod trust;
 
 use hyper::body::Bytes;
 use jiff::Timestamp;
+use serde_json::Value;
 
 pub use hook::{Door, Hook, Service};
 pub use serving::Address;
@@ -83,9 +84,14 @@ impl Cluster {
         let subject = format!("service {namespace}/{name}");
         let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
         let found = self.read("get the service", &path, Patience::NONE).await;
-        if found.is_err_and(|error| error.code() == Some(404)) {
+        if found.as_ref().is_err_and(|error| error.code() == Some(404)) {
             let help = "install it (deploy/base), or correct clientConfig.service";
             return vec![Check::problem("service", subject, "it does not exist", help)];
+        }
+        let found = found.ok().and_then(|body| serde_json::from_slice(&body).ok());
+        if let Some(message) = found.and_then(|found| wrong_port(service, &found)) {
+            let help = "correct clientConfig.service.port; without it, it is 443";
+            return vec![Check::problem("service", subject, message, help)];
         }
         let path = format!("/api/v1/namespaces/{namespace}/endpoints/{name}");
         let body = match self.read("get the endpoints", &path, Patience::NONE).await {
@@ -94,7 +100,7 @@ impl Cluster {
             Err(error) if error.code() == Some(404) => Bytes::new(),
             Err(_) => return Vec::new(),
         };
-        let endpoints: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let endpoints: Value = serde_json::from_slice(&body).unwrap_or_default();
         let subsets = endpoints["subsets"].as_array().map_or(&[][..], Vec::as_slice);
         let ready: usize =
             subsets.iter().filter_map(|subset| subset["addresses"].as_array()).map(Vec::len).sum();
@@ -112,16 +118,53 @@ impl Cluster {
     }
 }
 
+/// The ports that a service has, where the one that is called is none of them. One that is only
+/// another name has none of its own.
+fn wrong_port(service: &Service, found: &Value) -> Option<String> {
+    let spec = &found["spec"];
+    let ports = spec["ports"].as_array().map_or(&[][..], Vec::as_slice);
+    let ports: Vec<u64> = ports.iter().filter_map(|port| port["port"].as_u64()).collect();
+    if spec["type"] == "ExternalName" || ports.contains(&u64::from(service.port)) {
+        return None;
+    }
+    let ports: Vec<String> = ports.iter().map(u64::to_string).collect();
+    Some(format!("it has no port {}, only {}", service.port, ports.join(", ")))
+}
+
 /// The services that are called, each once.
 fn services(hooks: &[Hook]) -> Vec<Service> {
     let mut services: Vec<Service> = Vec::new();
     for service in hooks.iter().filter_map(|hook| hook.service.as_ref()) {
         let known = |known: &Service| {
-            (&known.namespace, &known.name) == (&service.namespace, &service.name)
+            (&known.namespace, &known.name, known.port)
+                == (&service.namespace, &service.name, service.port)
         };
         if !services.iter().any(known) {
             services.push(service.clone());
         }
     }
     services
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_port_that_a_service_does_not_have_is_told() {
+        let service = |port| Service {
+            namespace: "n".into(),
+            name: "s".into(),
+            port,
+            path: String::new(),
+        };
+        let found = json!({"spec": {"ports": [{"port": 443, "targetPort": 8443}, {"port": 80}]}});
+        assert_eq!(wrong_port(&service(443), &found), None);
+        let told = wrong_port(&service(8443), &found);
+        assert_eq!(told.as_deref(), Some("it has no port 8443, only 443, 80"));
+        let elsewhere = json!({"spec": {"type": "ExternalName", "externalName": "a.b"}});
+        assert_eq!(wrong_port(&service(8443), &elsewhere), None);
+    }
 }
