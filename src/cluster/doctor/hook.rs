@@ -47,7 +47,7 @@ pub struct Hook {
     pub timeout: i32,
     /// The versions of AdmissionReview that it understands.
     pub review_versions: Vec<String>,
-    /// Whether it is asked only about some objects or namespaces.
+    /// Whether it is asked only about some objects, namespaces or requests.
     pub narrowed: bool,
 }
 
@@ -166,8 +166,9 @@ fn is_ours(metadata: &ObjectMeta, hook: &Hook) -> bool {
 }
 
 fn mutating(metadata: &ObjectMeta, hook: MutatingWebhook) -> Hook {
-    let narrowed =
-        is_narrow(hook.object_selector.as_ref()) || is_narrow(hook.namespace_selector.as_ref());
+    let narrowed = is_narrow(hook.object_selector.as_ref())
+        || is_narrow(hook.namespace_selector.as_ref())
+        || hook.match_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty());
     let (service, url, ca_bundle) = called(hook.client_config);
     Hook {
         door: Door::Mutating,
@@ -188,8 +189,9 @@ fn mutating(metadata: &ObjectMeta, hook: MutatingWebhook) -> Hook {
 }
 
 fn validating(metadata: &ObjectMeta, hook: ValidatingWebhook) -> Hook {
-    let narrowed =
-        is_narrow(hook.object_selector.as_ref()) || is_narrow(hook.namespace_selector.as_ref());
+    let narrowed = is_narrow(hook.object_selector.as_ref())
+        || is_narrow(hook.namespace_selector.as_ref())
+        || hook.match_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty());
     let (service, url, ca_bundle) = called(hook.client_config);
     Hook {
         door: Door::Validating,
@@ -227,4 +229,29 @@ fn is_narrow(
         selector.match_labels.as_ref().is_some_and(|labels| !labels.is_empty())
             || selector.match_expressions.as_ref().is_some_and(|list| !list.is_empty())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_match_condition_narrows_as_a_selector_does() {
+        let narrowed = |more: serde_json::Value| {
+            let mut webhook = json!({"name": "a", "clientConfig": {}, "sideEffects": "None",
+                "admissionReviewVersions": ["v1"]});
+            webhook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let one = serde_json::from_value(webhook.clone()).unwrap();
+            let other = serde_json::from_value(webhook).unwrap();
+            let metadata = ObjectMeta::default();
+            let both = (mutating(&metadata, one).narrowed, validating(&metadata, other).narrowed);
+            assert_eq!(both.0, both.1);
+            both.0
+        };
+        assert!(!narrowed(json!({"objectSelector": {}, "matchConditions": []})));
+        assert!(narrowed(json!({"objectSelector": {"matchLabels": {"a": "b"}}})));
+        assert!(narrowed(json!({"matchConditions": [{"name": "a", "expression": "false"}]})));
+    }
 }

@@ -55,7 +55,7 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
         warn("reinvocation", message, "reinvocationPolicy: IfNeeded");
     }
     if hook.narrowed {
-        let message = "a selector leaves some objects unjudged".into();
+        let message = "a selector or a match condition leaves some objects unjudged".into();
         warn("selector", message, "nothing, if that is meant");
     }
     if !hook.review_versions.iter().any(|version| version == "v1") {
