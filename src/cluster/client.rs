@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -257,14 +258,25 @@ async fn configure(
             Ok(file) => Config::from_custom_kubeconfig(file, &options).await,
             Err(error) => Err(error),
         };
-        (config.map_err(Silence::from), from)
+        (config.map_err(without_secrets), from)
     } else if let Some(context) = context {
         let from = format!("the context {context} of the kubeconfig");
-        (Config::from_kubeconfig(&options).await.map_err(Silence::from), from)
+        (Config::from_kubeconfig(&options).await.map_err(without_secrets), from)
     } else {
         let from = "a kubeconfig (KUBECONFIG, ~/.kube/config) or a service account".to_owned();
-        (Config::infer().await.map_err(Silence::from), from)
+        // What `Config::infer` does; but its error has the lines of the file in it.
+        let config = match Config::from_kubeconfig(&options).await {
+            Ok(config) => Ok(config),
+            Err(error) => Config::incluster()
+                .map_err(|outside| format!("{}; {outside}", without_secrets(error)).into()),
+        };
+        (config, from)
     };
+    let config = config.and_then(|mut config| {
+        config.cluster_url = without_user(&config.cluster_url)?;
+        config.auth_info.token = config.auth_info.token.map(one_line).transpose()?;
+        Ok(config)
+    });
     let mut config = match config {
         Ok(config) => config,
         Err(source) => return Err(ClusterError::BadConfig { from, source }),
@@ -272,6 +284,37 @@ async fn configure(
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_LIMIT);
     Ok((config, from))
+}
+
+/// What is wrong with a kubeconfig, without the lines around it: the next one may be a token.
+fn without_secrets(error: KubeconfigError) -> Silence {
+    match error {
+        KubeconfigError::Parse(error) => {
+            format!("failed to parse its YAML: {}", error.without_snippet()).into()
+        }
+        error => error.into(),
+    }
+}
+
+/// An address without a name and a password. Nothing logs in with them (client-go takes them for
+/// basic auth, which API servers have not had since 1.19), and the address is in errors and in
+/// journals.
+fn without_user(url: &Uri) -> Result<Uri, Silence> {
+    let Some((_, host)) = url.authority().and_then(|whole| whole.as_str().rsplit_once('@')) else {
+        return Ok(url.clone());
+    };
+    let mut parts = url.clone().into_parts();
+    parts.authority = Some(host.parse()?);
+    Ok(Uri::from_parts(parts)?)
+}
+
+/// A token as it can stand in a header. A block of YAML (`token: |`) ends with a line break.
+fn one_line(token: SecretString) -> Result<SecretString, Silence> {
+    let text = token.expose_secret().trim();
+    if HeaderValue::from_str(text).is_err() {
+        return Err("the token of the user has a line break or a control character in it".into());
+    }
+    Ok(SecretString::from(text))
 }
 
 /// An address behind which there is nothing should not cost a coffee break.
@@ -287,6 +330,41 @@ const METADATA_ONLY: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::told;
+
+    async fn configured(server: &str, token: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubeconfig");
+        let text = format!(
+            "current-context: c\nclusters: [{{name: c, cluster: {{server: \"{server}\"}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             users:\n- name: u\n  user:\n    token: {token}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let configured = configure(Some(&path), None).await;
+        configured.map(|(config, _)| config).map_err(|error| told(&error))
+    }
+
+    #[tokio::test]
+    async fn a_broken_kubeconfig_is_told_by_its_place_and_not_by_its_lines() {
+        let error = configured("https://a", "[SECRET, b]").await.unwrap_err();
+        assert!(error.contains("line 7 column 12"), "{error}");
+        assert!(!error.contains("SECRET"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_token_is_one_line() {
+        let config = configured("https://a", "|\n      SECRET").await.unwrap();
+        assert_eq!(config.auth_info.token.unwrap().expose_secret(), "SECRET");
+        let error = configured("https://a", "\"SECRET\\nx\"").await.unwrap_err();
+        assert!(error.contains("line break") && !error.contains("SECRET"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_address_is_without_its_password() {
+        let config = configured("https://me:SECRET@a:6443/path", "b").await.unwrap();
+        assert_eq!(config.cluster_url.to_string(), "https://a:6443/path");
+    }
 
     #[test]
     fn a_request_that_cannot_be_made_is_not_made_again() {
