@@ -47,6 +47,8 @@ enum Fault {
     GroupOut,
     /// Nothing can ever be listed.
     Lists(u16),
+    /// One of two namespaces takes no reports.
+    Reports,
     /// No write is ever let in.
     Writes(u16),
 }
@@ -65,6 +67,8 @@ struct Stored {
     tries: HashMap<String, u32>,
     /// Objects that were read alone.
     reads: HashSet<String>,
+    /// Namespaces whose report was written.
+    reports: Vec<String>,
     /// How many objects each list was to have.
     limits: Vec<usize>,
 }
@@ -74,13 +78,17 @@ impl Fake {
         *self.fault.lock().unwrap()
     }
 
+    fn namespace(&self, number: usize) -> &'static str {
+        if self.fault() == Fault::Reports && number % 2 == 0 { "m" } else { "n" }
+    }
+
     fn object(&self, number: usize) -> Value {
         let name = format!("db-{number:04}");
         let version = self.state.lock().unwrap().versions.get(&name).copied().unwrap_or_default();
         let status = if version == 0 { json!({}) } else { json!({"phase": "Unknown"}) };
         json!({
             "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
-            "metadata": {"name": name, "namespace": "n", "uid": format!("uid-{name}"),
+            "metadata": {"name": name, "namespace": self.namespace(number), "uid": format!("uid-{name}"),
                 "resourceVersion": (version + 1).to_string()},
             "status": status,
         })
@@ -135,6 +143,14 @@ impl Fake {
         let items: Vec<Value> = (start..end).map(|number| self.object(number)).collect();
         let metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
         answer(200, &json!({"kind": "VSHNRedisList", "metadata": metadata, "items": items}))
+    }
+
+    fn report(&self, namespace: String) -> Response {
+        if namespace == "m" {
+            return said(403, "admission webhook \"other\" denied the request: no reports", "");
+        }
+        self.state.lock().unwrap().reports.push(namespace);
+        answer(200, &json!({}))
     }
 
     fn patch(&self, name: &str, body: &[u8]) -> Response {
@@ -237,6 +253,15 @@ impl Server {
                     fake.patch(&name, &body)
                 }),
             )
+            .route("/apis/wgpolicyk8s.io/v1alpha2", get(|| async { answer(200, &json!({"resources": []})) }))
+            .route("/apis/wgpolicyk8s.io/v1alpha2/policyreports", get(|| async { answer(200, &json!({"items": []})) }))
+            .route("/apis/wgpolicyk8s.io/v1alpha2/clusterpolicyreports", get(|| async { answer(200, &json!({"items": []})) }))
+            .route(
+                "/apis/wgpolicyk8s.io/v1alpha2/namespaces/{namespace}/policyreports/statusgate",
+                patch(|State(fake): State<Arc<Fake>>, Path(namespace): Path<String>| async move {
+                    fake.report(namespace)
+                }),
+            )
             // The definition: this account may not read it.
             .fallback(|_: Method, _: Uri| async { said(403, "forbidden", "") })
             .with_state(Arc::clone(&fake));
@@ -265,7 +290,7 @@ impl Server {
         );
         fs::write(&kubeconfig, config).unwrap();
         let mut process = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-        process.args([command, "--resource=vshnredis", "--kubeconfig"]).arg(kubeconfig);
+        process.args([command, "--kubeconfig"]).arg(kubeconfig);
         process
     }
 
@@ -446,4 +471,18 @@ async fn an_audit_begins_with_a_small_page_too_for_objects_may_be_large() {
     let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
     assert_ne!(output.status.code(), Some(2), "{}", told(&output));
     assert_eq!(server.stored().limits, [1, 50, 100, 200, 400, 500]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_takes_no_report_does_not_keep_the_others_from_theirs() {
+    let server = Server::start(Fault::Reports).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = server.command(&folder, "audit");
+    process.arg("--write");
+    let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert_eq!(server.stored().reports, ["n"]);
+    let text = told(&output);
+    assert!(text.contains("1 reports written, 0 deleted"), "{text}");
+    assert!(text.contains("cannot apply the PolicyReport m/statusgate: not allowed: "), "{text}");
 }

@@ -116,8 +116,14 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     print(args, &findings).context("cannot write the report")?;
     if let Some(store) = &mut store {
         let stored = pass.write(args, store, &findings).await?;
-        let Stored { written, deleted, .. } = stored;
+        let Stored { written, deleted, mut failures, .. } = stored;
         writeln!(io::stderr(), "{written} reports written, {deleted} deleted")?;
+        if let Some(last) = failures.pop() {
+            for failure in failures {
+                writeln!(io::stderr(), "{}", told(&failure))?;
+            }
+            return Err(last.into());
+        }
     }
     pass.conclude(&findings)?;
     let fails = findings.tally.worst().is_some_and(|worst| args.fail_on.includes(worst));

@@ -17,6 +17,9 @@ impl Patience {
     /// For the work itself. A control plane node that reboots is back within this; what takes
     /// longer is for a person, or for the Job that starts us again.
     pub const LONG: Self = Self(Duration::from_secs(120));
+    /// For a 500. It may be the server's (etcd elects a leader within seconds), and it is what a
+    /// webhook with `failurePolicy: Fail` makes of one object alone.
+    pub const OBJECT: Self = Self(Duration::from_secs(15));
 
     /// The waits of one request. The time runs from the first failure: a turn at a slow pace may be
     /// long in coming, and a page long in being made.

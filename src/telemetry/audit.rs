@@ -27,6 +27,7 @@ struct State {
     text: String,
     passes: Family<OutcomeLabel, Counter>,
     last_success: Gauge,
+    failed_reports: Gauge,
 }
 
 /// The numbers of one pass. Every list has at most one entry for the same labels.
@@ -76,6 +77,12 @@ impl AuditMetrics {
         self.lock().count(None);
     }
 
+    /// How many reports could not be stored in this pass: of one that is stored afterwards the next
+    /// pass tells.
+    pub fn reports(&self, failed: usize) {
+        self.lock().failed_reports.set(i64::try_from(failed).unwrap_or(i64::MAX));
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         // A panic between two assignments leaves an older text, not half of one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -112,6 +119,11 @@ impl State {
             "last_success_timestamp_seconds",
             "End of the last pass that reached every resource, in seconds since 1970; 0 before",
             self.last_success.clone(),
+        );
+        registry.register(
+            "failed_reports",
+            "Reports that the last pass could not store; all of them, where it could not begin to",
+            self.failed_reports.clone(),
         );
     }
 
@@ -286,6 +298,10 @@ mod tests {
         assert!(text.contains(r#"statusgate_audit_passes_total{outcome="failure"} 2"#), "{text}");
         assert!(text.contains(r#"statusgate_audit_unlisted{resource="bars.a.io"} 1"#), "{text}");
         assert!(text.contains("c/a"));
+        assert!(text.contains("statusgate_audit_failed_reports 0\n"), "{text}");
+        metrics.reports(3);
+        let text = metrics.encode().unwrap();
+        assert!(text.contains("statusgate_audit_failed_reports 3\n"), "{text}");
     }
 
     #[test]

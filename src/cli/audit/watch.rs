@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::super::Outcome;
 use super::super::connection::block_on;
 use super::{Args, Output, Pass, clock};
-use crate::cluster::audit::{Audience, Findings, Judged, Store};
+use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored};
 use crate::cluster::{Target, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
@@ -100,13 +100,6 @@ impl Watch<'_> {
         let findings = pass.run(&self.policies, &mut Nobody).await?;
         let mut numbers = numbers(&findings);
         numbers.unlisted.extend(pass.unavailable.iter().cloned());
-        if let Some(store) = &mut self.store {
-            // The numbers are shown whether the reports can be stored or not.
-            match pass.write(self.args, store, &findings).await {
-                Ok(stored) => tracing::debug!(?stored, "reports"),
-                Err(error) => tracing::error!(error = format!("{error:#}"), "reports"),
-            }
-        }
         numbers.seconds = start.elapsed().as_secs_f64();
         numbers.now = clock().as_second();
         self.metrics.show(&numbers);
@@ -124,7 +117,28 @@ impl Watch<'_> {
             seconds = numbers.seconds,
             "audited"
         );
+        // The numbers are shown before: a server that does not take reports may take its time.
+        self.write(&pass, &findings).await;
         Ok(())
+    }
+
+    async fn write(&mut self, pass: &Pass, findings: &Findings) {
+        let Some(store) = &mut self.store else { return };
+        let failed = match pass.write(self.args, store, findings).await {
+            Ok(stored) => {
+                for failure in &stored.failures {
+                    tracing::error!(error = told(failure), "a report could not be stored");
+                }
+                let Stored { written, unchanged, deleted, failures } = stored;
+                tracing::debug!(written, unchanged, deleted, "reports");
+                failures.len()
+            }
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "no more reports could be stored");
+                findings.reports.documents().count().max(1)
+            }
+        };
+        self.metrics.reports(failed);
     }
 }
 

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::super::client::passes;
-use super::super::{Answer, Cluster, ClusterError, Identity, Patience, Query, Target};
+use super::super::{Answer, Backoff, Cluster, ClusterError, Identity, Patience, Query, Target};
 use super::report::{API_VERSION, MANAGED_BY, REPORT_NAME, Reports};
 
 /// Writes reports, and takes away those that nothing speaks for any more.
@@ -27,7 +27,7 @@ pub enum Scope {
 }
 
 /// What became of reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Stored {
     /// Written.
     pub written: u64,
@@ -35,6 +35,9 @@ pub struct Stored {
     pub unchanged: u64,
     /// Deleted: nothing of their namespace is judged any more.
     pub deleted: u64,
+    /// Why others could not be written or deleted: a webhook or a quota of their namespace. The next
+    /// run tries them again.
+    pub failures: Vec<ClusterError>,
 }
 
 impl Store {
@@ -55,7 +58,8 @@ impl Store {
     /// that are not among them.
     ///
     /// # Errors
-    /// The first report that cannot be written or deleted. The next run begins anew.
+    /// When the server is out of reach, or does not list reports. A single report that is refused is
+    /// among the failures, and the others are written.
     pub async fn write(
         &mut self,
         cluster: &Cluster,
@@ -65,6 +69,9 @@ impl Store {
         let mut stored = Stored::default();
         let existing = existing(cluster, scope).await?;
         let mut wanted = BTreeSet::new();
+        // For all reports together: a webhook that is down must not cost its patience in each
+        // namespace.
+        let mut own = Patience::OBJECT.start();
         for (namespace, document) in reports.documents() {
             wanted.insert(namespace.to_owned());
             let text = document.to_string();
@@ -72,17 +79,38 @@ impl Store {
             let known = existing.contains(namespace) && self.written.get(namespace) == Some(&hash);
             if known {
                 stored.unchanged += 1;
-            } else if apply(cluster, namespace, &document).await? {
-                self.written.insert(namespace.to_owned(), hash);
-                stored.written += 1;
+                continue;
+            }
+            match apply(cluster, namespace, &document, &mut own).await {
+                Ok(true) => {
+                    self.written.insert(namespace.to_owned(), hash);
+                    stored.written += 1;
+                }
+                Ok(false) => {}
+                Err(error) => stored.fail(error)?,
             }
         }
         for namespace in existing.difference(&wanted) {
-            delete(cluster, namespace).await?;
-            self.written.remove(namespace);
-            stored.deleted += 1;
+            match delete(cluster, namespace, &mut own).await {
+                Ok(()) => {
+                    self.written.remove(namespace);
+                    stored.deleted += 1;
+                }
+                Err(error) => stored.fail(error)?,
+            }
         }
         Ok(stored)
+    }
+}
+
+impl Stored {
+    /// Notes what is of one report; passes on what all others would meet as well.
+    fn fail(&mut self, error: ClusterError) -> Result<(), ClusterError> {
+        if error.is_of_the_server() && error.code() != Some(500) {
+            return Err(error);
+        }
+        self.failures.push(error);
+        Ok(())
     }
 }
 
@@ -117,10 +145,16 @@ async fn existing(cluster: &Cluster, scope: &Scope) -> Result<BTreeSet<String>, 
 }
 
 /// Whether it was written; not, where the namespace is gone or going.
-async fn apply(cluster: &Cluster, namespace: &str, document: &Value) -> Result<bool, ClusterError> {
+async fn apply(
+    cluster: &Cluster,
+    namespace: &str,
+    document: &Value,
+    own: &mut Backoff,
+) -> Result<bool, ClusterError> {
     let path = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(namespace));
     let body = document.to_string().into_bytes();
-    let answer = send(cluster, "apply", namespace, Method::PATCH, &path, FORMAT, body).await?;
+    let request = Request { method: Method::PATCH, path, format: FORMAT, body };
+    let answer = send(cluster, &what("apply", namespace), &request, own).await?;
     match answer.status {
         200..300 => Ok(true),
         404 if !namespace.is_empty() => Ok(false),
@@ -129,25 +163,37 @@ async fn apply(cluster: &Cluster, namespace: &str, document: &Value) -> Result<b
     }
 }
 
-async fn delete(cluster: &Cluster, namespace: &str) -> Result<(), ClusterError> {
+async fn delete(
+    cluster: &Cluster,
+    namespace: &str,
+    own: &mut Backoff,
+) -> Result<(), ClusterError> {
     let path = path(namespace);
-    let answer = send(cluster, "delete", namespace, Method::DELETE, &path, "", Vec::new()).await?;
+    let request = Request { method: Method::DELETE, path, format: "", body: Vec::new() };
+    let answer = send(cluster, &what("delete", namespace), &request, own).await?;
     match answer.status {
         200..300 | 404 => Ok(()),
         _ => Err(cluster.failed(&what("delete", namespace), Ok(answer))),
     }
 }
 
-/// Sends, and tries again for as long as the reason of a failure passes.
+/// What is sent.
+struct Request {
+    method: Method,
+    path: String,
+    format: &'static str,
+    body: Vec<u8>,
+}
+
+/// Sends, and tries again for as long as the reason of a failure passes. `own` is how long a 500 is
+/// taken for one of those.
 async fn send(
     cluster: &Cluster,
-    verb: &str,
-    namespace: &str,
-    method: Method,
-    path: &str,
-    format: &str,
-    body: Vec<u8>,
+    what: &str,
+    request: &Request,
+    own: &mut Backoff,
 ) -> Result<Answer, ClusterError> {
+    let Request { method, path, format, body } = request;
     let mut backoff = Patience::LONG.start();
     loop {
         let answer = cluster.send(method.clone(), path, format, body.clone()).await;
@@ -157,9 +203,11 @@ async fn send(
             return Ok(Answer { status: *status, retry_after: *retry_after, body: body.clone() });
         }
         let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
+        let is_own = answer.as_ref().is_ok_and(|answer| answer.status == 500);
+        let backoff = if is_own { &mut *own } else { &mut backoff };
         match backoff.wait(asked) {
             Some(wait) if passes => tokio::time::sleep(wait).await,
-            _ => return Err(cluster.failed(&what(verb, namespace), answer)),
+            _ => return Err(cluster.failed(what, answer)),
         }
     }
 }

@@ -123,7 +123,7 @@ struct Job<'d> {
 
 impl Job<'_> {
     async fn run(&mut self) -> Result<Outcome, Abort> {
-        let mut waits = Waits { server: Patience::LONG.start(), object: OBJECT_PATIENCE.start() };
+        let mut waits = Waits { server: Patience::LONG.start(), object: Patience::OBJECT.start() };
         loop {
             let body = match &self.judged.todo {
                 Todo::Patch { body, .. } => body.clone(),
@@ -333,10 +333,6 @@ const FORMAT: &str = "application/json-patch+json";
 
 /// Under this name the fields that were filled in show in `managedFields`.
 const FIELD_MANAGER: &str = "statusgate-backfill";
-
-/// For a 500. It may be the server's (etcd elects a leader within seconds), and it is what a webhook
-/// with `failurePolicy: Fail` makes of this object alone.
-const OBJECT_PATIENCE: Patience = Patience(Duration::from_secs(15));
 
 /// Somebody who writes an object in a loop wins a race now and then, not twenty times on end.
 const MAX_CONFLICTS: u32 = 20;
