@@ -28,6 +28,7 @@ struct State {
     passes: Family<OutcomeLabel, Counter>,
     last_success: Gauge,
     failed_reports: Gauge,
+    broken_policies: Gauge,
 }
 
 /// The numbers of one pass. Every list has at most one entry for the same labels.
@@ -47,6 +48,8 @@ pub struct AuditNumbers {
     pub unjudged: u64,
     /// Resources that could not be listed.
     pub unlisted: Vec<String>,
+    /// How much policies name that nobody judges, by the name of the check that told.
+    pub gaps: Vec<(&'static str, u64)>,
     /// How long the pass took.
     pub seconds: f64,
     /// When it ended, in seconds since 1970.
@@ -75,6 +78,11 @@ impl AuditMetrics {
     /// A pass that found nothing out: the numbers of the last one stay, with the time of its end.
     pub fn failed(&self) {
         self.lock().count(None);
+    }
+
+    /// Whether the policies cannot be read as they are now, and those of an earlier pass are used.
+    pub fn policies(&self, broken: bool) {
+        self.lock().broken_policies.set(broken.into());
     }
 
     /// How many reports could not be stored in this pass: of one that is stored afterwards the next
@@ -119,6 +127,11 @@ impl State {
             "last_success_timestamp_seconds",
             "End of the last pass that reached every resource, in seconds since 1970; 0 before",
             self.last_success.clone(),
+        );
+        registry.register(
+            "broken_policies",
+            "1 while the policies cannot be read and those of an earlier pass are used",
+            self.broken_policies.clone(),
         );
         registry.register(
             "failed_reports",
@@ -180,6 +193,14 @@ impl State {
         }
         registry.register("unlisted", "1 for a resource that could not be listed", unlisted);
 
+        let gaps = Family::<CheckLabel, Gauge>::default();
+        for (check, count) in &numbers.gaps {
+            gaps.get_or_create(&CheckLabel { check }).set(number(*count));
+        }
+        let help = "What policies name and nobody judges, by the check that tells: not served, the \
+                    wrong subresource, a group that does not answer";
+        registry.register("gaps", help, gaps);
+
         let unjudged = Gauge::<i64>::default();
         unjudged.set(number(numbers.unjudged));
         registry.register("unjudged", "Objects that could not be judged", unjudged);
@@ -210,6 +231,11 @@ const EOF: &str = "# EOF\n";
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CheckLabel {
+    check: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -252,6 +278,7 @@ mod tests {
             findings: vec![(of.clone(), (rule.to_owned(), "deny"), 1)],
             disagreements: vec![(of.clone(), 2, 1)],
             to_fill_in: vec![(of, 0)],
+            gaps: vec![("subresource", 2)],
             seconds: 0.5,
             now: 1000,
             ..AuditNumbers::default()
@@ -276,6 +303,8 @@ mod tests {
             "statusgate_audit_last_success_timestamp_seconds 1000",
             "statusgate_audit_duration_seconds 0.5",
             "statusgate_audit_unjudged 0",
+            r#"statusgate_audit_gaps{check="subresource"} 2"#,
+            "statusgate_audit_broken_policies 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }

@@ -12,7 +12,7 @@ use super::super::Outcome;
 use super::super::connection::block_on;
 use super::{Args, Output, Pass, clock};
 use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored};
-use crate::cluster::{Target, told};
+use crate::cluster::{Check, Target, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::ProbePort;
@@ -41,7 +41,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
         false => None,
     };
     tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
-    let mut watch = Watch { args, policies, metrics, store };
+    let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
     let mut passes = interval(args.interval);
     passes.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let watching = async {
@@ -69,12 +69,16 @@ struct Watch<'a> {
     policies: PolicySet,
     metrics: Arc<AuditMetrics>,
     store: Option<Store>,
+    /// What nobody judged in the last pass.
+    gaps: Vec<Check>,
 }
 
 impl Watch<'_> {
     /// One pass; whether there is something to show.
     async fn pass(&mut self) -> bool {
-        match self.args.load_policies() {
+        let loaded = self.args.load_policies();
+        self.metrics.policies(loaded.is_err());
+        match loaded {
             Ok(policies) => self.policies = policies,
             Err(error) => {
                 tracing::error!(
@@ -97,8 +101,10 @@ impl Watch<'_> {
         let start = Instant::now();
         let older_than = self.args.older_than.unwrap_or(LASTING);
         let pass = Pass::begin(self.args, &self.policies, Some(older_than), Output::Table).await?;
+        self.tell_gaps(&pass.gaps);
         let findings = pass.run(&self.policies, &mut Nobody).await?;
         let mut numbers = numbers(&findings);
+        numbers.gaps = count_gaps(&pass.gaps);
         numbers.unlisted.extend(pass.unavailable.iter().cloned());
         numbers.seconds = start.elapsed().as_secs_f64();
         numbers.now = clock().as_second();
@@ -120,6 +126,18 @@ impl Watch<'_> {
         // The numbers are shown before: a server that does not take reports may take its time.
         self.write(&pass, &findings).await;
         Ok(())
+    }
+
+    /// Says what nobody judges, each thing once for as long as it stays so.
+    fn tell_gaps(&mut self, gaps: &[Check]) {
+        for check in gaps.iter().filter(|check| !self.gaps.contains(check)) {
+            let Check { subject, message, help, .. } = check;
+            tracing::warn!(of = subject, found = message, help, "not judged");
+        }
+        for check in self.gaps.iter().filter(|check| !gaps.contains(check)) {
+            tracing::info!(of = check.subject, was = check.message, "no longer so");
+        }
+        self.gaps = gaps.to_vec();
     }
 
     async fn write(&mut self, pass: &Pass, findings: &Findings) {
@@ -149,6 +167,12 @@ impl Audience for Nobody {
     fn object(&mut self, _: &Target, _: &Judged<'_>) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// How many of each kind. Those without a gap are there, too: an alert wants a zero.
+fn count_gaps(gaps: &[Check]) -> Vec<(&'static str, u64)> {
+    let count = |id: &str| gaps.iter().filter(|check| check.id == id).count() as u64;
+    ["served", "subresource", "api-group"].map(|id| (id, count(id))).into()
 }
 
 /// The counts as metrics. What was not gone over to the end is left out: half a number would end an
