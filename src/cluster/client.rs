@@ -348,7 +348,7 @@ mod tests {
     #[tokio::test]
     async fn a_broken_kubeconfig_is_told_by_its_place_and_not_by_its_lines() {
         let error = configured("https://a", "[SECRET, b]").await.unwrap_err();
-        assert!(error.contains("line 7 column 12"), "{error}");
+        assert!(error.contains("line 7, column 12"), "{error}");
         assert!(!error.contains("SECRET"), "{error}");
     }
 
