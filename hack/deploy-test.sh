@@ -231,8 +231,6 @@ wanted_lists() {
             {{- end}}{{end}}{{end}}'
     done
     echo "apiextensions.k8s.io customresourcedefinitions get,"
-    echo "wgpolicyk8s.io clusterpolicyreports list,create,patch,delete,"
-    echo "wgpolicyk8s.io policyreports list,create,patch,delete,"
 }
 
 fit_audit() {
@@ -243,6 +241,8 @@ fit_audit() {
     wanted_lists | sort | diff -u --label "the policies" --label "deploy/audit, ClusterRole" - "$at.rights" >&2 ||
         bad "deploy/audit: the rights are not those that deploy/policies needs"
     account=$(ask "$at/ServiceAccount.statusgate-audit.yaml" '{{.metadata.namespace}}/{{.metadata.name}}')
+    [[ $(sed -n '/^  - kind: ServiceAccount/,$p' "$root/deploy/audit/reports.yaml" | awk '/name/ {print $2}' | sort | paste -sd /) == "$(tr / '\n' <<<"$account" | sort | paste -sd /)" ]] ||
+        bad "deploy/audit: reports.yaml is for another account"
     same "deploy/audit: who has the rights" "$account ClusterRole statusgate-audit" \
         "$(ask "$at/ClusterRoleBinding.statusgate-audit.yaml" '{{range .subjects}}{{.namespace}}/{{.name}}{{end}} {{.roleRef.kind}} {{.roleRef.name}}')"
     same "deploy/audit: the account of the pod" "$account" "$(ask "$deployment" '{{.metadata.namespace}}/{{.spec.template.spec.serviceAccountName}}')"
