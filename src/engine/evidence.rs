@@ -4,7 +4,9 @@
 //! answer, and neither has its negation: missing evidence never denies. Kleene's logic carries
 //! that through `all`, `any` and `not`.
 
-use crate::model::{Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339};
+use crate::model::{
+    Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339, same_number,
+};
 use crate::policy::convention::{
     ConditionList, ConditionType, Convention, Phase, PhaseRules, Polarity,
 };
@@ -335,9 +337,7 @@ fn equals(value: &Json<'_>, wanted: &serde_json::Value) -> bool {
     match (value, wanted) {
         (Json::String(text), serde_json::Value::String(wanted)) => text == wanted,
         (Json::Bool(value), serde_json::Value::Bool(wanted)) => value == wanted,
-        (Json::Number(number), serde_json::Value::Number(wanted)) => {
-            number == wanted || number.as_f64() == wanted.as_f64()
-        }
+        (Json::Number(number), serde_json::Value::Number(wanted)) => same_number(number, wanted),
         _ => false,
     }
 }
