@@ -127,7 +127,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     violations: &mut Vec<Violation<'p>>,
 ) {
     // Nothing is missing from a status that nobody has written.
-    let written = object.status_object().is_some_and(|status| !status.is_empty());
+    let written = object.written_status().is_some();
     let has = |items: &[Json<'_>], known: &ConditionType| {
         items.iter().any(|item| is_of_type(item, known))
     };

@@ -1,35 +1,41 @@
 //! The validating half: everything that is wrong with a write, and what happens about it.
 
-use crate::model::{Json, Object, Pointer, Subject, in_status};
-use crate::policy::convention::{Filling, Rule, Trigger, ValueSource, Watched};
-use crate::policy::{Action, CelRule, Disposition, Policy};
+use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
+use crate::policy::convention::{Rule, Trigger, Watched};
+use crate::policy::{Action, CelRule, Disposition, Owner, Policy};
 
 use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, phase_of, phase_path};
 use super::ratchet::{Violation, keep_introduced};
-use super::{Cause, Finding, cel, fields, phase};
+use super::{Cause, Finding, Replay, cel, fields, phase};
 
 /// Judges a subject by one policy.
 pub(crate) fn judge<'p>(
     policy: &'p Policy,
     subject: &Subject<'_>,
+    replay: Replay<'_, '_, '_>,
     now: i64,
     findings: &mut Vec<Finding<'p>>,
 ) {
     let (object, old) = (&subject.object, subject.old.as_ref());
     // A write that does not touch status is never refused for it, whatever is stored.
-    if old.is_some_and(|old| old.status == object.status) {
+    let nobodys = || object.has_no_status() && old.is_none_or(Object::has_no_status);
+    if old.is_some_and(|old| old.status == object.status) || nobodys() {
         return;
     }
-    let judging = Judging { policy, subject, now };
+    let judging = Judging { policy, subject, replay, now };
     let mut violations = judging.violations(object, old);
     if violations.is_empty() {
         return;
     }
     // What a rule misses in a status that nobody had written, this write has left out.
-    if let Some(old) = old.filter(|old| old.status_object().is_some_and(|old| !old.is_empty())) {
+    if let Some(old) = old.filter(|old| old.written_status().is_some()) {
         keep_introduced(&mut violations, || judging.violations(old, None));
+    }
+    // And neither is one in which all that is new is ours.
+    if violations.is_empty() || replay.is_ours() {
+        return;
     }
     // An object on its way out is not worth a refusal: where status travels with the main
     // resource, the refused write may be the one that removes the finalizer.
@@ -69,6 +75,7 @@ pub(crate) fn judge<'p>(
 struct Judging<'p, 's, 'a> {
     policy: &'p Policy,
     subject: &'s Subject<'a>,
+    replay: Replay<'s, 's, 'a>,
     now: i64,
 }
 
@@ -116,7 +123,10 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         for rule in &self.policy.rules {
             self.judge_cel(rule, object, old, &facts, &mut violations);
         }
-        if let Some(old) = old {
+        // A creation is a change of nothing. On a desk and in an audit nobody creates.
+        let creation =
+            || self.subject.operation == Operation::Create && !self.subject.writer.user.is_empty();
+        if old.is_some() || creation() {
             self.judge_owners(object, old, &mut violations);
         }
         violations
@@ -225,7 +235,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             Trigger::State | Trigger::Introduced => true,
             Trigger::Moved(watched) => watched.iter().any(moved),
             Trigger::CoWritten(watched) => {
-                old.is_none_or(|old| old.status_object().is_none()) || watched.iter().all(moved)
+                old.is_none_or(|old| old.written_status().is_none()) || watched.iter().all(moved)
             }
         }
     }
@@ -242,37 +252,30 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         }
     }
 
-    /// Whether a field holds what a default of this policy puts there.
-    fn is_default(&self, path: &Pointer, object: &Object<'_>) -> bool {
-        let status = object.status.as_ref();
-        let value = |path| in_status(status, path).map(Json::to_value);
-        self.policy.backfill.iter().any(|default| match &default.filling {
-            Filling::Field(place, sources) if place == path => {
-                sources.iter().any(|source| match source {
-                    ValueSource::Value(filling) => value(path).as_ref() == Some(filling),
-                    ValueSource::Field(other) => value(other) == value(path),
-                    _ => false,
-                })
-            }
-            _ => false,
-        })
-    }
-
     fn judge_owners(
         &self,
         object: &Object<'_>,
-        old: &Object<'_>,
+        old: Option<&Object<'_>>,
         violations: &mut Vec<Violation<'p>>,
     ) {
-        for owner in &self.policy.owners {
-            let value = in_status(object.status.as_ref(), &owner.path);
-            let before = in_status(old.status.as_ref(), &owner.path);
-            if same(value, before) || owner.writers.include(&self.subject.writer) {
-                continue;
-            }
-            // What the mutating webhook filled in was nobody's trespass.
-            let filled = before.is_none_or(Json::is_null) && self.is_default(&owner.path, object);
-            if filled {
+        let before = |path| old.and_then(|old| in_status(old.status.as_ref(), path));
+        let value = |path| in_status(object.status.as_ref(), path);
+        let others: Vec<&Owner> = self
+            .policy
+            .owners
+            .iter()
+            .filter(|owner| !same(value(&owner.path), before(&owner.path)))
+            .filter(|owner| !owner.writers.include(&self.subject.writer))
+            .collect();
+        if others.is_empty() {
+            return;
+        }
+        // What the mutating webhook did is nobody's trespass.
+        let text = self.replay.without(others.iter().map(|owner| &owner.path));
+        let ours = text.as_deref().and_then(|text| Json::parse(text).ok());
+        for owner in others {
+            let value = value(&owner.path);
+            if ours.is_some() && same(value, in_status(ours.as_ref(), &owner.path)) {
                 continue;
             }
             let dropped = value.is_none_or(Json::is_null);

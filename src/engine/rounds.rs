@@ -17,17 +17,19 @@ use super::{Verdict, mutate};
 /// end.
 const MAX_ROUNDS: u8 = 8;
 
-/// Fills in, imposes and repairs; leaves patch and findings in the verdict.
+/// Fills in, imposes and repairs; leaves patch and findings in the verdict. `object` is the subject's
+/// own, or the same with another status.
 pub(crate) fn run<'p>(
     policies: &'p PolicySet,
     subject: &'p Subject<'_>,
+    object: &Object<'_>,
     now: i64,
     verdict: &mut Verdict<'p>,
 ) {
     let restores = policies.select(subject).any(|(_, policy)| !policy.preserve.is_empty());
     let mut rounds = Rounds { policies, subject, now, operations: Vec::new(), verdict };
     let first = if restores { Round::Restore } else { Round::Fill(0) };
-    match rounds.run(&subject.object, first) {
+    match rounds.run(object, first) {
         Ok(()) if rounds.operations.is_empty() => {}
         Ok(()) => rounds.verdict.patch = Some(Patch(rounds.operations)),
         Err(PatchDoesNotApply) => verdict.patch_failed = true,
@@ -78,13 +80,7 @@ impl Rounds<'_, '_, '_> {
         let Some(next) = next else { return Ok(()) };
         let text = finished.status.to_string();
         let status = Json::parse(&text).map_err(|_| PatchDoesNotApply)?;
-        let changed = Object {
-            metadata: object.metadata.clone(),
-            status: Some(status),
-            spec: object.spec.clone(),
-            ..Object::default()
-        };
-        self.run(&changed, next)
+        self.run(&object.with_status(Some(status)), next)
     }
 }
 
