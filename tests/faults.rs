@@ -327,3 +327,27 @@ fn an_imposed_phase_is_no_move_of_the_writers() {
     assert_eq!(write.status()["phase"], "Deleting");
     assert_eq!(write.findings(), [""; 0]);
 }
+
+// --- other spellings --------------------------------------------------------------------------------------
+
+const SPELLED: &str = "title: c, conditions: [{path: /status/conditions, types: {ReconciliationPaused: {aliases: [Paused]}}}], \
+    rules: [{id: moved, when: {condition: ReconciliationPaused, is: 'True'}, trigger: {moved: condition ReconciliationPaused}, \
+    path: /status/conditions, action: Deny, message: paused moved}], \
+    backfill: [{name: e, list: /status/conditions, element: {type: ReconciliationPaused, status: Unknown}}]";
+
+fn spelled(old: &[(&str, &str)], new: &[(&str, &str)]) -> Write {
+    let documents = [convention("c", SPELLED), policy("p", &format!("convention: c, {STATUS}"))];
+    let list = |items: &[(&str, &str)]| -> Value {
+        items.iter().map(|(kind, status)| condition(kind, status)).collect()
+    };
+    update(&documents, json!({"conditions": list(old)}), json!({"conditions": list(new)}))
+}
+
+#[test]
+fn an_empty_status_is_nobodys_for_generations_too() {
+    let policy = policy("p", &format!("convention: appcat, {STATUS}"));
+    let new = json!({"phase": "Unknown", "instanceNamespace": "n", "observedGeneration": 9});
+    let after = |old: Value| update(std::slice::from_ref(&policy), old, new.clone()).findings();
+    assert_eq!(after(json!({})), after(Value::Null));
+    assert_ne!(after(json!({})), after(json!({"instanceNamespace": "n"})));
+}
