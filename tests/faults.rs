@@ -328,6 +328,22 @@ fn an_imposed_phase_is_no_move_of_the_writers() {
     assert_eq!(write.findings(), [""; 0]);
 }
 
+// --- running the mutating webhook on its own result -------------------------------------------------
+
+#[test]
+fn an_imposed_phase_has_the_time_of_what_imposes_it() {
+    let policy = policy("p", &format!("convention: appcat, {STATUS}"));
+    let status = |phase: &str, time: &str| json!({"phase": phase, "lastTransitionTime": time, "instanceNamespace": "n"});
+    let written = |phase: &str| {
+        update(std::slice::from_ref(&policy), status("Ready", T0), status(phase, NOW))
+            .deleting()
+            .mutated()
+    };
+    // The writer's time is that of Failed, which does not come to be.
+    assert_eq!(written("Failed").status()["lastTransitionTime"], DELETED);
+    assert_eq!(written("Deleting").status()["lastTransitionTime"], NOW);
+}
+
 // --- other spellings --------------------------------------------------------------------------------------
 
 const SPELLED: &str = "title: c, conditions: [{path: /status/conditions, types: {ReconciliationPaused: {aliases: [Paused]}}}], \

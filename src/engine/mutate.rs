@@ -187,7 +187,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
             }
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
-            if given {
+            if given && !displaced {
                 return;
             }
             match self.time_of_change(source) {
@@ -203,6 +203,8 @@ impl<'p> PhaseStep<'p, '_, '_> {
     fn time_of_change(&self, source: Source) -> Option<String> {
         let metadata = &self.subject.object.metadata;
         match source {
+            // With a phase that another one was imposed over, it is that one's.
+            let displaced = matches!(source, Source::Imposed(_)) && facts.phase != Some(phase);
             Source::Imposed(Since::DeletionTimestamp) => {
                 metadata.deletion_timestamp.as_deref().map(str::to_owned)
             }
