@@ -331,6 +331,98 @@ fn an_imposed_phase_is_no_move_of_the_writers() {
 // --- running the mutating webhook on its own result -------------------------------------------------
 
 #[test]
+fn many_elements_are_added_in_one_call() {
+    let elements: Vec<String> = (0..14)
+        .map(|n| {
+            format!(
+                "{{name: f{n}, list: /status/conditions, element: {{type: T{n}, status: Unknown}}}}"
+            )
+        })
+        .collect();
+    let convention = convention(
+        "c",
+        &format!(
+            "title: c, conditions: [{{path: /status/conditions}}], backfill: [{}]",
+            elements.join(", ")
+        ),
+    );
+    let policy = policy("p", &format!("convention: c, {STATUS}"));
+    let write = update(&[convention, policy], json!({"x": 1}), json!({"x": 2})).mutated();
+    let kinds: Vec<&str> = write.status()["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["type"].as_str().unwrap())
+        .collect();
+    let expected: Vec<String> = (0..14).map(|n| format!("T{n}")).collect();
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn elements_are_added_in_their_order_and_with_their_members() {
+    let convention = convention(
+        "c",
+        "title: c, conditions: [{path: /status/conditions, order: Deny, types: {A: {}, B: {}, C: {}, D: {}}}], \
+        backfill: [{name: d, list: /status/conditions, element: {type: D, status: Unknown}}, \
+        {name: a, list: /status/conditions, element: {type: A, status: Unknown}}, \
+        {name: c, list: /status/conditions, element: {type: C, status: Unknown}}, \
+        {list: /status/conditions, member: message, value: ''}]",
+    );
+    let policy = policy("p", &format!("convention: c, {STATUS}"));
+    let list = json!([condition("B", "True")]);
+    let write =
+        update(&[convention, policy], json!({"x": 1}), json!({"conditions": list})).mutated();
+    let got: Vec<String> = write.status()["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| {
+            format!("{}{}", item["type"].as_str().unwrap(), item["message"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(got, ["A", "Bm", "C", "D"]);
+}
+
+#[test]
+fn a_plain_default_is_evidence_for_the_phase_at_once() {
+    let convention = convention(
+        "c",
+        "title: c, phase: {path: /status/phase, default: Unknown, \
+        values: [{phase: Pending, necessary: {not: {set: /status/ip}}}, {phase: Unknown}]}, \
+        backfill: [{path: /status/ip, value: none}]",
+    );
+    for (action, phase) in [("Repair", "Unknown"), ("Deny", "Pending")] {
+        let policy = policy("p", &format!("convention: c, disagreement: {action}, {STATUS}"));
+        let write =
+            update(&[convention.clone(), policy], json!({"a": 1}), json!({"phase": "Pending"}));
+        let write = write.mutated();
+        assert_eq!(write.status()["phase"], phase);
+    }
+}
+
+#[test]
+fn of_two_policies_that_impose_a_phase_the_first_wins() {
+    let imposing = |name: &str, deleting: &str, other: &str| {
+        convention(
+            name,
+            &format!(
+                "title: t, phase: {{path: /status/phase, default: Unknown, values: [\
+            {{phase: {deleting}, imposed: {{when: {{deleting: true}}, since: /metadata/deletionTimestamp}}}}, \
+            {{phase: {other}}}, {{phase: Unknown}}]}}"
+            ),
+        )
+    };
+    let documents = [
+        imposing("c1", "Deleting", "Terminating"),
+        imposing("c2", "Terminating", "Deleting"),
+        policy("p1", &format!("convention: c1, {STATUS}")),
+        policy("p2", &format!("convention: c2, {STATUS}")),
+    ];
+    let write = update(&documents, json!({"x": 1}), json!({"x": 2})).deleting().mutated();
+    assert_eq!(write.status()["phase"], "Deleting");
+}
+
+#[test]
 fn an_imposed_phase_has_the_time_of_what_imposes_it() {
     let policy = policy("p", &format!("convention: appcat, {STATUS}"));
     let status = |phase: &str, time: &str| json!({"phase": phase, "lastTransitionTime": time, "instanceNamespace": "n"});
