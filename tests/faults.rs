@@ -452,6 +452,22 @@ fn spelled(old: &[(&str, &str)], new: &[(&str, &str)]) -> Write {
 }
 
 #[test]
+fn an_absent_list_is_judged_by_its_own_conditions() {
+    let convention = convention(
+        "c",
+        "title: c, conditions: [{path: /status/conditions}, {path: /status/second, \
+        types: {Ready: {missing: {when: {condition: Synced, present: true}, action: Deny}}}}]",
+    );
+    let policy = policy("p", &format!("convention: c, {STATUS}"));
+    let conditions = json!([condition("Synced", "True")]);
+    for second in [Value::Null, json!([])] {
+        let new = json!({"conditions": conditions, "second": second});
+        let write = update(&[convention.clone(), policy.clone()], json!({"x": 1}), new);
+        assert_eq!(write.findings(), [""; 0]);
+    }
+}
+
+#[test]
 fn an_empty_status_is_nobodys_for_generations_too() {
     let policy = policy("p", &format!("convention: appcat, {STATUS}"));
     let new = json!({"phase": "Unknown", "instanceNamespace": "n", "observedGeneration": 9});

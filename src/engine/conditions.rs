@@ -33,6 +33,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     violations: &mut Vec<Violation<'p>>,
 ) {
     let path = list.path.field();
+    let facts = circumstances.facts.reading(list);
+    let circumstances = Circumstances { facts: &facts, ..circumstances };
     let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
     let stored = stored.and_then(Json::as_array).unwrap_or_default();
     let items = match in_status(object.status.as_ref(), &list.path) {
@@ -57,8 +59,6 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             ..violation(&list.too_long.rule, path.to_owned(), message)
         });
     }
-    let facts = circumstances.facts.reading(list);
-    let circumstances = Circumstances { facts: &facts, ..circumstances };
     if let Some(history) = &list.history {
         history::judge(history, list, items, stored, violations);
     }
