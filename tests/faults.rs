@@ -475,3 +475,23 @@ fn an_empty_status_is_nobodys_for_generations_too() {
     assert_eq!(after(json!({})), after(Value::Null));
     assert_ne!(after(json!({})), after(json!({"instanceNamespace": "n"})));
 }
+
+// --- texts ---------------------------------------------------------------------------------------------
+
+#[test]
+fn a_name_of_an_attacker_is_told_on_one_line_and_not_at_length() {
+    let policy = policy("p", &format!("convention: c, {STATUS}"));
+    let convention = convention(
+        "c",
+        "title: c, conditions: [{path: /status/conditions, otherMembers: Deny, members: {type: {}, status: {}}}]",
+    );
+    let with = |name: &str| {
+        let ready = json!({"type": "Ready", "status": "True", name: 1});
+        let documents = [convention.clone(), policy.clone()];
+        update(&documents, json!({"x": 1}), json!({"conditions": [ready]})).findings().remove(0)
+    };
+    assert_eq!(with("plain"), "deny status.conditions[0].plain: is no member of a condition here");
+    let said = with("\u{1b}[31mRED\n\u{202e}");
+    assert!(!said.contains(|letter: char| letter.is_control() || letter == '\u{202e}'), "{said:?}");
+    assert!(with(&"ä".repeat(100_000)).len() < 400);
+}

@@ -125,16 +125,29 @@ fn did(answer: Truth) -> &'static str {
 
 /// A user's text in a message: in quotes, on one line, not longer than it helps.
 pub(crate) fn quoted(text: &str) -> String {
-    const LIMIT: usize = 64;
-    let mut quoted = String::with_capacity(text.len().min(LIMIT) + 2);
+    let mut quoted = String::with_capacity(text.len().min(LONGEST_TEXT) + 2);
     quoted.push('"');
-    for (index, letter) in text.chars().enumerate() {
-        if index == LIMIT {
-            quoted.push('…');
-            break;
-        }
-        quoted.extend(letter.escape_debug());
-    }
+    escape(text, &mut quoted);
     quoted.push('"');
     quoted
+}
+
+/// A user's name of a member, as a part of a field: the same without the quotes.
+pub(crate) fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len().min(LONGEST_TEXT));
+    escape(name, &mut escaped);
+    escaped
+}
+
+/// Characters of a user's text that are shown.
+const LONGEST_TEXT: usize = 64;
+
+fn escape(text: &str, into: &mut String) {
+    for (index, letter) in text.chars().enumerate() {
+        if index == LONGEST_TEXT {
+            into.push('…');
+            break;
+        }
+        into.extend(letter.escape_debug());
+    }
 }

@@ -1,7 +1,7 @@
 //! One element of a list: its members, its type and reason, its time.
 
 use super::super::Cause;
-use super::super::because::quoted;
+use super::super::because::{escaped, quoted};
 use super::super::ratchet::Violation;
 use super::evidence::{self, Facts, Truth};
 use super::{Circumstances, fields, same, violation};
@@ -82,7 +82,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             let known = self.list.members.iter().any(|(known, _)| known == name);
             if !known && !value.is_null() {
                 let message = "is no member of a condition here".to_owned();
-                let found = self.violation(&sanction.rule, name, message);
+                let found = self.violation(&sanction.rule, &escaped(name), message);
                 let (cause, action) = (Cause::Invalid, sanction.action);
                 violations.push(Violation { cause, action, ..found });
             }
