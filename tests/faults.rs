@@ -436,6 +436,65 @@ fn an_imposed_phase_has_the_time_of_what_imposes_it() {
     assert_eq!(written("Deleting").status()["lastTransitionTime"], NOW);
 }
 
+// --- lists ----------------------------------------------------------------------------------------------
+
+/// Elements by `name`, whose time moves with their status only.
+const NAMED: &str = "title: named, conditions: [{path: /status/conditions, key: name, \
+    members: {name: {required: true, type: string}, status: {enum: ['True', 'False']}}, \
+    transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status, kept: Deny, moved: Deny, backwardsUnchanged: Deny}}]";
+
+fn named(name: &str, status: &str, time: &str) -> Value {
+    json!({"name": name, "status": status, "lastTransitionTime": time})
+}
+
+#[test]
+fn long_lists_have_a_history_by_whatever_key() {
+    let documents = [convention("c", NAMED), policy("p", &format!("convention: c, {STATUS}"))];
+    for length in [10, 17, 40] {
+        let list = |time: &str| -> Value {
+            (0..length)
+                .map(|n| named(&format!("n{n}"), "True", if n == 5 { time } else { T0 }))
+                .collect()
+        };
+        let write =
+            update(&documents, json!({"conditions": list(T0)}), json!({"conditions": list(NOW)}));
+        assert_eq!(write.denials().len(), 1, "of {length}");
+    }
+}
+
+#[test]
+fn twins_by_the_first_member_of_a_key_have_a_history_however_many_they_are() {
+    let convention = convention("c", &NAMED.replace("key: name", "key: [kind, name]"));
+    let policy = policy("p", &format!("convention: c, {STATUS}"));
+    let list = |time: &str| -> Value {
+        let item = |n| {
+            let mut item = named(&format!("n{n}"), "True", if n == 39 { time } else { T0 });
+            item["kind"] = "one".into();
+            item
+        };
+        (0..40).map(item).collect()
+    };
+    let write = update(
+        &[convention, policy],
+        json!({"conditions": list(T0)}),
+        json!({"conditions": list(NOW)}),
+    );
+    assert_eq!(write.denials().len(), 1);
+}
+
+#[test]
+fn a_bad_element_excuses_no_other() {
+    let documents = [convention("c", NAMED), policy("p", &format!("convention: c, {STATUS}"))];
+    let bad = named("bad", "nope", T0);
+    let old = json!({"conditions": [bad]});
+    let write =
+        update(&documents, old.clone(), json!({"conditions": [named("worse", "nope", T0), bad]}));
+    assert_eq!(write.denials().len(), 1, "{:?}", write.findings());
+    // Itself it does excuse.
+    let write = update(&documents, old, json!({"conditions": [named("good", "True", T0), bad]}));
+    assert_eq!(write.denials(), [""; 0]);
+}
+
 // --- other spellings --------------------------------------------------------------------------------------
 
 const SPELLED: &str = "title: c, conditions: [{path: /status/conditions, types: {ReconciliationPaused: {aliases: [Paused]}}}], \
@@ -449,6 +508,18 @@ fn spelled(old: &[(&str, &str)], new: &[(&str, &str)]) -> Write {
         items.iter().map(|(kind, status)| condition(kind, status)).collect()
     };
     update(&documents, json!({"conditions": list(old)}), json!({"conditions": list(new)}))
+}
+
+#[test]
+fn two_names_of_one_condition_are_a_duplicate() {
+    let both = spelled(&[("x", "True")], &[("Paused", "False"), ("ReconciliationPaused", "False")]);
+    assert_eq!(
+        both.denials(),
+        [r#"deny status.conditions[1].type: Duplicate value: "ReconciliationPaused""#]
+    );
+    // Who renames a condition has not removed it, nor made a second one.
+    let renamed = spelled(&[("Paused", "False")], &[("ReconciliationPaused", "False")]);
+    assert_eq!(renamed.findings(), [""; 0]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::ratchet::Violation;
 use super::{Cause, fields};
 use elements::Element;
 pub(crate) use generations::Generations;
-use keys::{ByKey, Keys};
+use keys::{ByKey, Key, Keys};
 
 /// What a list is judged by, beside itself.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     if let Some(history) = &list.history {
         history::judge(history, list, items, stored, violations);
     }
-    let by_key = ByKey::new(stored);
+    let mut by_key = ByKey::new(stored);
     let mut keys = Keys::new(items);
     // With a history or without a key elements are known by their place only.
     let keyed = !list.key.is_empty();
@@ -79,21 +79,21 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         let find = || kind.and_then(|kind| list.types.find(kind));
         // What is known of its type is not looked up for an element that nobody asks about.
         let known = if list.types.has_keys { find() } else { None };
-        let key = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
+        let key = Key::of(list, known);
         let twin = keyed && keys.seen_before(index, item, key);
-        let mut element = Element { list, item, index, kind, known, before: None };
+        let mut element = Element { list, item, index, kind, key, known, before: None };
         if twin {
-            let message = format!("Duplicate value: {}", keys::describe(item, key));
+            let message = format!("Duplicate value: {}", key.describe(item));
             violations.push(Violation {
                 cause: Cause::Duplicate,
                 action: list.duplicate.action,
-                ..element.violation(&list.duplicate.rule, keys::member(key), message)
+                ..element.violation(&list.duplicate.rule, key.member(), message)
             });
         }
         // Of several elements of one key the stored list tells only the first apart; the others
         // are known by their place too.
         if twin {
-            element.before = stored.get(index).filter(|other| keys::are_one(other, item, key));
+            element.before = stored.get(index).filter(|other| key.are_one(other, item));
         } else if keyed {
             element.before = by_key.find(item, key);
         }

@@ -4,6 +4,7 @@ use super::super::Cause;
 use super::super::because::{escaped, quoted};
 use super::super::ratchet::Violation;
 use super::evidence::{self, Facts, Truth};
+use super::keys::Key;
 use super::{Circumstances, fields, same, violation};
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
 use crate::policy::convention::{ConditionList, ConditionType, Movers, Sanction, TransitionTimes};
@@ -18,6 +19,7 @@ pub(super) struct Element<'p, 's, 'a> {
     pub(super) item: &'s Json<'a>,
     pub(super) index: usize,
     pub(super) kind: Option<&'s str>,
+    pub(super) key: Key<'p>,
     /// What is known of its type.
     pub(super) known: Option<&'p ConditionType>,
     /// The stored element of the same key.
@@ -194,11 +196,12 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     pub(super) fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
         let path = self.list.path.field();
-        // By its type, or by its having none: the index changes when something is put before it.
-        let place = match self.kind {
-            Some(kind) => Some(format!("{path}[type={kind}]{dot}{member}")),
-            None if self.list.history.is_none() => Some(format!("{path}[]{dot}{member}")),
-            None => None,
+        // By its key, or by its having none: the index changes when something is put before it. In a
+        // history, where the index changes too, by its type.
+        let place = match (&self.list.history, self.kind) {
+            (None, _) => Some(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
+            (Some(_), Some(kind)) => Some(format!("{path}[type={kind:?}]{dot}{member}")),
+            (Some(_), None) => None,
         };
         Violation {
             place,
