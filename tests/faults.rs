@@ -511,6 +511,19 @@ fn spelled(old: &[(&str, &str)], new: &[(&str, &str)]) -> Write {
 }
 
 #[test]
+fn a_condition_moves_under_each_of_its_names() {
+    for kind in ["Paused", "ReconciliationPaused"] {
+        assert_eq!(spelled(&[(kind, "False")], &[(kind, "True")]).denials().len(), 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_condition_is_there_under_each_of_its_names() {
+    let write = spelled(&[], &[("Paused", "False")]).mutated();
+    assert_eq!(write.status()["conditions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn two_names_of_one_condition_are_a_duplicate() {
     let both = spelled(&[("x", "True")], &[("Paused", "False"), ("ReconciliationPaused", "False")]);
     assert_eq!(

@@ -74,6 +74,19 @@ impl Filler<'_, '_, '_> {
         find(self.stored(list)?.as_array()?, kind)
     }
 
+    /// The element of a type, whichever way it is spelled.
+    fn find_spelled<'j, 'b>(
+        &self,
+        list: &Pointer,
+        items: &'j [Json<'b>],
+        kind: &str,
+    ) -> Option<&'j Json<'b>> {
+        find(items, kind).or_else(|| {
+            let types = &self.facts.list_at(list).filter(|list| list.types.has_aliases)?.types;
+            types.spellings(kind).skip(1).find_map(|alias| find(items, alias))
+        })
+    }
+
     fn fill_members(
         &self,
         list: &Pointer,
@@ -109,10 +122,11 @@ impl Filler<'_, '_, '_> {
             Some(Json::Array(items)) => items.as_slice(),
             Some(_) => return,
         };
-        if find(items, kind).is_some() || draft.has_grown(list) {
+        if self.find_spelled(list, items, kind).is_some() || draft.has_grown(list) {
             return;
         }
-        let stored = self.stored_element(list, kind);
+        let stored = self.stored(list).and_then(Json::as_array).unwrap_or_default();
+        let stored = self.find_spelled(list, stored, kind);
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
@@ -223,7 +237,7 @@ impl Filler<'_, '_, '_> {
             }
             ValueSource::Condition { kind, member } => {
                 let items = in_status(self.object.status.as_ref(), wanted.member?.0)?.as_array()?;
-                whole(find(items, kind)?.get(member)?)
+                whole(self.find_spelled(wanted.member?.0, items, kind)?.get(member)?)
             }
             ValueSource::CreationTimestamp => {
                 metadata.creation_timestamp.as_deref().map(Value::from)

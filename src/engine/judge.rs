@@ -143,12 +143,10 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let other_list = rule.list.as_ref().and_then(|path| {
             self.policy.convention.conditions.iter().find(|list| list.path == *path)
         });
-        let answer = match other_list {
-            Some(list) => facts.reading(list).ask(&rule.when),
-            None => facts.ask(&rule.when),
-        };
-        let list = rule.list.as_ref();
-        if answer != Truth::True || !self.triggered(&rule.trigger, list, object, old) {
+        let facts = other_list.map_or(*facts, |list| facts.reading(list));
+        if facts.ask(&rule.when) != Truth::True
+            || !self.triggered(&rule.trigger, &facts, object, old)
+        {
             return;
         }
         let field = rule.path.field().to_owned();
@@ -167,7 +165,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         facts: &Facts<'_, '_>,
         violations: &mut Vec<Violation<'p>>,
     ) {
-        if object.status_object().is_none() || !self.triggered(&rule.trigger, None, object, old) {
+        if object.status_object().is_none() || !self.triggered(&rule.trigger, facts, object, old) {
             return;
         }
         let names_old = rule.expression.reads.stored.is_some();
@@ -204,31 +202,23 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         violations.push(Violation { place, ratcheted, ..found });
     }
 
-    /// Whether a rule looks at this write. `list` is where its conditions are, if not in the first.
-    fn triggered<'o>(
+    /// Whether a rule looks at this write. `facts` are those of its list of conditions.
+    fn triggered(
         &self,
         trigger: &Trigger,
-        list: Option<&Pointer>,
-        object: &'o Object<'a>,
-        old: Option<&'o Object<'a>>,
+        facts: &Facts<'_, '_>,
+        object: &Object<'a>,
+        old: Option<&Object<'a>>,
     ) -> bool {
         let moved = |watched: &Watched| match (watched, old) {
             (_, None) => true,
             (Watched::Field(path), Some(old)) => {
                 !same(in_status(object.status.as_ref(), path), in_status(old.status.as_ref(), path))
             }
-            (Watched::Condition(kind), Some(old)) => {
-                let primary = || {
-                    let version = &self.subject.resource.version;
-                    Some(&self.policy.convention.primary_conditions(version)?.path)
-                };
-                let path = list.or_else(primary);
-                // Its status: another message, and what a default fills in, say nothing new.
-                let status = |object: &'o Object<'a>| {
-                    let value = in_status(object.status_object(), path?);
-                    crate::model::Conditions::of(value).find(kind)?.get("status")
-                };
-                status(object) != status(old)
+            // Its status: another message, and what a default fills in, say nothing new.
+            (Watched::Condition(kind), Some(_)) => {
+                let status = |list| facts.find(list, kind).and_then(|found| found.get("status"));
+                status(facts.conditions) != facts.old_conditions.and_then(status)
             }
         };
         match trigger {
