@@ -563,6 +563,25 @@ fn an_empty_status_is_nobodys_for_generations_too() {
 // --- texts ---------------------------------------------------------------------------------------------
 
 #[test]
+fn a_pattern_is_about_characters() {
+    let matches = |pattern: &str, text: &str| {
+        let fields = format!("fields: [{{path: /status/name, pattern: '{pattern}'}}]");
+        let policy = policy("p", &format!("convention: metav1, {STATUS}, {fields}"));
+        update(&[policy], json!({}), json!({"name": text})).denials().is_empty()
+    };
+    assert!(matches("^.{3}$", "äöü"));
+    assert!(!matches("^.{3}$", "ä"));
+    assert!(matches("^[a-zäöü]+$", "grün"));
+    assert!(matches(r"^[^/]{2}$", "äö"));
+    // Classes are those of ASCII, as in ECMA 262 and in Go.
+    assert!(
+        matches(r"^\w+\s\d\W$", "ab 1-") && !matches(r"^\w$", "ä") && matches(r"^\W\D\S$", "äöü")
+    );
+    assert!(matches(r"\bx\b", "a x b") && !matches(r"\bx\b", "axb"));
+    assert!(matches(r"^[\w.-]+$", "a_b.c-1") && matches(r"^[^\s\d]$", "ä"));
+}
+
+#[test]
 fn a_name_of_an_attacker_is_told_on_one_line_and_not_at_length() {
     let policy = policy("p", &format!("convention: c, {STATUS}"));
     let convention = convention(

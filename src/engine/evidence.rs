@@ -248,7 +248,7 @@ impl<'s, 'a> Facts<'s, 'a> {
             }
             ValueTest::Changed => Some(!same(value, self.value_before(place)?)),
             ValueTest::Decreased => less(value?, self.value_before(place)??),
-            ValueTest::Matches(pattern) => Some(pattern.is_match(value?.as_str()?.as_bytes())),
+            ValueTest::Matches(pattern) => Some(pattern.is_match(value?.as_str()?)),
             ValueTest::Equals(other) => {
                 let (value, other) = (value?, self.value(other)?);
                 Some(same(Some(value), Some(other)))

@@ -83,7 +83,7 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
         return Some((Cause::TooLong, format!("must have at most {most} bytes")));
     }
     if let Some(pattern) = &check.pattern
-        && !pattern.is_match(text.as_bytes())
+        && !pattern.is_match(text)
     {
         let message = format!("{} does not match '{}'", quoted(text), pattern.as_str());
         return Some((Cause::Invalid, message));
