@@ -98,7 +98,10 @@ impl Fake {
         let mut state = self.state.lock().unwrap();
         // Long after the first ones: their answers have been read.
         let read = state.reads.len();
-        if state.reads.insert(name.to_owned()) && read > OBJECTS / 2 && self.fault() == Fault::Forbidden {
+        if state.reads.insert(name.to_owned())
+            && read > OBJECTS / 2
+            && self.fault() == Fault::Forbidden
+        {
             return said(403, "roles are not known yet", "");
         }
         drop(state);

@@ -125,5 +125,15 @@ fn did(answer: Truth) -> &'static str {
 
 /// A user's text in a message: not longer than it helps.
 pub(crate) fn quoted(text: &str) -> String {
-    quote(text, 64)
+    quote(text, LONGEST_TEXT)
 }
+
+/// A user's name of a member, as a part of a field: the same without the quotes.
+pub(crate) fn escaped(name: &str) -> String {
+    let quoted = quoted(name);
+    let inner = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.unwrap_or(&quoted).to_owned()
+}
+
+/// Characters of a user's text that are shown.
+const LONGEST_TEXT: usize = 64;

@@ -17,10 +17,10 @@ use cel::common::types::{
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 use cel::{Context, Env, ExecutionError, Value};
-use regex::bytes::Regex;
 
 use super::because::quoted;
 use crate::model::{Json, Metadata, Object, Writer};
+use crate::policy::Pattern;
 use crate::policy::cel::{Expression, Needs, ORDERED, PATTERN, Part, STEP, Work};
 
 /// The values that one evaluation may read. An object of 1,000 conditions is 7,000; converting this
@@ -157,7 +157,7 @@ impl VariableResolver for Variables<'_> {
                     return Some(CowVal::Borrowed(if enough { &self.no } else { &self.yes }));
                 }
                 let pattern = number(PATTERN).and_then(|number| self.needs.patterns.get(number))?;
-                return Some(CowVal::owned(Pattern(pattern)));
+                return Some(CowVal::owned(Texts(pattern)));
             }
         };
         object.as_ref().map(|object| CowVal::Borrowed(object.as_ref()))
@@ -166,11 +166,11 @@ impl VariableResolver for Variables<'_> {
 
 /// A pattern as a value that contains the texts it matches.
 #[derive(Debug)]
-struct Pattern<'v>(&'v Regex);
+struct Texts<'v>(&'v Pattern);
 
 static PATTERN_TYPE: Type = Type::new_unspecified_type("pattern");
 
-impl Val for Pattern<'_> {
+impl Val for Texts<'_> {
     fn get_type(&self) -> &Type {
         &PATTERN_TYPE
     }
@@ -191,10 +191,10 @@ impl Val for Pattern<'_> {
     }
 }
 
-impl Container for Pattern<'_> {
+impl Container for Texts<'_> {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
         let text = value.downcast_ref::<CelString<'_>>();
-        text.map(|text| self.0.is_match(text.inner().as_bytes())).ok_or_else(|| {
+        text.map(|text| self.0.is_match(text.inner())).ok_or_else(|| {
             let (got, want) = (value.get_type().name().to_owned(), "string".to_owned());
             ExecutionError::UnexpectedType { got, want }
         })

@@ -14,8 +14,8 @@ use super::ratchet::Violation;
 use super::{Cause, fields};
 use elements::Element;
 pub(crate) use generations::Generations;
-pub(crate) use keys::ByKey;
 use keys::Keys;
+pub(crate) use keys::{ByKey, Key};
 
 /// What a list is judged by, beside itself.
 #[derive(Clone, Copy)]
@@ -36,6 +36,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     violations: &mut Vec<Violation<'p>>,
 ) {
     let path = list.path.field();
+    let facts = circumstances.facts.reading(list);
+    let circumstances = Circumstances { facts: &facts, ..circumstances };
     let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
     let stored = stored.and_then(Json::as_array).unwrap_or_default();
     let items = match in_status(object.status.as_ref(), &list.path) {
@@ -60,8 +62,6 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             ..violation(&list.too_long.rule, path.to_owned(), message)
         });
     }
-    let facts = circumstances.facts.reading(list);
-    let circumstances = Circumstances { facts: &facts, ..circumstances };
     // What is wrong with a list as it stood is wrong in the same places of the stored one, and so
     // not introduced; a rule about each element can be, as it may speak of the rest of the object.
     if list.each.is_empty() && items == stored {
@@ -71,7 +71,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     if let Some(history) = &list.history {
         history::judge(history, list, items, stored, violations);
     }
-    let by_key = ByKey::new(stored);
+    let mut by_key = ByKey::new(stored);
     let mut keys = Keys::new(items, list);
     // With a history or without a key elements are known by their place only.
     let keyed = !list.key.is_empty();
@@ -93,20 +93,20 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         let find = || kind.and_then(|kind| list.types.find(kind));
         // What is known of its type is not looked up for an element that nobody asks about.
         let known = if list.types.has_keys { find() } else { None };
-        let key = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
+        let key = Key::of(list, known);
         let twin = keyed && keys.seen_before(index, item, key);
-        let mut element = Element { list, item, index, kind, known, before: None };
+        let mut element = Element { list, item, index, kind, key, known, before: None };
         if twin {
-            let message = format!("Duplicate value: {}", keys::describe(item, key));
+            let message = format!("Duplicate value: {}", key.describe(item));
             violations.push(Violation {
                 cause: Cause::Duplicate,
                 action: list.duplicate.action,
-                ..element.violation(&list.duplicate.rule, keys::member(key), message)
+                ..element.violation(&list.duplicate.rule, key.member(), message)
             });
         }
         // Of several elements of one key the stored list tells only the first apart; the others
         // are known by their place too.
-        let in_place = || stored.get(index).filter(|other| keys::are_one(other, item, key));
+        let in_place = || stored.get(index).filter(|other| key.are_one(other, item));
         in_step = in_step && keyed && !twin && in_place().is_some();
         element.before = match keyed {
             true if twin || in_step => in_place(),
@@ -143,7 +143,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     violations: &mut Vec<Violation<'p>>,
 ) {
     // Nothing is missing from a status that nobody has written.
-    let written = object.status_object().is_some_and(|status| !status.is_empty());
+    let written = object.written_status().is_some();
     let has = |items: &[Json<'_>], known: &ConditionType| {
         items.iter().any(|item| is_of_type(item, known))
     };

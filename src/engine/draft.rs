@@ -147,6 +147,11 @@ impl<'s, 'a> Draft<'s, 'a> {
         self.changes.push(Change { tokens: pointer.below_status().to_vec(), value: None });
     }
 
+    /// How many changes were made so far.
+    pub(crate) const fn len(&self) -> usize {
+        self.operations.len()
+    }
+
     /// The operations and the status they make, replayed before they leave: the API server answers
     /// a patch that does not apply with a 500 to the user, whatever the failurePolicy.
     pub(crate) fn finish(self) -> Result<Option<Finished>, PatchDoesNotApply> {

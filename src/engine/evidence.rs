@@ -6,7 +6,9 @@
 
 use serde_json::value::RawValue;
 
-use crate::model::{Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339};
+use crate::model::{
+    Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339, same_number,
+};
 use crate::policy::convention::{
     ConditionList, ConditionType, Convention, Phase, PhaseRules, Polarity,
 };
@@ -259,7 +261,7 @@ impl<'s, 'a> Facts<'s, 'a> {
             }
             ValueTest::Changed => Some(!same(value, self.value_before(place)?)),
             ValueTest::Decreased => less(value?, self.value_before(place)??),
-            ValueTest::Matches(pattern) => Some(pattern.is_match(value?.as_str()?.as_bytes())),
+            ValueTest::Matches(pattern) => Some(pattern.is_match(value?.as_str()?)),
             ValueTest::Equals(other) => {
                 let (value, other) = (value?, self.value(other)?);
                 Some(same(Some(value), Some(other)))
@@ -348,9 +350,7 @@ fn equals(value: &Json<'_>, wanted: &serde_json::Value) -> bool {
     match (value, wanted) {
         (Json::String(text), serde_json::Value::String(wanted)) => text == wanted,
         (Json::Bool(value), serde_json::Value::Bool(wanted)) => value == wanted,
-        (Json::Number(number), serde_json::Value::Number(wanted)) => {
-            number == wanted || number.as_f64() == wanted.as_f64()
-        }
+        (Json::Number(number), serde_json::Value::Number(wanted)) => same_number(number, wanted),
         _ => false,
     }
 }

@@ -24,7 +24,12 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
     if let Some(kind) = check.kind
         && !is_of(value, kind)
     {
-        return Some((Cause::TypeInvalid, format!("must be {kind}, it is {}", value.kind())));
+        let found = if kind == FieldType::Integer && is_whole(value) {
+            "does not fit in 64 bits".to_owned()
+        } else {
+            format!("is {}", value.kind())
+        };
+        return Some((Cause::TypeInvalid, format!("must be {kind}, it {found}")));
     }
     match value {
         Json::String(text) => text_violation(check, text),
@@ -45,6 +50,11 @@ fn is_of(value: &Json<'_>, kind: FieldType) -> bool {
         FieldType::Object => matches!(value, Json::Object(_) | Json::Deep),
         FieldType::Array => matches!(value, Json::Array(_) | Json::Deep),
     }
+}
+
+/// A number without a fraction, of whatever size.
+fn is_whole(value: &Json<'_>) -> bool {
+    matches!(value, Json::Number(number) if number.as_f64().is_some_and(|number| number.fract() == 0.0))
 }
 
 fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
@@ -73,7 +83,7 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
         return Some((Cause::TooLong, format!("must have at most {most} bytes")));
     }
     if let Some(pattern) = &check.pattern
-        && !pattern.is_match(text.as_bytes())
+        && !pattern.is_match(text)
     {
         let message = format!("{} does not match '{}'", quoted(text), pattern.as_str());
         return Some((Cause::Invalid, message));

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::conditions::ByKey;
+use super::conditions::{ByKey, Key};
 use super::draft::{Draft, Seen};
 use super::evidence::{Element, Facts, Truth};
 use super::fields;
@@ -77,6 +77,19 @@ impl Filler<'_, '_, '_> {
         find(self.stored(list)?.as_array()?, kind)
     }
 
+    /// The element of a type, whichever way it is spelled.
+    fn find_spelled<'j, 'b>(
+        &self,
+        list: &Pointer,
+        items: &'j [Json<'b>],
+        kind: &str,
+    ) -> Option<&'j Json<'b>> {
+        find(items, kind).or_else(|| {
+            let types = &self.facts.list_at(list).filter(|list| list.types.has_aliases)?.types;
+            types.spellings(kind).skip(1).find_map(|alias| find(items, alias))
+        })
+    }
+
     fn fill_members(
         &self,
         list: &Pointer,
@@ -112,10 +125,11 @@ impl Filler<'_, '_, '_> {
             Some(Json::Array(items)) => items.as_slice(),
             Some(_) => return,
         };
-        if find(items, kind).is_some() || draft.has_grown(list) {
+        if self.find_spelled(list, items, kind).is_some() || draft.has_grown(list) {
             return;
         }
-        let stored = self.stored_element(list, kind);
+        let stored = self.stored(list).and_then(Json::as_array).unwrap_or_default();
+        let stored = self.find_spelled(list, stored, kind);
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
@@ -210,11 +224,10 @@ impl Filler<'_, '_, '_> {
             }
             let kind = item.get("type").and_then(Json::as_str);
             let kind = kind.and_then(|kind| rules.types.find(kind));
-            let key = kind.and_then(|kind| kind.key.as_ref()).unwrap_or(&rules.key);
             let stored = stored.get_or_insert_with(|| {
                 ByKey::new(self.stored(list).and_then(Json::as_array).unwrap_or_default())
             });
-            let before = stored.find(item, key);
+            let before = stored.find(item, Key::of(rules, kind));
             if facts.of_element(Element { item, before, kind }).ask(of) == Truth::True {
                 draft.remove_in_list(list, &[&index.to_string(), member]);
             }
@@ -251,7 +264,7 @@ impl Filler<'_, '_, '_> {
             }
             ValueSource::Condition { kind, member } => {
                 let items = in_status(self.object.status.as_ref(), wanted.member?.0)?.as_array()?;
-                whole(find(items, kind)?.get(member)?)
+                whole(self.find_spelled(wanted.member?.0, items, kind)?.get(member)?)
             }
             ValueSource::CreationTimestamp => {
                 metadata.creation_timestamp.as_deref().map(Value::from)

@@ -1,35 +1,41 @@
 //! The validating half: everything that is wrong with a write, and what happens about it.
 
-use crate::model::{Json, Object, Pointer, Subject, in_status};
+use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
 use crate::policy::convention::{Rule, Trigger, Watched};
-use crate::policy::{Action, CelRule, Disposition, Policy, PolicySet};
+use crate::policy::{Action, CelRule, Disposition, Owner, Policy};
 
+use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, phase_of, phase_path};
 use super::ratchet::{Violation, keep_introduced};
-use super::{Cause, Finding, cel, fields, owners, phase};
+use super::{Cause, Finding, Replay, cel, fields, phase};
 
 /// Judges a subject by one policy of those that select it.
 pub(crate) fn judge<'p>(
-    policies: &PolicySet,
     policy: &'p Policy,
     subject: &Subject<'_>,
+    replay: Replay<'_, '_, '_>,
     now: i64,
     findings: &mut Vec<Finding<'p>>,
 ) {
     let (object, old) = (&subject.object, subject.old.as_ref());
     // A write that does not touch status is never refused for it, whatever is stored.
-    if old.is_some_and(|old| old.status == object.status) {
+    let nobodys = || object.has_no_status() && old.is_none_or(Object::has_no_status);
+    if old.is_some_and(|old| old.status == object.status) || nobodys() {
         return;
     }
-    let judging = Judging { policies, policy, subject, now };
+    let judging = Judging { policy, subject, replay, now };
     let mut violations = judging.violations(object, old);
     if violations.is_empty() {
         return;
     }
     // What a rule misses in a status that nobody had written, this write has left out.
-    if let Some(old) = old.filter(|old| old.status_object().is_some_and(|old| !old.is_empty())) {
+    if let Some(old) = old.filter(|old| old.written_status().is_some()) {
         keep_introduced(&mut violations, || judging.violations(old, None));
+    }
+    // And neither is one in which all that is new is ours.
+    if violations.is_empty() || replay.is_ours() {
+        return;
     }
     // An object on its way out is not worth a refusal: where status travels with the main
     // resource, the refused write may be the one that removes the finalizer.
@@ -67,9 +73,9 @@ pub(crate) fn judge<'p>(
 /// The circumstances of a judgement; the object varies between the written and the stored one.
 #[derive(Clone, Copy)]
 struct Judging<'p, 's, 'a> {
-    policies: &'s PolicySet,
     policy: &'p Policy,
     subject: &'s Subject<'a>,
+    replay: Replay<'s, 's, 'a>,
     now: i64,
 }
 
@@ -130,15 +136,11 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         for rule in &self.policy.rules {
             self.judge_cel(rule, object, old, &facts, &mut violations);
         }
-        if let Some(old) = old {
-            owners::judge(
-                self.policies,
-                self.policy,
-                self.subject,
-                (object, old),
-                self.now,
-                &mut violations,
-            );
+        // A creation is a change of nothing. On a desk and in an audit nobody creates.
+        let creation =
+            || self.subject.operation == Operation::Create && !self.subject.writer.user.is_empty();
+        if old.is_some() || creation() {
+            self.judge_owners(object, old, &mut violations);
         }
         violations
     }
@@ -160,8 +162,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         facts: &Facts<'_, '_>,
         violations: &mut Vec<Violation<'p>>,
     ) {
-        let list = rule.list.as_ref();
-        if facts.ask(&rule.when) != Truth::True || !self.triggered(&rule.trigger, list, object, old)
+        if facts.ask(&rule.when) != Truth::True
+            || !self.triggered(&rule.trigger, facts, object, old)
         {
             return;
         }
@@ -181,7 +183,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         facts: &Facts<'_, '_>,
         violations: &mut Vec<Violation<'p>>,
     ) {
-        if object.status_object().is_none() || !self.triggered(&rule.trigger, None, object, old) {
+        if object.status_object().is_none() || !self.triggered(&rule.trigger, facts, object, old) {
             return;
         }
         let names_old = rule.expression.reads.stored.is_some();
@@ -218,38 +220,30 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         violations.push(Violation { place, ratcheted, ..found });
     }
 
-    /// Whether a rule looks at this write. `list` is where its conditions are, if not in the first.
-    fn triggered<'o>(
+    /// Whether a rule looks at this write. `facts` are those of its list of conditions.
+    fn triggered(
         &self,
         trigger: &Trigger,
-        list: Option<&Pointer>,
-        object: &'o Object<'a>,
-        old: Option<&'o Object<'a>>,
+        facts: &Facts<'_, '_>,
+        object: &Object<'a>,
+        old: Option<&Object<'a>>,
     ) -> bool {
         let moved = |watched: &Watched| match (watched, old) {
             (_, None) => true,
             (Watched::Field(path), Some(old)) => {
                 !same(in_status(object.status.as_ref(), path), in_status(old.status.as_ref(), path))
             }
-            (Watched::Condition(kind), Some(old)) => {
-                let primary = || {
-                    let version = &self.subject.resource.version;
-                    Some(&self.policy.convention.primary_conditions(version)?.path)
-                };
-                let path = list.or_else(primary);
-                // Its status: another message, and what a default fills in, say nothing new.
-                let status = |object: &'o Object<'a>| {
-                    let value = in_status(object.status_object(), path?);
-                    crate::model::Conditions::of(value).find(kind)?.get("status")
-                };
-                status(object) != status(old)
+            // Its status: another message, and what a default fills in, say nothing new.
+            (Watched::Condition(kind), Some(_)) => {
+                let status = |list| facts.find(list, kind).and_then(|found| found.get("status"));
+                status(facts.conditions) != facts.old_conditions.and_then(status)
             }
         };
         match trigger {
             Trigger::State | Trigger::Introduced => true,
             Trigger::Moved(watched) => watched.iter().any(moved),
             Trigger::CoWritten(watched) => {
-                old.is_none_or(|old| old.status_object().is_none()) || watched.iter().all(moved)
+                old.is_none_or(|old| old.written_status().is_none()) || watched.iter().all(moved)
             }
         }
     }
@@ -263,6 +257,48 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             Action::Repair => Action::Warn,
             action if object.is_deleting() => action.min(Action::Warn),
             action => action,
+        }
+    }
+
+    fn judge_owners(
+        &self,
+        object: &Object<'_>,
+        old: Option<&Object<'_>>,
+        violations: &mut Vec<Violation<'p>>,
+    ) {
+        let before = |path| old.and_then(|old| in_status(old.status.as_ref(), path));
+        let value = |path| in_status(object.status.as_ref(), path);
+        let others: Vec<&Owner> = self
+            .policy
+            .owners
+            .iter()
+            .filter(|owner| !same(value(&owner.path), before(&owner.path)))
+            .filter(|owner| !owner.writers.include(&self.subject.writer))
+            .collect();
+        if others.is_empty() {
+            return;
+        }
+        // What the mutating webhook did is nobody's trespass.
+        let text = self.replay.without(others.iter().map(|owner| &owner.path));
+        let ours = text.as_deref().and_then(|text| Json::parse(text).ok());
+        for owner in others {
+            let value = value(&owner.path);
+            if ours.is_some() && same(value, in_status(ours.as_ref(), &owner.path)) {
+                continue;
+            }
+            let dropped = value.is_none_or(Json::is_null);
+            let preserved = |path: &Pointer| path.contains(&owner.path);
+            // What the mutating webhook would have restored is no reason to refuse.
+            let action = if dropped && self.policy.preserve.iter().any(preserved) {
+                Action::Warn
+            } else {
+                Action::Deny
+            };
+            let message = format!("{} does not own this field", quoted(&self.subject.writer.user));
+            let field = owner.path.field().to_owned();
+            let rule = &self.policy.owner_rule;
+            let found = fixed(rule, field, Cause::Forbidden, message, action.into());
+            violations.push(Violation { ratcheted: false, ..found });
         }
     }
 }

@@ -34,9 +34,9 @@ mod fields;
 mod fill;
 mod judge;
 mod mutate;
-mod owners;
 mod phase;
 mod ratchet;
+mod replay;
 mod review;
 mod rounds;
 mod standing;
@@ -51,6 +51,7 @@ pub use crate::policy::Action;
 pub(crate) use agreement::repaired;
 pub(crate) use evidence::Element;
 pub use evidence::{Facts, Truth};
+use replay::Replay;
 pub use review::{Found, Review, review};
 pub use standing::Standing;
 pub use verdict::{Cause, Finding, Verdict};
@@ -72,12 +73,13 @@ pub fn decide<'p>(
     match webhook {
         Webhook::Mutate => {
             verdict.policies.extend(policies.select(subject).map(|(index, _)| index));
-            rounds::run(policies, subject, now, &mut verdict);
+            rounds::run(policies, subject, &subject.object, now, &mut verdict);
         }
         Webhook::Validate => {
             for (index, policy) in policies.select(subject) {
                 verdict.policies.push(index);
-                judge::judge(policies, policy, subject, now, &mut verdict.findings);
+                let replay = Replay { policies, policy, subject, now };
+                judge::judge(policy, subject, replay, now, &mut verdict.findings);
             }
             if verdict.policies.len() > 1 {
                 keep_the_stronger(&mut verdict.findings);

@@ -23,19 +23,21 @@ pub(crate) fn restore(policy: &Policy, subject: &Subject<'_>, draft: &mut Draft<
 }
 
 /// Applies one policy to the draft of `object`, which is the subject's own with what was restored.
+/// The phase is left alone where `has_phase` is not set. Answers whether a default was filled in.
 pub(crate) fn mutate<'p>(
     policy: &'p Policy,
     subject: &Subject<'_>,
     object: &Object<'_>,
     now: i64,
+    has_phase: bool,
     draft: &mut Draft<'_, '_>,
     findings: &mut Vec<Finding<'p>>,
-) {
+) -> bool {
     if !draft.is_workable() {
-        return;
+        return false;
     }
     let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), &subject.resource);
-    if let Some(rules) = &policy.convention.phase {
+    if let Some(rules) = policy.convention.phase.as_ref().filter(|_| has_phase) {
         let path = phase_path(rules, object);
         let current = draft.get(path);
         let (phase, source) = match (current.is_null(), current.as_str()) {
@@ -49,12 +51,33 @@ pub(crate) fn mutate<'p>(
             step.run(&facts, phase.as_deref(), draft, findings);
         }
     }
+    let before = draft.len();
     if !policy.backfill.is_empty() {
         let filler = Filler { facts: &facts, subject, object, now };
         for default in &policy.backfill {
             filler.fill(default, draft);
         }
     }
+    draft.len() > before
+}
+
+/// Where a policy imposes a phase on this object, if it does.
+pub(crate) fn imposes_at<'p>(
+    policy: &'p Policy,
+    subject: &Subject<'_>,
+    object: &Object<'_>,
+) -> Option<&'p Pointer> {
+    let rules = policy.convention.phase.as_ref()?;
+    let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), &subject.resource);
+    imposed(rules, &facts).map(|_| phase_path(rules, object))
+}
+
+/// The phase that is set whatever the writer says.
+fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<(&'p str, Since)> {
+    rules.phases.iter().find_map(|phase| {
+        let imposed = phase.imposed.as_ref()?;
+        (facts.ask(&imposed.when) == Truth::True).then_some((phase.name.as_str(), imposed.since))
+    })
 }
 
 /// Where the phase of a write comes from.
@@ -86,13 +109,8 @@ impl<'p> PhaseStep<'p, '_, '_> {
         findings: &mut Vec<Finding<'p>>,
     ) {
         let rules = self.rules;
-        let imposed = rules.phases.iter().find_map(|phase| {
-            let imposed = phase.imposed.as_ref()?;
-            (facts.ask(&imposed.when) == Truth::True)
-                .then_some((phase.name.as_str(), Source::Imposed(imposed.since)))
-        });
-        let chosen = match (imposed, written) {
-            (Some(imposed), _) => imposed,
+        let chosen = match (imposed(rules, facts), written) {
+            (Some((phase, since)), _) => (phase, Source::Imposed(since)),
             (None, None) => match &rules.default {
                 Some(default) => (default.as_str(), Source::Default),
                 None => return,
@@ -185,9 +203,11 @@ impl<'p> PhaseStep<'p, '_, '_> {
             if facts.old_phase.is_none() && self.rules.default.as_deref() == Some(phase) {
                 return;
             }
+            // With a phase that another one was imposed over, it is that one's.
+            let displaced = matches!(source, Source::Imposed(_)) && facts.phase != Some(phase);
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
-            if given {
+            if given && !displaced {
                 return;
             }
             match self.time_of_change(source) {

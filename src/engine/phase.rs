@@ -46,7 +46,7 @@ pub(super) fn judge<'p>(
     if let Some(old) = old {
         // Where nobody had written a status it is not known what was before: a controller that
         // restores one, and a manifest on a desk, make no move.
-        if old.status_object().is_some_and(|status| !status.is_empty()) {
+        if old.written_status().is_some() {
             judge_move(rules, facts, field, violations);
         }
         judge_time(rules, object, old, facts, violations);

@@ -60,13 +60,7 @@ pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Rev
     match Json::parse(&text) {
         Ok(status) => {
             // Nothing outside of the status is ever patched.
-            let object = Object {
-                api_version: subject.object.api_version.clone(),
-                kind: subject.object.kind.clone(),
-                metadata: subject.object.metadata.clone(),
-                spec: subject.object.spec.clone(),
-                status: Some(status),
-            };
+            let object = subject.object.with_status(Some(status));
             review.validate(policies, &Subject { object, ..subject }, now);
         }
         Err(_) => review.patch_failed = true,
@@ -96,7 +90,7 @@ impl From<&Finding<'_>> for Found {
 }
 
 /// The status after a patch, as text; nothing where the patch does not apply.
-fn patched(object: &Object<'_>, patch: &[PatchOperation]) -> Option<String> {
+pub(super) fn patched(object: &Object<'_>, patch: &[PatchOperation]) -> Option<String> {
     let mut whole = match &object.status {
         Some(status) => json!({"status": status.to_value()}),
         None => json!({}),

@@ -10,7 +10,9 @@ use crate::policy::convention::{
     Backfill, ConditionList, ConditionType, Convention, Filling, GenerationRules, Movers, Phase,
     PhaseRules, Presence, RepairTo, Rule, Sanction, Since, Trigger, ValueSource, Watched,
 };
-use crate::policy::{Check, ConditionTest, FieldType, Format, Place, Predicate, ValueTest};
+use crate::policy::{
+    Check, ConditionTest, FieldType, Format, Pattern, Place, Predicate, ValueTest,
+};
 
 /// Everything that a convention says. Members that say nothing are left out. A predicate has its
 /// words, and its parts as documents write them.
@@ -320,7 +322,7 @@ fn check(check: &Check) -> Value {
         ("nullable", if check.nullable { Value::Null } else { json!("no") }),
         ("type", json!(kind)),
         ("enum", json!(check.values)),
-        ("pattern", json!(check.pattern.as_ref().map(regex::bytes::Regex::as_str))),
+        ("pattern", json!(check.pattern.as_ref().map(Pattern::as_str))),
         ("minLength", json!(check.min_length)),
         ("maxLength", json!(check.max_length)),
         ("maxBytes", json!(check.max_bytes)),

@@ -27,8 +27,9 @@ const MAX_VALUES: u32 = 200_000;
 /// A JSON value, borrowed from the text it was read from.
 ///
 /// Object members keep their order and their duplicates; [`Json::get`] answers with the last of
-/// several, as Go's `encoding/json` and so the API server does.
-#[derive(Clone, Debug, PartialEq)]
+/// several, as Go's `encoding/json` and so the API server does. Equality asks for neither: manifests on
+/// a desk are written in any order, and `5` and `5.0` are one number.
+#[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`.
     Null,
@@ -89,11 +90,11 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The number, where it is a whole one that fits.
+    /// The number, where it is a whole one that fits. `3.0` is whole, as in JSON Schema.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
-            Self::Number(number) => number.as_i64(),
+            Self::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
             _ => None,
         }
     }
@@ -183,6 +184,60 @@ impl<'a> Json<'a> {
             _ => true,
         }
     }
+}
+
+impl PartialEq for Json<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) | (Self::Deep, Self::Deep) => true,
+            (Self::Bool(one), Self::Bool(other)) => one == other,
+            (Self::Number(one), Self::Number(other)) => same_number(one, other),
+            (Self::String(one), Self::String(other)) => one == other,
+            (Self::Array(one), Self::Array(other)) => one == other,
+            (Self::Object(one), Self::Object(other)) => same_members(one, other),
+            _ => false,
+        }
+    }
+}
+
+/// Members of an object, in the order of the text.
+type Members<'a> = [(Cow<'a, str>, Json<'a>)];
+
+/// The API server writes both objects of a review in the order of names: the first comparison is the
+/// usual one and costs no allocation. Either way each value is looked at once, for comparing twice at each
+/// of 64 levels would never end.
+fn same_members(one: &Members<'_>, other: &Members<'_>) -> bool {
+    let names_are_in_step = one.len() == other.len()
+        && one.iter().zip(other).all(|((one, _), (other, _))| one == other);
+    if names_are_in_step {
+        return one.iter().zip(other).all(|((_, one), (_, other))| one == other);
+    }
+    let (one, other) = (by_name(one), by_name(other));
+    one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| one == other)
+}
+
+/// The members in the order of their names, the last of several.
+fn by_name<'m, 'a>(members: &'m Members<'a>) -> Vec<(&'m str, &'m Json<'a>)> {
+    let mut sorted: Vec<_> =
+        members.iter().rev().map(|(name, value)| (name.as_ref(), value)).collect();
+    sorted.sort_by_key(|(name, _)| *name);
+    sorted.dedup_by_key(|(name, _)| *name);
+    sorted
+}
+
+/// Whether two numbers are one. Only a float is compared as one: whole numbers above 2^53 are not told
+/// apart there.
+pub(crate) fn same_number(one: &serde_json::Number, other: &serde_json::Number) -> bool {
+    one == other || ((one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64())
+}
+
+/// A float that is a whole number of 64 bits.
+fn whole(number: f64) -> Option<i64> {
+    // 2^63, the first that is too large; its negative is the last that is not too small.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number in range")]
+    let found = number as i64;
+    (number.fract() == 0.0 && (-END..END).contains(&number)).then_some(found)
 }
 
 /// The value at `pointer`, where `pointer` starts below `/status`.
@@ -346,6 +401,47 @@ mod tests {
         assert!(Json::parse("1e999").is_err());
         assert!(Json::parse(r#""\ud800""#).is_err());
         assert!(Json::parse("{} {}").is_err());
+    }
+
+    #[test]
+    fn equality_asks_for_neither_order_nor_spelling_of_numbers() {
+        let same =
+            |one: &str, other: &str| Json::parse(one).unwrap() == Json::parse(other).unwrap();
+        assert!(same(r#"{"a":1,"b":{"c":[5],"d":2}}"#, r#"{"b":{"d":2.0,"c":[5.0]},"a":1}"#));
+        assert!(same(r#"{"a":0,"a":1,"b":2}"#, r#"{"b":2,"a":1}"#));
+        for (one, other) in [
+            (r#"{"a":1}"#, r#"{"a":2}"#),
+            (r#"{"a":1}"#, r#"{"b":1}"#),
+            (r#"{"a":1,"b":2}"#, r#"{"b":1,"a":2}"#),
+            (r#"{"a":1,"a":2}"#, r#"{"a":1}"#),
+            (r#"{"a":1,"b":null}"#, r#"{"a":1}"#),
+            ("[1,2]", "[2,1]"),
+            ("9007199254740993", "9007199254740992"),
+            ("5", r#""5""#),
+        ] {
+            assert!(!same(one, other) && !same(other, one), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn nesting_in_another_order_is_compared_once() {
+        let deep = |start: &str, end: &str| {
+            let levels = usize::from(MAX_DEPTH) - 2;
+            format!("{}1{}", start.repeat(levels), end.repeat(levels))
+        };
+        let one = deep(r#"{"a":"#, r#","b":1,"c":2}"#);
+        let other = deep(r#"{"a":"#, r#","c":2,"b":1}"#);
+        assert!(Json::parse(&one).unwrap() == Json::parse(&other).unwrap());
+    }
+
+    #[test]
+    fn a_float_without_a_fraction_is_a_whole_number() {
+        let whole = |text: &str| Json::parse(text).unwrap().as_i64();
+        assert_eq!(whole("3.0"), Some(3));
+        assert_eq!(whole("-9223372036854775808.0"), Some(i64::MIN));
+        for odd in ["3.5", "9223372036854775808", "9223372036854775808.0", "1e30", "-1e19"] {
+            assert_eq!(whole(odd), None, "{odd}");
+        }
     }
 
     #[test]

@@ -89,6 +89,38 @@ impl<'a> Object<'a> {
         self.metadata.deletion_timestamp.is_some()
     }
 
+    /// The same object with another status.
+    #[must_use]
+    pub fn with_status<'b>(&self, status: Option<Json<'b>>) -> Object<'b>
+    where
+        'a: 'b,
+    {
+        Object {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            metadata: self.metadata.clone(),
+            spec: self.spec.clone(),
+            status,
+        }
+    }
+
+    /// The status where somebody has written one. `{}` is nobody's: Go's clients send it with every
+    /// object whose status has no `omitempty`.
+    #[must_use]
+    pub fn written_status(&self) -> Option<&Json<'a>> {
+        self.status_object().filter(|status| !status.is_empty())
+    }
+
+    /// Whether there is no status, or as good as none. One of another kind is something.
+    #[must_use]
+    pub fn has_no_status(&self) -> bool {
+        match &self.status {
+            None | Some(Json::Null) => true,
+            Some(Json::Object(members)) => members.is_empty(),
+            Some(_) => false,
+        }
+    }
+
     /// The status where it is an object; `None` where it is absent, null or of another kind.
     #[must_use]
     pub fn status_object(&self) -> Option<&Json<'a>> {

@@ -2,17 +2,11 @@
 
 use std::fmt;
 
-use regex::bytes::Regex;
-
 use crate::model::Pointer;
 
-use super::Action;
 use super::predicate::pointer;
 use super::yaml::{Map, Node, Problems};
-
-/// The largest pattern that is compiled. Patterns come from documents that people write: the
-/// longest known, the one of metav1 condition types, needs a tenth of this.
-const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+use super::{Action, Pattern, pattern};
 
 /// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +66,7 @@ pub struct Check {
     /// The texts it may have.
     pub values: Vec<String>,
     /// A pattern over the whole text.
-    pub pattern: Option<Regex>,
+    pub pattern: Option<Pattern>,
     /// The least number of characters.
     pub min_length: Option<usize>,
     /// The largest number of characters: code points, as OpenAPI counts.
@@ -148,7 +142,7 @@ fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &st
         nullable: flag("nullable").unwrap_or(true),
         kind: map.get("type").and_then(|node| problems.word(node, &TYPES)),
         values: map.get("enum").map(|node| read_enum(node, problems)).unwrap_or_default(),
-        pattern: map.get("pattern").and_then(|node| pattern(node, problems)),
+        pattern: map.get("pattern").and_then(|node| pattern::read(node, problems)),
         min_length: length("minLength"),
         max_length: length("maxLength"),
         max_bytes: length("maxBytes"),
@@ -227,31 +221,6 @@ const FORMATS: [(&str, Format); 3] = [
     ("quantity", Format::Quantity),
     ("qualified-name", Format::QualifiedName),
 ];
-
-pub(crate) fn pattern(node: &Node, problems: &Problems) -> Option<Regex> {
-    compile_pattern(problems.string(node)?)
-        .map_err(|error| problems.report(&node.span, format!("not a pattern: {error}")))
-        .ok()
-}
-
-/// Compiles a pattern as documents write it.
-///
-/// # Errors
-/// Why it is none, without a full stop.
-pub(crate) fn compile_pattern(text: &str) -> Result<Regex, String> {
-    regex::bytes::RegexBuilder::new(text)
-        .size_limit(PATTERN_SIZE_LIMIT)
-        // Patterns are those of OpenAPI schemas: they speak of ASCII names, and the tables for
-        // Unicode classes are not built in.
-        .unicode(false)
-        .build()
-        .map_err(|error| {
-            // The text once more, a caret below it, and then what is wrong.
-            let said = error.to_string();
-            let (_, said) = said.rsplit_once("error: ").unwrap_or(("", &said));
-            said.trim_end_matches('.').to_owned()
-        })
-}
 
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
 /// `ack-terminal`.

@@ -93,7 +93,8 @@ mod tests {
     fn the_newest_time_wins_wherever_it_is() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
-        let newest = |text: &str| newest_transition(policy, &Object::parse(text).unwrap(), "v1", 1000);
+        let newest =
+            |text: &str| newest_transition(policy, &Object::parse(text).unwrap(), "v1", 1000);
         let conditions = r#""conditions":[{"lastTransitionTime":"1970-01-01T00:00:07Z"},
             {"lastTransitionTime":"soon"},{"lastTransitionTime":"1970-01-01T00:00:05Z"}]"#;
         assert_eq!(newest(&format!(r#"{{"status":{{{conditions}}}}}"#)), Some(7));

@@ -163,11 +163,7 @@ async fn apply(
     }
 }
 
-async fn delete(
-    cluster: &Cluster,
-    namespace: &str,
-    own: &mut Backoff,
-) -> Result<(), ClusterError> {
+async fn delete(cluster: &Cluster, namespace: &str, own: &mut Backoff) -> Result<(), ClusterError> {
     let path = path(namespace);
     let request = Request { method: Method::DELETE, path, format: "", body: Vec::new() };
     let answer = send(cluster, &what("delete", namespace), &request, own).await?;

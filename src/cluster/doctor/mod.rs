@@ -154,12 +154,8 @@ mod tests {
 
     #[test]
     fn a_port_that_a_service_does_not_have_is_told() {
-        let service = |port| Service {
-            namespace: "n".into(),
-            name: "s".into(),
-            port,
-            path: String::new(),
-        };
+        let service =
+            |port| Service { namespace: "n".into(), name: "s".into(), port, path: String::new() };
         let found = json!({"spec": {"ports": [{"port": 443, "targetPort": 8443}, {"port": 80}]}});
         assert_eq!(wrong_port(&service(443), &found), None);
         let told = wrong_port(&service(8443), &found);

@@ -63,9 +63,8 @@ impl Authorities {
         let behind = |authority: &&CertificateDer<'static>| {
             let Ok((_, parsed)) = X509Certificate::from_der(authority) else { return false };
             chain.iter().any(|shown| {
-                let issued = X509Certificate::from_der(shown).is_ok_and(|(_, shown)| {
-                    shown.issuer().as_raw() == parsed.subject().as_raw()
-                });
+                let issued = X509Certificate::from_der(shown)
+                    .is_ok_and(|(_, shown)| shown.issuer().as_raw() == parsed.subject().as_raw());
                 issued || shown == *authority
             })
         };
@@ -158,9 +157,8 @@ mod tests {
 
     fn accepts(bundle: &str, leaf: &CertificateDer<'_>, name: &str) -> bool {
         let verifier = Authorities::read(bundle.as_bytes(), now()).verifier().unwrap();
-        let time = UnixTime::since_unix_epoch(Duration::from_secs(
-            now().as_second().try_into().unwrap(),
-        ));
+        let time =
+            UnixTime::since_unix_epoch(Duration::from_secs(now().as_second().try_into().unwrap()));
         let name = ServerName::try_from(name.to_owned()).unwrap();
         verifier.verify_server_cert(leaf, &[], &name, &[], time).is_ok()
     }

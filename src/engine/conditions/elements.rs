@@ -1,9 +1,10 @@
 //! One element of a list: its members, its type and reason, its time.
 
 use super::super::Cause;
-use super::super::because::quoted;
+use super::super::because::{escaped, quoted};
 use super::super::ratchet::Violation;
 use super::evidence::{self, Facts, Truth};
+use super::keys::Key;
 use super::{Circumstances, fields, same, violation};
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
 use crate::policy::Predicate;
@@ -21,6 +22,7 @@ pub(super) struct Element<'p, 's, 'a> {
     pub(super) item: &'s Json<'a>,
     pub(super) index: usize,
     pub(super) kind: Option<&'s str>,
+    pub(super) key: Key<'p>,
     /// What is known of its type.
     pub(super) known: Option<&'p ConditionType>,
     /// The stored element of the same key.
@@ -85,7 +87,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             let known = self.list.members.iter().any(|(known, _)| known == name);
             if !known && !value.is_null() {
                 let message = "is no member of a condition here".to_owned();
-                let found = self.violation(&sanction.rule, name, message);
+                let found = self.violation(&sanction.rule, &escaped(name), message);
                 let (cause, action) = (Cause::Invalid, sanction.action);
                 violations.push(Violation { cause, action, ..found });
             }
@@ -219,11 +221,12 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     pub(super) fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
         let path = self.list.path.field();
-        // By its type, or by its having none: the index changes when something is put before it.
-        let place = match self.kind {
-            Some(kind) => Some(format!("{path}[type={kind}]{dot}{member}")),
-            None if self.list.history.is_none() => Some(format!("{path}[]{dot}{member}")),
-            None => None,
+        // By its key, or by its having none: the index changes when something is put before it. In a
+        // history, where the index changes too, by its type.
+        let place = match (&self.list.history, self.kind) {
+            (None, _) => Some(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
+            (Some(_), Some(kind)) => Some(format!("{path}[type={kind:?}]{dot}{member}")),
+            (Some(_), None) => None,
         };
         Violation {
             place,

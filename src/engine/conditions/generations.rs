@@ -24,7 +24,7 @@ impl<'p> Generations<'p> {
         old: Option<&Object<'_>>,
     ) -> Option<Self> {
         let newest = object.metadata.generation.max(old.and_then(|old| old.metadata.generation))?;
-        let had_status = old.is_some_and(|old| old.status_object().is_some());
+        let had_status = old.is_some_and(|old| old.written_status().is_some());
         Some(Self { rules, newest, had_status })
     }
 

@@ -5,77 +5,119 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::because::quoted;
 use crate::model::Json;
-use crate::policy::convention::ConditionList;
+use crate::policy::convention::{ConditionList, ConditionType};
 
 /// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
 /// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
 pub(super) const SCAN_LIMIT: usize = 16;
 
-/// The texts of an element's key. `None` where one is missing: such an element is like no other.
-fn key_of<'j>(item: &'j Json<'_>, members: &[String]) -> Option<Cow<'j, str>> {
-    match members {
-        [member] => item.get(member).and_then(Json::as_str).map(Cow::Borrowed),
-        members => {
-            let mut key = String::new();
-            for member in members {
-                key.push_str(item.get(member)?.as_str()?);
-                // No text of JSON has a lone NUL that matters here; it keeps "a","bc" from "ab","c".
-                key.push('\0');
-            }
-            Some(Cow::Owned(key))
+/// What tells elements apart: texts of some members, a type by whichever of its names.
+#[derive(Clone, Copy)]
+pub(crate) struct Key<'p> {
+    list: &'p ConditionList,
+    members: &'p [String],
+}
+
+impl<'p> Key<'p> {
+    /// That of an element of a type: its own, else the list's.
+    pub(crate) fn of(list: &'p ConditionList, known: Option<&'p ConditionType>) -> Self {
+        let members = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
+        Self { list, members }
+    }
+
+    /// The text of a member; of a type that has other spellings, its name.
+    fn text<'j>(&self, item: &'j Json<'_>, member: &str) -> Option<&'j str>
+    where
+        'p: 'j,
+    {
+        let text = item.get(member)?.as_str()?;
+        if member != "type" || !self.list.types.has_aliases {
+            return Some(text);
+        }
+        let known = self.list.types.find(text);
+        let known = known.filter(|known| known.aliases.iter().any(|alias| alias == text));
+        Some(known.map_or(text, |known| &known.name))
+    }
+
+    /// The texts of an element. `None` where one is missing: such an element is like no other.
+    fn texts<'j>(&self, item: &'j Json<'_>) -> Option<Cow<'j, str>>
+    where
+        'p: 'j,
+    {
+        if let [member] = self.members {
+            return self.text(item, member).map(Cow::Borrowed);
+        }
+        let mut key = String::new();
+        for member in self.members {
+            key.push_str(self.text(item, member)?);
+            // Keeps "a","bc" from "ab","c".
+            key.push('\0');
+        }
+        Some(Cow::Owned(key))
+    }
+
+    pub(super) fn are_one(&self, one: &Json<'_>, other: &Json<'_>) -> bool {
+        self.members.iter().all(|member| {
+            let text = self.text(one, member);
+            text.is_some() && text == self.text(other, member)
+        })
+    }
+
+    /// The member to name where a key is there twice: of several none is the wrong one. As
+    /// `ValidateConditions` does, which names `conditions[1].type`.
+    pub(super) fn member(&self) -> &'p str {
+        match self.members {
+            [member] => member,
+            _ => "",
         }
     }
-}
 
-pub(super) fn are_one(one: &Json<'_>, other: &Json<'_>, members: &[String]) -> bool {
-    members.iter().all(|member| {
-        let texts = (one.get(member), other.get(member));
-        matches!(texts, (Some(Json::String(one)), Some(Json::String(other))) if one == other)
-    })
-}
-
-/// The member to name where a key is there twice: of several none is the wrong one. As
-/// `ValidateConditions` does, which names `conditions[1].type`.
-pub(super) fn member(members: &[String]) -> &str {
-    match members {
-        [member] => member,
-        _ => "",
+    /// The key of an element, for a message.
+    pub(super) fn describe(&self, item: &Json<'_>) -> String {
+        let texts = self.members.iter().filter_map(|member| item.get(member)?.as_str());
+        texts.map(quoted).collect::<Vec<_>>().join(", ")
     }
-}
 
-/// The key of an element, for a message.
-pub(super) fn describe(item: &Json<'_>, members: &[String]) -> String {
-    let texts = members.iter().filter_map(|member| item.get(member)?.as_str());
-    texts.map(quoted).collect::<Vec<_>>().join(", ")
+    /// The key of an element as a place: `type="Ready"`, whole and unambiguous, for nobody to read.
+    /// Empty where a member is missing: such elements are all alike.
+    pub(super) fn place(&self, item: &Json<'_>) -> String {
+        let text = |member: &String| Some(format!("{member}={:?}", self.text(item, member)?));
+        let texts: Option<Vec<String>> = self.members.iter().map(text).collect();
+        texts.unwrap_or_default().join(",")
+    }
 }
 
 /// The stored elements by key, the first of several.
-pub(crate) enum ByKey<'j, 'a> {
+pub(crate) enum ByKey<'p, 'j, 'a> {
     Scan(&'j [Json<'a>]),
-    /// By type alone, all of a type: keys of more members are told apart among them.
-    Table(HashMap<&'j str, Vec<&'j Json<'a>>>),
+    /// A table for each key that was asked for: types may have keys of their own, but not many.
+    Tables(&'j [Json<'a>], Vec<(&'p [String], Table<'j, 'a>)>),
 }
 
-impl<'j, 'a> ByKey<'j, 'a> {
-    pub(crate) fn new(items: &'j [Json<'a>]) -> Self {
-        if items.len() <= SCAN_LIMIT {
-            return Self::Scan(items);
-        }
-        let mut table: HashMap<&str, Vec<&Json<'a>>> = HashMap::new();
-        for item in items {
-            if let Some(kind) = item.get("type").and_then(Json::as_str) {
-                table.entry(kind).or_default().push(item);
-            }
-        }
-        Self::Table(table)
+type Table<'j, 'a> = HashMap<Cow<'j, str>, &'j Json<'a>>;
+
+impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
+    pub(crate) const fn new(items: &'j [Json<'a>]) -> Self {
+        if items.len() <= SCAN_LIMIT { Self::Scan(items) } else { Self::Tables(items, Vec::new()) }
     }
 
-    pub(crate) fn find(&self, item: &Json<'_>, key: &[String]) -> Option<&'j Json<'a>> {
+    pub(crate) fn find(&mut self, item: &Json<'_>, key: Key<'p>) -> Option<&'j Json<'a>> {
         match self {
-            Self::Scan(items) => items.iter().find(|other| are_one(other, item, key)),
-            Self::Table(table) => {
-                let twins = table.get(item.get("type")?.as_str()?)?;
-                twins.iter().take(SCAN_LIMIT).copied().find(|other| are_one(other, item, key))
+            Self::Scan(items) => items.iter().find(|other| key.are_one(other, item)),
+            Self::Tables(items, tables) => {
+                let known = tables.iter().position(|(members, _)| *members == key.members);
+                let at = known.unwrap_or(tables.len());
+                if known.is_none() {
+                    let mut table = Table::with_capacity(items.len());
+                    for item in *items {
+                        if let Some(texts) = key.texts(item) {
+                            table.entry(texts).or_insert(item);
+                        }
+                    }
+                    tables.push((key.members, table));
+                }
+                let found = tables.get(at)?.1.get(key.texts(item)?.as_ref()).copied();
+                found.filter(|found| key.are_one(found, item))
             }
         }
     }
@@ -102,16 +144,21 @@ impl<'j, 'a> Keys<'j, 'a> {
     }
 
     /// Asked of each element of the list that is an object, in their order.
-    pub(super) fn seen_before(&mut self, index: usize, item: &'j Json<'a>, key: &[String]) -> bool {
+    pub(super) fn seen_before<'p: 'j>(
+        &mut self,
+        index: usize,
+        item: &'j Json<'a>,
+        key: Key<'p>,
+    ) -> bool {
         match self {
             Self::Texts(texts) => {
-                let text = key.first().and_then(|member| item.get(member)?.as_str());
+                let text = key.members.first().and_then(|member| key.text(item, member));
                 let seen = text.is_some() && texts[..index].contains(&text);
                 texts[index] = text;
                 seen
             }
-            Self::Scan(items) => items[..index].iter().any(|other| are_one(other, item, key)),
-            Self::Table(table) => key_of(item, key).is_some_and(|key| !table.insert(key)),
+            Self::Scan(items) => items[..index].iter().any(|other| key.are_one(other, item)),
+            Self::Table(table) => key.texts(item).is_some_and(|texts| !table.insert(texts)),
         }
     }
 }

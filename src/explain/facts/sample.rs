@@ -1,12 +1,11 @@
 //! Examples of values, such that the shape rules of a convention have nothing against them.
 
-use regex::bytes::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, ConditionType, Convention};
-use crate::policy::{Check, FieldType, Format};
+use crate::policy::{Check, FieldType, Format, Pattern};
 
 /// The time at which combinations are judged. Any: what is asked of times is how they lie to each
 /// other and to this one.
@@ -165,13 +164,13 @@ pub(crate) fn condition(
 }
 
 /// A text that matches a pattern: the shortest that its syntax shows.
-pub(super) fn matching(pattern: &Regex) -> Option<String> {
+pub(super) fn matching(pattern: &Pattern) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
     let hir = parser.parse(pattern.as_str()).ok()?;
     let mut text = Vec::new();
     example_of(&hir, &mut text);
     let text = String::from_utf8(text).ok()?;
-    pattern.is_match(text.as_bytes()).then_some(text)
+    pattern.is_match(&text).then_some(text)
 }
 
 fn example_of(hir: &Hir, text: &mut Vec<u8>) {

@@ -6,12 +6,11 @@
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, ListExpr, LiteralValue, SourceInfo, operators};
 use cel::common::ast::{ComprehensionExpr, EntryExpr};
-use regex::bytes::Regex;
 
 use super::Mistake;
 use super::names::place;
 use super::reads::path;
-use crate::policy::schema::compile_pattern;
+use crate::policy::Pattern;
 
 /// The variable that counts a round of loop number N is this and N.
 pub const STEP: &str = "@step";
@@ -35,7 +34,7 @@ pub struct Work {
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// The patterns, by number.
-    pub patterns: Vec<Regex>,
+    pub patterns: Vec<Pattern>,
     /// The work of one round of each loop, by number.
     pub rounds: Vec<Work>,
     /// The work outside of loops.
@@ -157,9 +156,9 @@ impl Rewriter<'_> {
             self.mistakes.push(mistake);
             return None;
         };
-        match compile_pattern(pattern.inner()) {
-            Ok(regex) => {
-                self.needs.patterns.push(regex);
+        match Pattern::compile(pattern.inner()) {
+            Ok(pattern) => {
+                self.needs.patterns.push(pattern);
                 Some(self.needs.patterns.len() - 1)
             }
             Err(error) => {

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use regex::bytes::Regex;
-
 use crate::model::Pointer;
 
-use super::super::schema;
 use super::super::yaml::{Map, Node, Problems, Value};
+use super::super::{Pattern, pattern};
 use super::any_pointer;
 
 /// Where a value is.
@@ -41,7 +39,7 @@ pub enum ValueTest {
     /// A number or a time that this write made smaller.
     Decreased,
     /// A text that matches.
-    Matches(Regex),
+    Matches(Pattern),
     /// The same as another value.
     Equals(Place),
     /// A time before another one, or a number below it.
@@ -77,7 +75,7 @@ pub(super) fn read_tests(
     flag("changed", ValueTest::Changed);
     flag("decreased", ValueTest::Decreased);
     flag("future", ValueTest::Future);
-    let pattern = map.get("matches").and_then(|node| schema::pattern(node, problems));
+    let pattern = map.get("matches").and_then(|node| pattern::read(node, problems));
     tests.extend(pattern.map(|pattern| (ValueTest::Matches(pattern), false)));
     let other = |key| map.get(key).and_then(|node| place(node, problems, of_element));
     tests.extend(other("equals").map(|other| (ValueTest::Equals(other), false)));

@@ -1,0 +1,150 @@
+//! Patterns as documents write them: over characters, with the classes of ASCII.
+
+use regex::Error;
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::yaml::{Node, Problems};
+
+/// The largest pattern that is compiled. Patterns come from documents that people write: the
+/// longest known, the one of metav1 condition types, needs a tenth of this.
+const SIZE_LIMIT: usize = 1 << 20;
+
+/// The classes of Perl, as ECMA 262 and Go mean them too: of ASCII. Those of Unicode need tables that
+/// are not ours to count on: they are built in as long as some other crate asks for them.
+const CLASSES: [(char, &str); 6] = [
+    ('d', "[0-9]"),
+    ('D', "[^0-9]"),
+    ('s', r"[\t\n\x0B\x0C\r\x20]"),
+    ('S', r"[^\t\n\x0B\x0C\r\x20]"),
+    ('w', "[0-9A-Za-z_]"),
+    ('W', "[^0-9A-Za-z_]"),
+];
+
+/// A pattern, compiled.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    regex: Regex,
+}
+
+impl Pattern {
+    /// Compiles a pattern. `.` and what is not in a class are whole characters, as OpenAPI has it.
+    /// Only `(?i)` makes them bytes: which letters are one in two cases is in the tables of Unicode, too.
+    ///
+    /// # Errors
+    /// Why it is none, without a full stop.
+    pub(crate) fn compile(text: &str) -> Result<Self, String> {
+        let build = |text: &str, unicode| {
+            RegexBuilder::new(text).size_limit(SIZE_LIMIT).unicode(unicode).build()
+        };
+        let regex = match with_ascii_classes(text) {
+            Some(spelled) => build(&spelled, true),
+            None => build(text, false),
+        };
+        // Said of what the document has.
+        let regex = match regex {
+            Err(Error::Syntax(_)) => build(text, false),
+            built => built,
+        };
+        let regex = regex.map_err(|error| {
+            // The text once more, a caret below it, and then what is wrong.
+            let said = error.to_string();
+            let (_, said) = said.rsplit_once("error: ").unwrap_or(("", &said));
+            said.trim_end_matches('.').to_owned()
+        })?;
+        Ok(Self { text: text.to_owned(), regex })
+    }
+
+    /// As the document has it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is found in a text.
+    #[must_use]
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text.as_bytes())
+    }
+}
+
+pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Pattern> {
+    Pattern::compile(problems.string(node)?)
+        .map_err(|error| problems.report(&node.span, format!("not a pattern: {error}")))
+        .ok()
+}
+
+/// The same pattern with its classes spelled out, which is the same inside of brackets and outside.
+/// `None` where it would need the tables.
+fn with_ascii_classes(text: &str) -> Option<String> {
+    let mut spelled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        if ignores_case(before) {
+            return None;
+        }
+        spelled.push_str(before);
+        let letter = after.chars().next().filter(|letter| !matches!(letter, 'p' | 'P'))?;
+        rest = after.get(letter.len_utf8()..).unwrap_or_default();
+        if let Some((_, class)) = CLASSES.iter().find(|(name, _)| *name == letter) {
+            spelled.push_str(class);
+        } else if matches!(letter, 'b' | 'B') {
+            // `\b{start}` is another one than `\b`.
+            let end = rest.find('}').filter(|_| rest.starts_with('{')).map_or(0, |end| end + 1);
+            let (kind, others) = rest.split_at(end);
+            spelled.extend(["(?-u:\\", if letter == 'b' { "b" } else { "B" }, kind, ")"]);
+            rest = others;
+        } else {
+            spelled.push('\\');
+            spelled.push(letter);
+        }
+    }
+    spelled.push_str(rest);
+    (!ignores_case(rest)).then_some(spelled)
+}
+
+/// Whether there is a group like `(?i)` or `(?si:…)` in a text without escapes.
+fn ignores_case(text: &str) -> bool {
+    let flags = |letter: &char| letter.is_ascii_alphabetic() || *letter == '-';
+    text.split("(?").skip(1).any(|group| group.chars().take_while(flags).any(|flag| flag == 'i'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_whole_and_classes_are_of_ascii() {
+        for (pattern, text, matches) in [
+            ("^.{3}$", "äöü", true),
+            ("^.{3}$", "ä", false),
+            ("^[a-zäöü]+$", "grün", true),
+            ("^[^/]{2}$", "äö", true),
+            (r"^\w+\s\d\W$", "ab 1-", true),
+            (r"^\w$", "ä", false),
+            (r"^\W\D\S$", "äöü", true),
+            (r"\bx\b", "a x b", true),
+            (r"\bx\b", "axb", false),
+            (r"\b{start}x", "a x", true),
+            (r"^[\w.-]+$", "a_b.c-1", true),
+            (r"^[^\s\d]$", "ä", true),
+            (r"^\\d$", r"\d", true),
+            (r"^(?i)abc$", "aBC", true),
+            (r"^(?i)[^/]{2}$", "ä", true),
+            (r"^\(?i.$", "(iä", true),
+            (r"^(?P<i>.)$", "ä", true),
+        ] {
+            let compiled = Pattern::compile(pattern).unwrap();
+            assert_eq!(compiled.is_match(text), matches, "{pattern} {text}");
+            assert_eq!(compiled.as_str(), pattern);
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_an_error() {
+        for text in ["(", r"\", r"\p{Greek}", "[z-a]", r"\b{"] {
+            assert!(Pattern::compile(text).is_err(), "{text}");
+        }
+        assert!(Pattern::compile("(?:.{999}){999}").is_err(), "too large");
+    }
+}
