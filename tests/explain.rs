@@ -26,6 +26,14 @@ fn explain(args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
+fn a_convention_without_a_title_has_no_line_for_it() {
+    let fixture = "tests/fixtures/policies/ok/a-convention-and-a-policy-in-any-order.yaml";
+    let (code, page, err) = explain(&["mine", "--policies", fixture]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(page.lines().all(|line| line != "."), "{page}");
+}
+
+#[test]
 fn the_list_names_every_convention() {
     let (code, list, _) = explain(&[]);
     assert_eq!(code, Some(0));

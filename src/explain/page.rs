@@ -42,7 +42,9 @@ impl Page {
     #[must_use]
     pub fn of(convention: &Convention) -> Self {
         let mut page = Self { title: convention.name.clone(), blocks: Vec::new() };
-        page.text(format!("{}.", convention.title));
+        if !convention.title.is_empty() {
+            page.text(format!("{}.", convention.title));
+        }
         if !convention.source.is_empty() {
             page.text(format!("Source: {}.", convention.source));
         }
