@@ -30,7 +30,7 @@ pub struct Args {
     out: PathBuf,
 
     /// Name of the Kubernetes Service in front of the server.
-    #[arg(long, value_name = "NAME", default_value = "statusgate")]
+    #[arg(long, value_name = "NAME", default_value = "statusgate", value_parser = parse_name)]
     service: String,
 
     /// Namespace of that Service.
@@ -39,7 +39,7 @@ pub struct Args {
     namespace: String,
 
     /// One more DNS name. May be repeated.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
     dns: Vec<String>,
 
     /// One more IP address. May be repeated.
@@ -127,6 +127,22 @@ fn write_all(
         writeln!(out, "wrote {}", path.display())?;
     }
     Ok(())
+}
+
+/// A name that DNS can have (RFC 1123), perhaps behind a star: a certificate for any other is one for
+/// nobody.
+fn parse_name(name: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        let ends = [label.bytes().next(), label.bytes().next_back()];
+        label.len() <= 63
+            && ends.iter().all(|end| end.is_some_and(|end| end.is_ascii_alphanumeric()))
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let labels = name.strip_prefix("*.").unwrap_or(name);
+    if name.len() <= 253 && labels.split('.').all(is_label) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("{name:?} is no DNS name"))
 }
 
 /// Whole or not at all: a server that reads this file now gets the old one or the new one.
@@ -318,6 +334,17 @@ mod tests {
     }
 
     const NOW: &str = "2026-11-21T12:00:00Z";
+
+    #[test]
+    fn a_name_that_nobody_can_have_gets_no_certificate() {
+        for good in ["gate", "a.b-c.svc", "*.example.com", "Gate.Example", "1.a"] {
+            assert_eq!(parse_name(good).as_deref(), Ok(good));
+        }
+        let long = "a".repeat(64);
+        for bad in ["", "bad name", "a..b", "-a", "a-", "a.", "*", "a.*.b", "a_b", "ä", &long] {
+            assert!(parse_name(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_fresh_folder_gets_four_files_and_secret_keys() {
