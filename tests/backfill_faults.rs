@@ -79,7 +79,7 @@ impl Fake {
     }
 
     fn namespace(&self, number: usize) -> &'static str {
-        if self.fault() == Fault::Reports && number % 2 == 0 { "m" } else { "n" }
+        if self.fault() == Fault::Reports && number.is_multiple_of(2) { "m" } else { "n" }
     }
 
     fn object(&self, number: usize) -> Value {

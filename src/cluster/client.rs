@@ -274,7 +274,7 @@ async fn configure(
     };
     let config = config.and_then(|mut config| {
         config.cluster_url = without_user(&config.cluster_url)?;
-        config.auth_info.token = config.auth_info.token.map(one_line).transpose()?;
+        config.auth_info.token = config.auth_info.token.as_ref().map(one_line).transpose()?;
         Ok(config)
     });
     let mut config = match config {
@@ -309,7 +309,7 @@ fn without_user(url: &Uri) -> Result<Uri, Silence> {
 }
 
 /// A token as it can stand in a header. A block of YAML (`token: |`) ends with a line break.
-fn one_line(token: SecretString) -> Result<SecretString, Silence> {
+fn one_line(token: &SecretString) -> Result<SecretString, Silence> {
     let text = token.expose_secret().trim();
     if HeaderValue::from_str(text).is_err() {
         return Err("the token of the user has a line break or a control character in it".into());
