@@ -15,7 +15,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{ClusterError, Patience};
+use super::{ClusterError, Patience, told};
 
 /// A cluster that one can talk to. Clones share their connections.
 #[derive(Clone)]
@@ -292,7 +292,8 @@ fn without_secrets(error: KubeconfigError) -> Silence {
         KubeconfigError::Parse(error) => {
             format!("failed to parse its YAML: {}", error.without_snippet()).into()
         }
-        error => error.into(),
+        // It tells its cause itself: one without a cause.
+        error => told(&error).into(),
     }
 }
 

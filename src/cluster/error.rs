@@ -73,13 +73,16 @@ impl ClusterError {
     }
 }
 
-/// An error with its causes, in one line.
+/// An error with its causes, in one line. Some libraries tell the cause themselves; once is enough.
 #[must_use]
 pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text.push_str(&format!(": {said}"));
+        }
         cause = error.source();
     }
     text
@@ -94,5 +97,28 @@ const fn hint(code: u16) -> &'static str {
         429 => "the API server is overloaded: ",
         500..=599 => "the API server has a problem: ",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Layer {
+        text: &'static str,
+        source: Option<Box<Layer>>,
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let layer = |text, source: Option<Layer>| Layer { text, source: source.map(Box::new) };
+        let inner = || layer("no such file", None);
+        let middle = || layer("cannot read x: no such file", Some(inner()));
+        assert_eq!(told(&middle()), "cannot read x: no such file");
+        let outer = layer("cannot use the kubeconfig", Some(middle()));
+        assert_eq!(told(&outer), "cannot use the kubeconfig: cannot read x: no such file");
+        assert_eq!(told(&layer("a", Some(inner()))), "a: no such file");
     }
 }
