@@ -101,6 +101,8 @@ fn objects_come_from_standard_input_files_and_lists() {
             .collect()
     };
     assert_eq!(names(&["-f", path], ""), ["a", "b"]);
+    assert_eq!(names(&[path], ""), ["a", "b"]);
+    assert_eq!(names(&["--filename", path, "-"], FAILED), ["a", "b", "b"]);
     assert_eq!(names(&["-f", path, "-R"], ""), ["a", "b", "a"]);
     assert_eq!(names(&["-f", path, "-f", "-"], CURRENT), ["a", "b", "a"]);
     assert_eq!(names(&[], &format!("{CURRENT}---\n{FAILED}")), ["a", "b"]);

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::fail_on::FailOn;
+use super::input::Input;
 use super::judge::{judge, writer};
 use super::report::{Format, Judged, Report, plural, rules};
 use super::{Outcome, explain, time};
@@ -22,18 +23,8 @@ use crate::server::policy_files;
                   be read; everything else was judged and printed all the same."
 )]
 pub struct Args {
-    /// Files, folders, or `-` for standard input: YAML of several documents, JSON, JSON lines,
-    /// Lists.
-    #[arg(value_name = "FILE")]
-    paths: Vec<PathBuf>,
-
-    /// The same, as kubectl spells it. May be repeated.
-    #[arg(short = 'f', long = "file", value_name = "FILE")]
-    files: Vec<PathBuf>,
-
-    /// Look into the subfolders of folders.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    input: Input,
 
     /// The objects as they were before: they decide about transitions, and only what is new is
     /// found. Found by group, kind, namespace and name; an object that is not there is new. May be
@@ -91,21 +82,17 @@ pub struct Args {
 /// printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = policies(&args.policies, args.convention.as_deref())?;
-    let paths: Vec<PathBuf> = args.files.iter().chain(&args.paths).cloned().collect();
-    if paths.is_empty() {
-        bail!("name a file, a folder, or - for standard input");
-    }
-    let (crd_files, mut mistakes) = open(&args.crds, args.recursive);
+    let (files, unread) = args.input.open(None)?;
+    let (crd_files, mut mistakes) = open(&args.crds, args.input.recursive);
     let crds = Manifests::read(&crd_files);
     mistakes.extend_from_slice(crds.mistakes());
     let (plurals, more) = Plurals::of_crds(&crds);
     mistakes.extend(more);
-    let (old_files, more) = open(&args.old, args.recursive);
+    let (old_files, more) = open(&args.old, args.input.recursive);
     mistakes.extend(more);
     let old = Manifests::read(&old_files);
     mistakes.extend_from_slice(old.mistakes());
-    let (files, more) = open(&paths, args.recursive);
-    mistakes.extend(more);
+    mistakes.extend(unread);
     let manifests = Manifests::read(&files);
     mistakes.extend_from_slice(manifests.mistakes());
 

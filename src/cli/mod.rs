@@ -14,6 +14,7 @@ pub mod doctor;
 mod duration;
 pub mod explain;
 mod fail_on;
+mod input;
 mod judge;
 pub mod lint;
 mod namespace;

@@ -3,7 +3,7 @@
 mod record;
 mod table;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use self::record::Record;
+use super::input::Input;
 use super::{Outcome, time};
 use crate::files::{self, Manifests, Plurals};
 use crate::policy::PolicySet;
@@ -24,13 +25,8 @@ use crate::server::policy_files;
                   policy cannot be read; what could be read is printed before."
 )]
 pub struct Args {
-    /// Manifests, or what `kubectl get -o yaml` prints: files, folders, `-` for standard input.
-    #[arg(short = 'f', long = "file", value_name = "FILE", default_value = "-")]
-    files: Vec<PathBuf>,
-
-    /// Look into the subfolders of folders, too.
-    #[arg(short = 'R', long)]
-    recursive: bool,
+    #[command(flatten)]
+    input: Input,
 
     /// Policies: a file or a folder. May be repeated. Without it: the example policies.
     #[arg(long, value_name = "PATH")]
@@ -66,9 +62,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = PolicySet::compile(&sources)?;
     #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
     let now = args.now.unwrap_or_else(Timestamp::now).as_second();
-    let (files, unread) = files::open(&args.files, args.recursive);
+    // A pipe need not be named. A terminal would be waited for, and nobody knows what for.
+    let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
-    let (crd_files, unread_crds) = files::open(&args.crds, args.recursive);
+    let (crd_files, unread_crds) = files::open(&args.crds, args.input.recursive);
     let crds = Manifests::read(&crd_files);
     let (plurals, no_crds) = Plurals::of_crds(&crds);
     let mistakes = unread_crds.iter().chain(crds.mistakes()).chain(&no_crds);

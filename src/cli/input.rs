@@ -1,0 +1,45 @@
+//! The flags of every command that reads manifests.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+
+use crate::files::{self, File, Mistake};
+
+/// Where the manifests are.
+#[derive(Debug, clap::Args)]
+pub(super) struct Input {
+    /// Files, folders, or `-` for standard input: YAML of several documents, JSON, JSON lines,
+    /// Lists.
+    #[arg(value_name = "FILE")]
+    paths: Vec<PathBuf>,
+
+    /// The same, as kubectl spells it. May be repeated.
+    #[arg(short = 'f', long = "file", visible_alias = "filename", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Look into the subfolders of folders.
+    #[arg(short = 'R', long)]
+    pub(super) recursive: bool,
+}
+
+impl Input {
+    /// Reads them; where none is named, what `otherwise` is.
+    ///
+    /// # Errors
+    /// When there is nothing to read.
+    pub(super) fn open(
+        &self,
+        otherwise: Option<&str>,
+    ) -> anyhow::Result<(Vec<File>, Vec<Mistake>)> {
+        let named = self.files.iter().chain(&self.paths).cloned();
+        let mut paths: Vec<PathBuf> = named.collect();
+        if paths.is_empty() {
+            paths.extend(otherwise.map(PathBuf::from));
+        }
+        if paths.is_empty() {
+            bail!("name a file, a folder, or - for standard input");
+        }
+        Ok(files::open(&paths, self.recursive))
+    }
+}
