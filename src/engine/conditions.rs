@@ -14,7 +14,8 @@ use super::ratchet::Violation;
 use super::{Cause, fields};
 use elements::Element;
 pub(crate) use generations::Generations;
-use keys::{ByKey, Keys};
+use keys::Keys;
+pub(crate) use keys::{ByKey, SCAN_LIMIT};
 
 /// What a list is judged by, beside itself.
 #[derive(Clone, Copy)]
@@ -101,7 +102,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         // without a type of their own are known by their place, or in a short list by themselves.
         let untouched = element.before == Some(item)
             || stored.get(index) == Some(item)
-            || (stored.len() <= keys::SCAN_LIMIT && stored.contains(item));
+            || (stored.len() <= SCAN_LIMIT && stored.contains(item));
         if untouched && list.each.is_empty() {
             continue;
         }

@@ -1,7 +1,10 @@
 //! Filling in what is absent: fields, members of conditions, whole conditions.
 
+use std::cell::OnceCell;
+
 use serde_json::{Map, Value};
 
+use super::conditions::{ByKey, same};
 use super::draft::{Draft, Seen};
 use super::evidence::{Facts, Truth};
 use super::fields;
@@ -21,9 +24,35 @@ pub(super) struct Filler<'f, 's, 'a> {
 
 /// Where a value is wanted, for sources that speak of the same place in the stored object.
 struct Wanted<'w> {
-    /// The list and the member, where the place is in a condition.
-    member: Option<(&'w Pointer, &'w str)>,
+    /// Where the place is in a condition.
+    member: Option<Member<'w>>,
     stored: Option<&'w Json<'w>>,
+}
+
+/// A member of the conditions of a list.
+#[derive(Clone, Copy)]
+struct Member<'w> {
+    list: &'w Pointer,
+    name: &'w str,
+    /// The conditions of the list, as they are written.
+    written: &'w ByType<'w>,
+}
+
+/// The conditions of a list by their type, the first of several. Where the list is long, a table is
+/// made when it is first asked.
+struct ByType<'j> {
+    items: &'j [Json<'j>],
+    table: OnceCell<ByKey<'j, 'j>>,
+}
+
+impl<'j> ByType<'j> {
+    const fn new(items: &'j [Json<'j>]) -> Self {
+        Self { items, table: OnceCell::new() }
+    }
+
+    fn find(&self, kind: &str) -> Option<&'j Json<'j>> {
+        self.table.get_or_init(|| ByKey::new(self.items)).of_type(kind)
+    }
 }
 
 impl Filler<'_, '_, '_> {
@@ -69,9 +98,15 @@ impl Filler<'_, '_, '_> {
         in_status(self.subject.old.as_ref()?.status.as_ref(), path)
     }
 
-    /// The stored element of a type, the first of several.
-    fn stored_element(&self, list: &Pointer, kind: &str) -> Option<&Json<'_>> {
-        find(self.stored(list)?.as_array()?, kind)
+    /// The conditions of a list as they are written.
+    fn written_list(&self, list: &Pointer) -> ByType<'_> {
+        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        ByType::new(items.unwrap_or_default())
+    }
+
+    /// The conditions of a list as they are stored.
+    fn stored_list(&self, list: &Pointer) -> ByType<'_> {
+        ByType::new(self.stored(list).and_then(Json::as_array).unwrap_or_default())
     }
 
     fn fill_members(
@@ -81,16 +116,18 @@ impl Filler<'_, '_, '_> {
         sources: &[ValueSource],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
-        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+        let (written, stored) = (self.written_list(list), self.stored_list(list));
+        for (index, item) in written.items.iter().enumerate() {
             let place = [&index.to_string(), member];
             let Json::Object(_) = item else { continue };
             let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
             if !draft.in_list(list, &place).is_null() {
                 continue;
             }
-            let stored = self.stored_element(list, kind).and_then(|item| item.get(member));
-            let wanted = Wanted { member: Some((list, member)), stored };
+            let wanted = Wanted {
+                member: Some(Member { list, name: member, written: &written }),
+                stored: stored.find(kind).and_then(|item| item.get(member)),
+            };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 draft.set_in_list(list, &place, value);
             }
@@ -109,15 +146,18 @@ impl Filler<'_, '_, '_> {
             Some(Json::Array(items)) => items.as_slice(),
             Some(_) => return,
         };
-        if find(items, kind).is_some() || draft.has_grown(list) {
+        let written = ByType::new(items);
+        if written.find(kind).is_some() || draft.has_grown(list) {
             return;
         }
-        let stored = self.stored_element(list, kind);
+        let stored = self.stored_list(list).find(kind);
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
-            let stored = stored.and_then(|item| item.get(member));
-            let wanted = Wanted { member: Some((list, member)), stored };
+            let wanted = Wanted {
+                member: Some(Member { list, name: member, written: &written }),
+                stored: stored.and_then(|item| item.get(member)),
+            };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 element.insert(member.clone(), value);
             }
@@ -140,7 +180,7 @@ impl Filler<'_, '_, '_> {
 
     /// Whether a copy may stand in a place of a list. What is wrong where it comes from stays there.
     fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
-        let Some((list, member)) = wanted.member else { return true };
+        let Some(Member { list, name: member, .. }) = wanted.member else { return true };
         let Some(rules) = self.facts.list_at(list) else { return true };
         if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
             && let Some(time) = value.as_str().and_then(parse_rfc3339)
@@ -178,16 +218,15 @@ impl Filler<'_, '_, '_> {
         unless: &[String],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
-        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+        let stored_list = self.stored_list(list);
+        for (index, item) in self.written_list(list).items.iter().enumerate() {
             let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
-            let Some(before) = self.stored_element(list, kind) else { continue };
+            let Some(before) = stored_list.find(kind) else { continue };
             let Some(stored) = before.get(member).filter(|stored| !stored.is_null()) else {
                 continue;
             };
-            let same =
-                unless.iter().all(|name| super::conditions::same(item.get(name), before.get(name)));
-            if same && item.get(member) != Some(stored) {
+            let kept = unless.iter().all(|name| same(item.get(name), before.get(name)));
+            if kept && item.get(member) != Some(stored) {
                 draft.set_in_list(list, &[&index.to_string(), member], stored.to_value());
             }
         }
@@ -222,8 +261,7 @@ impl Filler<'_, '_, '_> {
                 if seen.is_null() { None } else { seen.to_value() }
             }
             ValueSource::Condition { kind, member } => {
-                let items = in_status(self.object.status.as_ref(), wanted.member?.0)?.as_array()?;
-                whole(find(items, kind)?.get(member)?)
+                whole(wanted.member?.written.find(kind)?.get(member)?)
             }
             ValueSource::CreationTimestamp => {
                 metadata.creation_timestamp.as_deref().map(Value::from)
@@ -234,8 +272,4 @@ impl Filler<'_, '_, '_> {
             ValueSource::Generation => metadata.generation.map(Value::from),
         }
     }
-}
-
-fn find<'j, 'a>(items: &'j [Json<'a>], kind: &str) -> Option<&'j Json<'a>> {
-    items.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
 }

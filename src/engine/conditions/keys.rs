@@ -8,7 +8,7 @@ use crate::model::Json;
 
 /// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
 /// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
-pub(super) const SCAN_LIMIT: usize = 16;
+pub(crate) const SCAN_LIMIT: usize = 16;
 
 /// The texts of an element's key. `None` where one is missing: such an element is like no other.
 fn key_of<'j>(item: &'j Json<'_>, members: &[String]) -> Option<Cow<'j, str>> {
@@ -48,15 +48,15 @@ pub(super) fn describe(item: &Json<'_>, members: &[String]) -> String {
     texts.map(quoted).collect::<Vec<_>>().join(", ")
 }
 
-/// The stored elements by key, the first of several.
-pub(super) enum ByKey<'j, 'a> {
+/// The elements of a list by key, the first of several.
+pub(crate) enum ByKey<'j, 'a> {
     Scan(&'j [Json<'a>]),
     /// By type alone, all of a type: keys of more members are told apart among them.
     Table(HashMap<&'j str, Vec<&'j Json<'a>>>),
 }
 
 impl<'j, 'a> ByKey<'j, 'a> {
-    pub(super) fn new(items: &'j [Json<'a>]) -> Self {
+    pub(crate) fn new(items: &'j [Json<'a>]) -> Self {
         if items.len() <= SCAN_LIMIT {
             return Self::Scan(items);
         }
@@ -76,6 +76,16 @@ impl<'j, 'a> ByKey<'j, 'a> {
                 let twins = table.get(item.get("type")?.as_str()?)?;
                 twins.iter().take(SCAN_LIMIT).copied().find(|other| are_one(other, item, key))
             }
+        }
+    }
+
+    /// The first element of a type.
+    pub(crate) fn of_type(&self, kind: &str) -> Option<&'j Json<'a>> {
+        match self {
+            Self::Scan(items) => {
+                items.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
+            }
+            Self::Table(table) => table.get(kind)?.first().copied(),
         }
     }
 }

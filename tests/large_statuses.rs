@@ -1,0 +1,115 @@
+//! Statuses that nobody means to write: as large as a request can carry. What one write may cost
+//! grows with its size, not with the square of it.
+//!
+//! Nothing here looks at a clock. The lists are so long that work for each pair of elements would
+//! take an unoptimised build many minutes, and work for each element takes an instant.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use statusgate::engine::{Verdict, decide};
+use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate::policy::{PolicySet, Source};
+
+const MANY: usize = 30_000;
+
+/// A policy for resources `things` of the group `t.example`.
+fn policy(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+         spec:\n  resources: [{{apiGroups: [t.example], apiVersions: [v1], resources: [things]}}]\n{spec}"
+    )
+}
+
+fn convention(spec: &str) -> String {
+    format!(
+        "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: c}}\nspec:\n{spec}"
+    )
+}
+
+fn compile(documents: &str) -> PolicySet {
+    let source = Source { name: "t.yaml".into(), text: documents.to_owned() };
+    PolicySet::compile(&[source]).unwrap()
+}
+
+/// A write of `new` over `old`: whole objects, as text.
+fn subject<'a>(new: &'a str, old: Option<&'a str>) -> Subject<'a> {
+    Subject {
+        resource: Resource {
+            group: "t.example".into(),
+            version: "v1".into(),
+            resource: "things".into(),
+        },
+        subresource: "status".into(),
+        operation: Operation::Update,
+        writer: Writer::default(),
+        object: Object::parse(new).unwrap(),
+        old: old.map(|old| Object::parse(old).unwrap()),
+    }
+}
+
+fn judge<'p>(policies: &'p PolicySet, subject: &'p Subject<'_>, webhook: Webhook) -> Verdict<'p> {
+    decide(policies, subject, webhook, jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// An object with these conditions.
+fn object(conditions: impl Iterator<Item = String>) -> String {
+    let mut list = String::new();
+    for condition in conditions {
+        let comma = if list.is_empty() { "" } else { "," };
+        write!(list, "{comma}{condition}").unwrap();
+    }
+    format!(r#"{{"metadata":{{"generation":1}},"status":{{"conditions":[{list}]}}}}"#)
+}
+
+/// The operations of a patch: place and value of each.
+fn operations(verdict: &Verdict<'_>) -> Vec<(String, Value)> {
+    let patch = serde_json::to_value(verdict.patch.as_ref()).unwrap();
+    let text = |operation: &Value| operation["path"].as_str().unwrap_or_default().to_owned();
+    let all = patch.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().map(|operation| (text(operation), operation["value"].clone())).collect()
+}
+
+#[test]
+fn a_member_is_filled_in_for_each_of_many_elements() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n  backfill:\n\
+                 \x20 - {list: /status/conditions, member: message, copyOf: [stored, {condition: T7, member: status}]}\n\
+                 \x20 - {list: /status/conditions, member: reason, value: None}\n",
+            )),
+    );
+    let stored = object((0..MANY).rev().map(|at| match at % 2 {
+        0 => format!(r#"{{"type":"T{at}","message":"m{at}"}}"#),
+        _ => format!(r#"{{"type":"T{at}"}}"#),
+    }));
+    let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}","status":"s{at}"}}"#)));
+    let subject = subject(&written, Some(&stored));
+    let operations = operations(&judge(&policies, &subject, Webhook::Mutate));
+    assert_eq!(operations.len(), 2 * MANY);
+    let place = |at: usize, member: &str| format!("/status/conditions/{at}/{member}");
+    assert_eq!(operations[28_000], (place(28_000, "message"), "m28000".into()));
+    assert_eq!(operations[28_001], (place(28_001, "message"), "s7".into()));
+    assert_eq!(operations[MANY + 5], (place(5, "reason"), "None".into()));
+}
+
+#[test]
+fn a_member_is_kept_steady_in_each_of_many_elements() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n  backfill:\n\
+                 \x20 - {list: /status/conditions, member: at, steadyWhile: [status]}\n",
+            )),
+    );
+    let conditions =
+        |time: &str| object((0..MANY).map(|at| format!(r#"{{"type":"T{at}","at":"{time}"}}"#)));
+    let (written, stored) = (conditions("new"), conditions("old"));
+    let subject = subject(&written, Some(&stored));
+    let operations = operations(&judge(&policies, &subject, Webhook::Mutate));
+    assert_eq!(operations.len(), MANY);
+    assert!(operations.iter().all(|(_, value)| value == "old"));
+}
