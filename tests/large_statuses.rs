@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use statusgate::engine::{Verdict, decide};
+use statusgate::engine::{Action, Verdict, decide};
 use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate::policy::{PolicySet, Source};
 
@@ -130,4 +130,19 @@ fn a_long_history_is_compared_once() {
     let verdict = judge(&policies, &subject, Webhook::Validate);
     // That it is too long is nothing new.
     assert_eq!(verdict.findings, []);
+}
+
+#[test]
+fn what_two_policies_say_of_many_elements_is_joined() {
+    let convention = convention(
+        "  conditions:\n  - path: /status/conditions\n    members: {type: {required: true, type: string}}\n",
+    );
+    let a = policy("a", "  convention: c\n  enforcement: Warn\n");
+    let policies = compile(&(a + "---\n" + &policy("b", "  convention: c\n") + &convention));
+    let written = object((0..MANY).map(|_| "{}".to_owned()));
+    let subject = subject(&written, None);
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    let both = [("b", Action::Deny), ("a", Action::Warn)];
+    assert!(verdict.findings.iter().all(|finding| finding.said_by().eq(both)));
+    assert!(verdict.is_denied());
 }

@@ -60,6 +60,7 @@ pub(crate) fn judge<'p>(
             cause: violation.cause,
             message: violation.message,
             action: action.min(ceiling),
+            others: Vec::new(),
         }
     }));
 }
