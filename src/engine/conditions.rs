@@ -60,13 +60,23 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     }
     let facts = circumstances.facts.reading(list);
     let circumstances = Circumstances { facts: &facts, ..circumstances };
+    // What is wrong with a list as it stood is wrong in the same places of the stored one, and so
+    // not introduced; a rule about each element can be, as it may speak of the rest of the object.
+    if list.each.is_empty() && items == stored {
+        judge_presence(list, object, old, items, stored, &circumstances, violations);
+        return;
+    }
     if let Some(history) = &list.history {
         history::judge(history, list, items, stored, violations);
     }
     let by_key = ByKey::new(stored);
-    let mut keys = Keys::new(items);
+    let mut keys = Keys::new(items, list);
     // With a history or without a key elements are known by their place only.
     let keyed = !list.key.is_empty();
+    // As long as both lists have the same keys in the same places, and none twice, the first stored
+    // element of a key is the one in its place. Not so where types have keys of their own, and a
+    // table looks at types first.
+    let mut in_step = !list.types.has_keys && stored.len() <= keys::SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
@@ -74,6 +84,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
                 place: Some(format!("{path}[]")),
                 ..violation(&list.shape_rule, format!("{path}[{index}]"), message)
             });
+            in_step = false;
             continue;
         }
         let kind = item.get("type").and_then(Json::as_str);
@@ -93,11 +104,13 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         }
         // Of several elements of one key the stored list tells only the first apart; the others
         // are known by their place too.
-        if twin {
-            element.before = stored.get(index).filter(|other| keys::are_one(other, item, key));
-        } else if keyed {
-            element.before = by_key.find(item, key);
-        }
+        let in_place = || stored.get(index).filter(|other| keys::are_one(other, item, key));
+        in_step = in_step && keyed && !twin && in_place().is_some();
+        element.before = match keyed {
+            true if twin || in_step => in_place(),
+            true => by_key.find(item, key),
+            false => None,
+        };
         // What was not touched was judged when it came: nothing in it can be introduced. Elements
         // without a type of their own are known by their place, or in a short list by themselves.
         let untouched = element.before == Some(item)

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::because::quoted;
 use crate::model::Json;
+use crate::policy::convention::ConditionList;
 
 /// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
 /// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
@@ -91,18 +92,34 @@ impl<'j, 'a> ByKey<'j, 'a> {
 }
 
 /// The keys met so far in a list.
+#[expect(clippy::large_enum_variant, reason = "one lives for a moment; a box is an allocation")]
 pub(super) enum Keys<'j, 'a> {
+    /// The texts of a key of one member, the same for all types: by place.
+    Texts([Option<&'j str>; SCAN_LIMIT]),
     Scan(&'j [Json<'a>]),
     Table(HashSet<Cow<'j, str>>),
 }
 
 impl<'j, 'a> Keys<'j, 'a> {
-    pub(super) fn new(items: &'j [Json<'a>]) -> Self {
-        if items.len() <= SCAN_LIMIT { Self::Scan(items) } else { Self::Table(HashSet::new()) }
+    pub(super) fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
+        if items.len() > SCAN_LIMIT {
+            Self::Table(HashSet::new())
+        } else if list.types.has_keys || list.key.len() != 1 {
+            Self::Scan(items)
+        } else {
+            Self::Texts([None; SCAN_LIMIT])
+        }
     }
 
+    /// Asked of each element of the list that is an object, in their order.
     pub(super) fn seen_before(&mut self, index: usize, item: &'j Json<'a>, key: &[String]) -> bool {
         match self {
+            Self::Texts(texts) => {
+                let text = key.first().and_then(|member| item.get(member)?.as_str());
+                let seen = text.is_some() && texts[..index].contains(&text);
+                texts[index] = text;
+                seen
+            }
             Self::Scan(items) => items[..index].iter().any(|other| are_one(other, item, key)),
             Self::Table(table) => key_of(item, key).is_some_and(|key| !table.insert(key)),
         }
