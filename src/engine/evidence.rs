@@ -4,6 +4,8 @@
 //! answer, and neither has its negation: missing evidence never denies. Kleene's logic carries
 //! that through `all`, `any` and `not`.
 
+use serde_json::value::RawValue;
+
 use crate::model::{Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339};
 use crate::policy::convention::{
     ConditionList, ConditionType, Convention, Phase, PhaseRules, Polarity,
@@ -212,7 +214,7 @@ impl<'s, 'a> Facts<'s, 'a> {
     pub(super) fn value(&self, place: &Place) -> Option<&'s Json<'a>> {
         let found = match place {
             Place::Field { old: false, path } => at(self.object, path),
-            Place::Field { old: true, path } => at(self.old?, path),
+            Place::Field { old: true, path } => self.at_stored(self.old?, path),
             Place::Member { old: false, name } => self.element?.item.get(name),
             Place::Member { old: true, name } => self.element?.before?.get(name),
         };
@@ -223,11 +225,19 @@ impl<'s, 'a> Facts<'s, 'a> {
     fn value_before(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
         let old = self.old?;
         let found = match place {
-            Place::Field { path, .. } => at(old, path),
+            Place::Field { path, .. } => self.at_stored(old, path),
             // A new element has not changed in a member: it was not there.
             Place::Member { name, .. } => self.element?.before?.get(name),
         };
         Some(found.filter(|value| !value.is_null()))
+    }
+
+    /// The value at a pointer in the stored object. Writes of a status leave the spec as it is, text
+    /// and all: it is not read twice.
+    fn at_stored(&self, old: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
+        let text = |object: &'s Object<'a>| object.spec.text().map(RawValue::get);
+        let same_spec = !path.is_below_status() && text(old) == text(self.object);
+        at(if same_spec { self.object } else { old }, path)
     }
 
     fn value_test(&self, place: &Place, test: &ValueTest) -> Option<bool> {
