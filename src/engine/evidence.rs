@@ -93,6 +93,9 @@ impl<'s, 'a> Facts<'s, 'a> {
 
     /// The same facts with the conditions of another list.
     pub(crate) fn reading(mut self, list: &'s ConditionList) -> Self {
+        if self.list.is_some_and(|own| std::ptr::eq(own, list)) {
+            return self;
+        }
         self.conditions = conditions_at(self.object, &list.path);
         self.old_conditions = self.old.map(|old| conditions_at(old, &list.path));
         self.list = Some(list);

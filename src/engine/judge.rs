@@ -111,7 +111,16 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         if let Some(generations) = &generations {
             generations.judge_object(object, old, &mut violations);
         }
+        // Rules of one list stand together: it is looked up for the first of them.
+        let mut elsewhere: Option<(&Pointer, Facts<'_, '_>)> = None;
         for rule in &convention.rules {
+            let facts = match &rule.list {
+                None => facts,
+                Some(path) => match elsewhere {
+                    Some((known, facts)) if known == path => facts,
+                    _ => elsewhere.insert((path, self.reading(path, facts))).1,
+                },
+            };
             self.judge_rule(rule, object, old, &facts, &mut violations);
         }
         for rule in &self.policy.rules {
@@ -123,6 +132,15 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         violations
     }
 
+    /// The facts with the conditions of the list at a path; unchanged where there is no such list.
+    fn reading<'s>(&self, path: &Pointer, facts: Facts<'s, 'a>) -> Facts<'s, 'a>
+    where
+        'p: 's,
+    {
+        let mut lists = self.policy.convention.conditions.iter();
+        lists.find(|list| list.path == *path).map_or(facts, |list| facts.reading(list))
+    }
+
     fn judge_rule(
         &self,
         rule: &'p Rule,
@@ -131,15 +149,9 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         facts: &Facts<'_, '_>,
         violations: &mut Vec<Violation<'p>>,
     ) {
-        let other_list = rule.list.as_ref().and_then(|path| {
-            self.policy.convention.conditions.iter().find(|list| list.path == *path)
-        });
-        let answer = match other_list {
-            Some(list) => facts.reading(list).ask(&rule.when),
-            None => facts.ask(&rule.when),
-        };
         let list = rule.list.as_ref();
-        if answer != Truth::True || !self.triggered(&rule.trigger, list, object, old) {
+        if facts.ask(&rule.when) != Truth::True || !self.triggered(&rule.trigger, list, object, old)
+        {
             return;
         }
         let field = rule.path.field().to_owned();
