@@ -146,3 +146,58 @@ fn what_two_policies_say_of_many_elements_is_joined() {
     assert!(verdict.findings.iter().all(|finding| finding.said_by().eq(both)));
     assert!(verdict.is_denied());
 }
+
+/// A convention that warns of a missing reason and refuses a status of another kind.
+fn strict() -> PolicySet {
+    let members = "{reason: {required: true, action: Warn}, status: {enum: [\"True\"]}}";
+    let convention = convention(&format!(
+        "  conditions:\n  - path: /status/conditions\n    members: {members}\n"
+    ));
+    compile(&(policy("p", "  convention: c\n") + &convention))
+}
+
+#[test]
+fn a_refusal_is_found_behind_any_number_of_warnings() {
+    let policies = strict();
+    let bad = r#"{"type":"Z","status":"Bad","reason":"R"}"#;
+    let good = (0..MANY).map(|at| format!(r#"{{"type":"T{at}","status":"True"}}"#));
+    let written = object(good.chain([bad.to_owned()]));
+    let subject = subject(&written, None);
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    assert!(verdict.is_denied());
+    let last = format!("status.conditions[{MANY}].status");
+    assert!(verdict.findings.iter().any(|finding| finding.field == last));
+    // The others are counted, not kept.
+    assert!(verdict.findings.len() < 200, "{}", verdict.findings.len());
+    let more = format!("{} more of these are left out", MANY - 100);
+    assert_eq!(verdict.findings.iter().filter(|finding| finding.message == more).count(), 1);
+}
+
+#[test]
+fn what_is_new_is_found_among_any_number_of_old_mistakes() {
+    let policies = strict();
+    let condition = |at: usize| format!(r#"{{"type":"T{at}","status":"Bad","reason":"R"}}"#);
+    let stored = object((0..MANY).map(condition));
+    let written = object((0..=MANY).rev().map(condition));
+    let subject = subject(&written, Some(&stored));
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    let fields: Vec<&str> = verdict.findings.iter().map(|finding| finding.field.as_str()).collect();
+    assert_eq!(fields, ["status.conditions[0].status"]);
+}
+
+#[test]
+fn a_long_type_is_not_copied_for_each_mistake_of_its_element() {
+    let convention = convention(
+        "  conditions:\n  - path: /status/conditions\n    members: {type: {required: true}}\n    otherMembers: Deny\n",
+    );
+    let policies = compile(&(policy("p", "  convention: c\n") + &convention));
+    let members: String = (0..MANY).fold(String::new(), |mut all, at| {
+        write!(all, r#","m{at}":0"#).unwrap();
+        all
+    });
+    let kind = "T".repeat(4 << 20);
+    let stored = object([format!(r#"{{"type":"{kind}"}}"#)].into_iter());
+    let written = object([format!(r#"{{"type":"{kind}"{members}}}"#)].into_iter());
+    let subject = subject(&written, Some(&stored));
+    assert!(judge(&policies, &subject, Webhook::Validate).is_denied());
+}

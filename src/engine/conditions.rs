@@ -10,7 +10,7 @@ use crate::policy::convention::{ConditionList, ConditionType};
 use crate::policy::{Action, Disposition};
 
 use super::evidence::{self, Facts, Truth};
-use super::ratchet::Violation;
+use super::ratchet::{Violation, Violations};
 use super::{Cause, fields};
 use elements::Element;
 pub(crate) use generations::Generations;
@@ -31,7 +31,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     object: &'s Object<'a>,
     old: Option<&'s Object<'a>>,
     circumstances: Circumstances<'p, '_, 's, 'a>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let path = list.path.field();
     let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
@@ -76,7 +76,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     // As long as both lists have the same keys in the same places, and none twice, the first stored
     // element of a key is the one in its place. Not so where types have keys of their own, and a
     // table looks at types first.
-    let mut in_step = !list.types.has_keys && stored.len() <= keys::SCAN_LIMIT;
+    let mut in_step = !list.types.has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
@@ -138,7 +138,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     items: &[Json<'_>],
     stored: &[Json<'_>],
     circumstances: &Circumstances<'p, '_, 's, 'a>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     // Nothing is missing from a status that nobody has written.
     let written = object.status_object().is_some_and(|status| !status.is_empty());
@@ -189,7 +189,7 @@ fn holds(facts: &Facts<'_, '_>, when: Option<&crate::policy::Predicate>) -> bool
 fn judge_order<'p>(
     list: &'p ConditionList,
     items: &[Json<'_>],
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let Some(sanction) = &list.types.order else { return };
     let position =

@@ -2,7 +2,7 @@
 
 use super::super::Cause;
 use super::super::because::quoted;
-use super::super::ratchet::Violation;
+use super::super::ratchet::{Violation, Violations};
 use super::evidence::{self, Facts, Truth};
 use super::{Circumstances, fields, same, violation};
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
@@ -29,7 +29,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     pub(super) fn judge(
         &self,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         self.judge_members(violations);
         self.judge_type(violations);
@@ -51,7 +51,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     /// The rules that the convention has about every element.
-    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Vec<Violation<'p>>) {
+    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Violations<'p, '_>) {
         if self.list.each.is_empty() {
             return;
         }
@@ -65,7 +65,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    fn judge_members(&self, violations: &mut Vec<Violation<'p>>) {
+    fn judge_members(&self, violations: &mut Violations<'p, '_>) {
         for (member, checks) in &self.list.members {
             let value = self.item.get(member);
             // The first fault of a member is enough: an empty reason has no bad form beside.
@@ -89,7 +89,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    fn judge_type(&self, violations: &mut Vec<Violation<'p>>) {
+    fn judge_type(&self, violations: &mut Violations<'p, '_>) {
         let mut say = |sanction: &'p Sanction, member: &str, cause, message| {
             let found = self.violation(&sanction.rule, member, message);
             violations.push(Violation { cause, action: sanction.action, ..found });
@@ -149,7 +149,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         &self,
         times: &'p TransitionTimes,
         now: i64,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         let time = |element: &Json<'_>| {
             element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)
@@ -196,7 +196,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         let path = self.list.path.field();
         // By its type, or by its having none: the index changes when something is put before it.
         let place = match self.kind {
-            Some(kind) => Some(format!("{path}[type={kind}]{dot}{member}")),
+            Some(kind) => Some(format!("{path}[type={}]{dot}{member}", shortened(kind))),
             None if self.list.history.is_none() => Some(format!("{path}[]{dot}{member}")),
             None => None,
         };
@@ -205,4 +205,14 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)
         }
     }
+}
+
+/// A type as it names a place. Kubernetes allows 316 characters; one of a million would be copied for
+/// each thing that is wrong with its element.
+fn shortened(kind: &str) -> &str {
+    const LIMIT: usize = 316;
+    if kind.len() <= LIMIT {
+        return kind;
+    }
+    kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }

@@ -1,7 +1,7 @@
 //! A list that grows at its end: what was in it stays as it was, but for the oldest, which go.
 
 use super::super::Cause;
-use super::super::ratchet::Violation;
+use super::super::ratchet::{Violation, Violations};
 use super::{same, violation};
 use crate::model::Json;
 use crate::policy::convention::{ConditionList, History, Sanction};
@@ -13,7 +13,7 @@ pub(super) fn judge<'p>(
     list: &'p ConditionList,
     items: &[Json<'_>],
     stored: &[Json<'_>],
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let path = list.path.field();
     let mut say = |sanction: &'p Sanction, field: String, message: &str| {
