@@ -4,8 +4,9 @@
 //! Nothing here looks at a clock. The lists are so long that work for each pair of elements would
 //! take an unoptimised build many minutes, and work for each element takes an instant.
 
-#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -31,7 +32,7 @@ fn convention(spec: &str) -> String {
 
 fn compile(documents: &str) -> PolicySet {
     let source = Source { name: "t.yaml".into(), text: documents.to_owned() };
-    PolicySet::compile(&[source]).unwrap()
+    PolicySet::compile(&[source]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
 /// A write of `new` over `old`: whole objects, as text.
@@ -200,4 +201,65 @@ fn a_long_type_is_not_copied_for_each_mistake_of_its_element() {
     let written = object([format!(r#"{{"type":"{kind}"{members}}}"#)].into_iter());
     let subject = subject(&written, Some(&stored));
     assert!(judge(&policies, &subject, Webhook::Validate).is_denied());
+}
+
+/// The rules that find something in what is written.
+fn rules(convention: &str, written: &str) -> BTreeSet<String> {
+    let policies = compile(&policy("p", &format!("  convention: {convention}\n")));
+    let subject = subject(written, None);
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    verdict.findings.iter().map(|finding| finding.rule.to_owned()).collect()
+}
+
+#[test]
+fn rules_about_each_element_look_through_the_list_once() {
+    let written = |more: usize| {
+        let more = (0..more).map(|at| format!(r#"{{"type":"T{at}","observedGeneration":2}}"#));
+        let last = [
+            r#"{"type":"Stalled","status":"True","observedGeneration":1}"#.to_owned(),
+            r#"{"type":"Ready","status":"True","observedGeneration":1}"#.to_owned(),
+        ];
+        object(more.chain(last))
+            .replace(r#""conditions""#, r#""observedGeneration":1,"conditions""#)
+    };
+    let many = rules("kstatus-flux", &written(MANY));
+    assert_eq!(many, rules("kstatus-flux", &written(2)));
+    for rule in ["bad-condition-and-ready", "ready-generation-differs"] {
+        assert!(many.iter().any(|found| found.ends_with(rule)), "{rule}: {many:?}");
+    }
+}
+
+#[test]
+fn as_many_gates_as_conditions_are_looked_up_not_searched_for() {
+    let written = |many: usize| {
+        let conditions =
+            (0..many).map(|at| format!(r#"{{"type":"T{at}","status":"True","severity":"Error"}}"#));
+        let gates: Vec<String> = (0..many)
+            .rev()
+            .map(|at| format!(r#"{{"conditionType":"T{at}","polarity":"Positive"}}"#))
+            .collect();
+        let spec = format!(r#"{{"spec":{{"readinessGates":[{}]}},"#, gates.join(","));
+        let ready = r#"{"type":"Ready","status":"True"}"#.to_owned();
+        object(conditions.chain([ready])).replacen('{', &spec, 1)
+    };
+    let convention = "c\n".to_owned()
+        + &convention(
+            "  conditions:\n  - path: /status/conditions\n\
+             \x20   polarityFrom: [/spec/readinessGates]\n\
+             \x20   each:\n\
+             \x20   - id: severity\n\
+             \x20     when: {all: [{polarity: positive}, {member: severity, set: true}, {gates: /spec/readinessGates}]}\n\
+             \x20     member: severity\n\
+             \x20     action: Warn\n\
+             \x20     message: all is well\n\
+             \x20 rules:\n\
+             \x20 - id: gates\n\
+             \x20   when: {gates: /spec/readinessGates}\n\
+             \x20   path: /status/x\n\
+             \x20   action: Warn\n\
+             \x20   message: all gates are open\n",
+        );
+    let many = rules(&convention, &written(MANY));
+    assert_eq!(many, BTreeSet::from(["c/gates".to_owned(), "c/severity".to_owned()]));
+    assert_eq!(many, rules(&convention, &written(3)));
 }

@@ -9,7 +9,7 @@ use crate::model::{Json, Object, in_status, same_instant};
 use crate::policy::convention::{ConditionList, ConditionType};
 use crate::policy::{Action, Disposition};
 
-use super::evidence::{self, Facts, Truth};
+use super::evidence::{self, Answers, Facts, Truth};
 use super::ratchet::{Violation, Violations};
 use super::{Cause, fields};
 use elements::Element;
@@ -69,6 +69,9 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     if let Some(history) = &list.history {
         history::judge(history, list, items, stored, violations);
     }
+    let answers = (!list.each.is_empty() && items.len() > SCAN_LIMIT)
+        .then(|| Answers::to(&list.each, &facts));
+    let about_each = answers.as_ref().map_or(facts, |answers| facts.knowing(answers));
     let by_key = ByKey::new(stored);
     let mut keys = Keys::new(items, list);
     // With a history or without a key elements are known by their place only.
@@ -124,7 +127,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             element.judge(&circumstances, violations);
         }
         // Rules about elements may speak of the rest of the object, which did change.
-        element.judge_rules(&facts, violations);
+        element.judge_rules(&about_each, violations);
     }
     judge_presence(list, object, old, items, stored, &circumstances, violations);
     judge_order(list, items, violations);
