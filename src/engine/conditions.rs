@@ -9,13 +9,13 @@ use crate::model::{Json, Object, in_status, same_instant};
 use crate::policy::convention::{Backfill, ConditionList, ConditionType};
 use crate::policy::{Action, Disposition};
 
-use super::evidence::{self, Facts, Truth};
-use super::ratchet::Violation;
+use super::evidence::{self, Answers, Facts, Truth};
+use super::ratchet::{Violation, Violations};
 use super::{Cause, fields};
 use elements::Element;
 pub(crate) use generations::Generations;
 use keys::Keys;
-pub(crate) use keys::{ByKey, Key};
+pub(crate) use keys::{ByKey, ByType, Key, SCAN_LIMIT};
 
 /// What a list is judged by, beside itself.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     object: &'s Object<'a>,
     old: Option<&'s Object<'a>>,
     circumstances: Circumstances<'p, '_, 's, 'a>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let path = list.path.field();
     let facts = circumstances.facts.reading(list);
@@ -71,6 +71,9 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     if let Some(history) = &list.history {
         history::judge(history, list, items, stored, violations);
     }
+    let answers = (!list.each.is_empty() && items.len() > SCAN_LIMIT)
+        .then(|| Answers::to(&list.each, &facts));
+    let about_each = answers.as_ref().map_or(facts, |answers| facts.knowing(answers));
     let mut by_key = ByKey::new(stored);
     let mut keys = Keys::new(items, list);
     // With a history or without a key elements are known by their place only.
@@ -78,7 +81,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     // As long as both lists have the same keys in the same places, and none twice, the first stored
     // element of a key is the one in its place. Not so where types have keys of their own, and a
     // table looks at types first.
-    let mut in_step = !list.types.has_keys && stored.len() <= keys::SCAN_LIMIT;
+    let mut in_step = !list.types.has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
@@ -117,7 +120,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         // without a type of their own are known by their place, or in a short list by themselves.
         let untouched = element.before == Some(item)
             || stored.get(index) == Some(item)
-            || (stored.len() <= keys::SCAN_LIMIT && stored.contains(item));
+            || (stored.len() <= SCAN_LIMIT && stored.contains(item));
         if untouched && list.each.is_empty() {
             continue;
         }
@@ -126,7 +129,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             element.judge(&circumstances, violations);
         }
         // Rules about elements may speak of the rest of the object, which did change.
-        element.judge_rules(&facts, violations);
+        element.judge_rules(&about_each, violations);
     }
     judge_presence(list, object, old, items, stored, &circumstances, violations);
     judge_order(list, items, violations);
@@ -140,7 +143,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     items: &[Json<'_>],
     stored: &[Json<'_>],
     circumstances: &Circumstances<'p, '_, 's, 'a>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     // Nothing is missing from a status that nobody has written.
     let written = object.written_status().is_some();
@@ -191,7 +194,7 @@ fn holds(facts: &Facts<'_, '_>, when: Option<&crate::policy::Predicate>) -> bool
 fn judge_order<'p>(
     list: &'p ConditionList,
     items: &[Json<'_>],
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let Some(sanction) = &list.types.order else { return };
     let position =

@@ -1,17 +1,29 @@
 //! A status being filled in: what it holds by now, and the operations that got it there.
 
+use std::collections::HashMap;
+
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
+use super::conditions::SCAN_LIMIT;
 use crate::model::{Json, Object, Pointer};
 
 /// The object's status with the changes made so far. Costs nothing until the first change.
 pub(crate) struct Draft<'s, 'a> {
     status: Option<&'s Json<'a>>,
-    changes: Vec<Change>,
+    changes: Changes,
     operations: Vec<PatchOperation>,
     /// Lists that an element was put into: their indices are no longer those of `status`.
     grown: Vec<Pointer>,
+}
+
+/// The changes made so far, in their order.
+#[derive(Default)]
+struct Changes {
+    list: Vec<Change>,
+    /// Where in the list the latest change of a place is: empty while the list is short. A default
+    /// for members changes as many places as a list has elements.
+    latest: HashMap<Vec<String>, usize>,
 }
 
 /// A place below `/status` and what it holds now; `None` where it was removed.
@@ -41,7 +53,7 @@ impl<'s, 'a> Draft<'s, 'a> {
     pub(crate) fn new(object: &'s Object<'a>) -> Self {
         Self {
             status: object.status.as_ref(),
-            changes: Vec::new(),
+            changes: Changes::default(),
             operations: Vec::new(),
             grown: Vec::new(),
         }
@@ -179,17 +191,41 @@ impl<'s, 'a> Draft<'s, 'a> {
 
     /// The latest change at or above a place wins over what came in.
     fn at<'d>(&'d self, tokens: &[String]) -> Seen<'d, 'a> {
-        for change in self.changes.iter().rev() {
-            if let Some(rest) = tokens.strip_prefix(change.tokens.as_slice()) {
-                let Some(value) = &change.value else { return Seen::Absent };
-                let found = rest.iter().try_fold(value, |value, token| match value {
-                    Value::Array(items) => token.parse().ok().and_then(|at: usize| items.get(at)),
-                    value => value.get(token),
-                });
-                return found.map_or(Seen::Absent, Seen::Changed);
-            }
+        if let Some((change, rest)) = self.changes.latest(tokens) {
+            let Some(value) = &change.value else { return Seen::Absent };
+            let found = rest.iter().try_fold(value, |value, token| match value {
+                Value::Array(items) => token.parse().ok().and_then(|at: usize| items.get(at)),
+                value => value.get(token),
+            });
+            return found.map_or(Seen::Absent, Seen::Changed);
         }
         self.status.and_then(|status| status.at(tokens)).map_or(Seen::Absent, Seen::Original)
+    }
+}
+
+impl Changes {
+    fn push(&mut self, change: Change) {
+        self.list.push(change);
+        let indexed = if self.latest.is_empty() { 0 } else { self.list.len() - 1 };
+        if self.list.len() > SCAN_LIMIT {
+            for (index, change) in self.list.iter().enumerate().skip(indexed) {
+                self.latest.insert(change.tokens.clone(), index);
+            }
+        }
+    }
+
+    /// The latest change at or above a place, and the way from there.
+    fn latest<'t>(&self, tokens: &'t [String]) -> Option<(&Change, &'t [String])> {
+        if self.latest.is_empty() {
+            return self
+                .list
+                .iter()
+                .rev()
+                .find_map(|change| Some((change, tokens.strip_prefix(change.tokens.as_slice())?)));
+        }
+        let known = |depth| Some((self.latest.get(&tokens[..depth])?, &tokens[depth..]));
+        let (index, rest) = (0..=tokens.len()).filter_map(known).max_by_key(|(index, _)| *index)?;
+        Some((self.list.get(*index)?, rest))
     }
 }
 

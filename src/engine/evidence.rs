@@ -4,6 +4,9 @@
 //! answer, and neither has its negation: missing evidence never denies. Kleene's logic carries
 //! that through `all`, `any` and `not`.
 
+mod answers;
+mod gates;
+
 use serde_json::value::RawValue;
 
 use crate::model::{
@@ -15,6 +18,8 @@ use crate::policy::convention::{
 use crate::policy::{ConditionTest, Observed, Place, Predicate, ValueTest};
 
 use super::conditions::same;
+
+pub(crate) use answers::Answers;
 
 /// An answer to a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub struct Facts<'s, 'a> {
     pub old_phase: Option<&'s str>,
     pub(super) resource: &'s Resource<'a>,
     element: Option<Element<'s, 'a>>,
+    /// What is known for all elements of a long list.
+    answers: Option<&'s Answers<'s, 'a>>,
     now: Option<i64>,
 }
 
@@ -78,6 +85,7 @@ impl<'s, 'a> Facts<'s, 'a> {
             old_phase: old.and_then(|old| phase_of(convention, old)),
             resource,
             element: None,
+            answers: None,
             now: None,
         };
         match convention.primary_conditions(&resource.version) {
@@ -101,6 +109,7 @@ impl<'s, 'a> Facts<'s, 'a> {
         self.conditions = conditions_at(self.object, &list.path);
         self.old_conditions = self.old.map(|old| conditions_at(old, &list.path));
         self.list = Some(list);
+        self.answers = None;
         self
     }
 
@@ -123,6 +132,12 @@ impl<'s, 'a> Facts<'s, 'a> {
         self
     }
 
+    /// The same facts, with what is the same for all elements of the list found beforehand.
+    pub(crate) const fn knowing(mut self, answers: &'s Answers<'s, 'a>) -> Self {
+        self.answers = Some(answers);
+        self
+    }
+
     /// Whether deletion has been asked for.
     #[must_use]
     pub const fn deleting(&self) -> bool {
@@ -132,6 +147,9 @@ impl<'s, 'a> Facts<'s, 'a> {
     /// The answer to a predicate.
     #[must_use]
     pub fn ask(&self, predicate: &Predicate) -> Truth {
+        if let Some(truth) = self.answers.and_then(|answers| answers.truth(predicate)) {
+            return truth;
+        }
         match predicate {
             Predicate::All(parts) => self.fold(parts, Truth::True, Truth::False),
             Predicate::Any(parts) => self.fold(parts, Truth::False, Truth::True),
@@ -180,9 +198,13 @@ impl<'s, 'a> Facts<'s, 'a> {
 
     /// The condition of a type, whichever way it is spelled.
     pub(super) fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
-        list.find(kind).or_else(|| {
+        self.spelled(kind, |kind| list.find(kind))
+    }
+
+    fn spelled<T>(&self, kind: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+        find(kind).or_else(|| {
             let types = &self.list.filter(|list| list.types.has_aliases)?.types;
-            types.spellings(kind).skip(1).find_map(|alias| list.find(alias))
+            types.spellings(kind).skip(1).find_map(find)
         })
     }
 
@@ -217,6 +239,9 @@ impl<'s, 'a> Facts<'s, 'a> {
 
     /// The value at a place; null is none.
     pub(super) fn value(&self, place: &Place) -> Option<&'s Json<'a>> {
+        if let Some(found) = self.answers.and_then(|answers| answers.field(place)) {
+            return found;
+        }
         let found = match place {
             Place::Field { old: false, path } => at(self.object, path),
             Place::Field { old: true, path } => self.at_stored(self.old?, path),
@@ -269,42 +294,6 @@ impl<'s, 'a> Facts<'s, 'a> {
             ValueTest::Before(other) => less(value?, self.value(other)?),
             ValueTest::Future => Some(parse_rfc3339(value?.as_str()?)? > self.now? + SKEW_SECONDS),
         }
-    }
-
-    /// Whether every condition that a list in the spec asks for is good.
-    fn gates(&self, path: &Pointer) -> Truth {
-        let gates = at(self.object, path).and_then(Json::as_array).unwrap_or_default();
-        let mut answer = Truth::True;
-        for gate in gates {
-            let kind = gate.get("conditionType").and_then(Json::as_str);
-            let found = kind.and_then(|kind| self.find(self.conditions, kind));
-            let polarity = Polarity::of_gate(gate.get("polarity").and_then(Json::as_str));
-            match found.map(|item| Conditions::status_of(item)) {
-                Some(status) if status == Some(polarity.good()) => {}
-                Some(_) => return Truth::False,
-                None => answer = Truth::NoEvidence,
-            }
-        }
-        answer
-    }
-
-    /// The polarity of the element's type: what the convention says, else what the spec does.
-    fn polarity(&self) -> Polarity {
-        let Some(element) = self.element else { return Polarity::Unknown };
-        if let Some(known) = element.kind
-            && known.polarity != Polarity::Unknown
-        {
-            return known.polarity;
-        }
-        let kind = element.item.get("type").and_then(Json::as_str);
-        let gates = self.list.into_iter().flat_map(|list| &list.types.polarity_from);
-        let mut gates = gates.filter_map(|path| at(self.object, path)?.as_array()).flatten();
-        let gate = gates.find(|gate| {
-            kind.is_some() && gate.get("conditionType").and_then(Json::as_str) == kind
-        });
-        gate.map_or(Polarity::Unknown, |gate| {
-            Polarity::of_gate(gate.get("polarity").and_then(Json::as_str))
-        })
     }
 
     /// `absorbing` decides by itself; without one, one missing answer leaves all open.

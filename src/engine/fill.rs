@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::conditions::{ByKey, Key};
+use super::conditions::{ByKey, ByType, Key, same};
 use super::draft::{Draft, Seen};
 use super::evidence::{Element, Facts, Truth};
 use super::fields;
@@ -23,9 +23,18 @@ pub(super) struct Filler<'f, 's, 'a> {
 
 /// Where a value is wanted, for sources that speak of the same place in the stored object.
 struct Wanted<'w> {
-    /// The list and the member, where the place is in a condition.
-    member: Option<(&'w Pointer, &'w str)>,
+    /// Where the place is in a condition.
+    member: Option<Member<'w>>,
     stored: Option<&'w Json<'w>>,
+}
+
+/// A member of the conditions of a list.
+#[derive(Clone, Copy)]
+struct Member<'w> {
+    list: &'w Pointer,
+    name: &'w str,
+    /// The conditions of the list, as they are written.
+    written: &'w ByType<'w, 'w>,
 }
 
 impl Filler<'_, '_, '_> {
@@ -72,21 +81,27 @@ impl Filler<'_, '_, '_> {
         in_status(self.subject.old.as_ref()?.status.as_ref(), path)
     }
 
-    /// The stored element of a type, the first of several.
-    fn stored_element(&self, list: &Pointer, kind: &str) -> Option<&Json<'_>> {
-        find(self.stored(list)?.as_array()?, kind)
+    /// The conditions of a list as they are written.
+    fn written_list(&self, list: &Pointer) -> ByType<'_, '_> {
+        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        ByType::new(items.unwrap_or_default())
+    }
+
+    /// The conditions of a list as they are stored.
+    fn stored_list(&self, list: &Pointer) -> ByType<'_, '_> {
+        ByType::new(self.stored(list).and_then(Json::as_array).unwrap_or_default())
     }
 
     /// The element of a type, whichever way it is spelled.
-    fn find_spelled<'j, 'b>(
+    fn find_spelled<'j>(
         &self,
         list: &Pointer,
-        items: &'j [Json<'b>],
+        items: &ByType<'j, 'j>,
         kind: &str,
-    ) -> Option<&'j Json<'b>> {
-        find(items, kind).or_else(|| {
+    ) -> Option<&'j Json<'j>> {
+        items.find(kind).or_else(|| {
             let types = &self.facts.list_at(list).filter(|list| list.types.has_aliases)?.types;
-            types.spellings(kind).skip(1).find_map(|alias| find(items, alias))
+            types.spellings(kind).skip(1).find_map(|alias| items.find(alias))
         })
     }
 
@@ -97,16 +112,18 @@ impl Filler<'_, '_, '_> {
         sources: &[ValueSource],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
-        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+        let (written, stored) = (self.written_list(list), self.stored_list(list));
+        for (index, item) in written.items().iter().enumerate() {
             let place = [&index.to_string(), member];
             let Json::Object(_) = item else { continue };
             let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
             if !draft.in_list(list, &place).is_null() {
                 continue;
             }
-            let stored = self.stored_element(list, kind).and_then(|item| item.get(member));
-            let wanted = Wanted { member: Some((list, member)), stored };
+            let wanted = Wanted {
+                member: Some(Member { list, name: member, written: &written }),
+                stored: stored.find(kind).and_then(|item| item.get(member)),
+            };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 draft.set_in_list(list, &place, value);
             }
@@ -125,16 +142,19 @@ impl Filler<'_, '_, '_> {
             Some(Json::Array(items)) => items.as_slice(),
             Some(_) => return,
         };
-        if self.find_spelled(list, items, kind).is_some() || draft.has_grown(list) {
+        let written = ByType::new(items);
+        if self.find_spelled(list, &written, kind).is_some() || draft.has_grown(list) {
             return;
         }
-        let stored = self.stored(list).and_then(Json::as_array).unwrap_or_default();
-        let stored = self.find_spelled(list, stored, kind);
+        let stored_list = self.stored_list(list);
+        let stored = self.find_spelled(list, &stored_list, kind);
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
-            let stored = stored.and_then(|item| item.get(member));
-            let wanted = Wanted { member: Some((list, member)), stored };
+            let wanted = Wanted {
+                member: Some(Member { list, name: member, written: &written }),
+                stored: stored.and_then(|item| item.get(member)),
+            };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 element.insert(member.clone(), value);
             }
@@ -157,7 +177,7 @@ impl Filler<'_, '_, '_> {
 
     /// Whether a copy may stand in a place of a list. What is wrong where it comes from stays there.
     fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
-        let Some((list, member)) = wanted.member else { return true };
+        let Some(Member { list, name: member, .. }) = wanted.member else { return true };
         let Some(rules) = self.facts.list_at(list) else { return true };
         if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
             && let Some(time) = value.as_str().and_then(parse_rfc3339)
@@ -195,16 +215,15 @@ impl Filler<'_, '_, '_> {
         unless: &[String],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
-        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+        let stored_list = self.stored_list(list);
+        for (index, item) in self.written_list(list).items().iter().enumerate() {
             let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
-            let Some(before) = self.stored_element(list, kind) else { continue };
+            let Some(before) = stored_list.find(kind) else { continue };
             let Some(stored) = before.get(member).filter(|stored| !stored.is_null()) else {
                 continue;
             };
-            let same =
-                unless.iter().all(|name| super::conditions::same(item.get(name), before.get(name)));
-            if same && item.get(member) != Some(stored) {
+            let kept = unless.iter().all(|name| same(item.get(name), before.get(name)));
+            if kept && item.get(member) != Some(stored) {
                 draft.set_in_list(list, &[&index.to_string(), member], stored.to_value());
             }
         }
@@ -263,8 +282,8 @@ impl Filler<'_, '_, '_> {
                 if seen.is_null() { None } else { seen.to_value() }
             }
             ValueSource::Condition { kind, member } => {
-                let items = in_status(self.object.status.as_ref(), wanted.member?.0)?.as_array()?;
-                whole(self.find_spelled(wanted.member?.0, items, kind)?.get(member)?)
+                let wanted = wanted.member?;
+                whole(self.find_spelled(wanted.list, wanted.written, kind)?.get(member)?)
             }
             ValueSource::CreationTimestamp => {
                 metadata.creation_timestamp.as_deref().map(Value::from)
@@ -275,8 +294,4 @@ impl Filler<'_, '_, '_> {
             ValueSource::Generation => metadata.generation.map(Value::from),
         }
     }
-}
-
-fn find<'j, 'a>(items: &'j [Json<'a>], kind: &str) -> Option<&'j Json<'a>> {
-    items.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
 }

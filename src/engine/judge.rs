@@ -1,5 +1,7 @@
 //! The validating half: everything that is wrong with a write, and what happens about it.
 
+use std::collections::HashMap;
+
 use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
 use crate::policy::convention::{Rule, Trigger, Watched};
 use crate::policy::{Action, CelRule, Disposition, Owner, Policy};
@@ -7,8 +9,13 @@ use crate::policy::{Action, CelRule, Disposition, Owner, Policy};
 use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, phase_of, phase_path};
-use super::ratchet::{Violation, keep_introduced};
+use super::ratchet::{Introduced, Violation, Violations};
 use super::{Cause, Finding, Replay, cel, fields, phase};
+
+/// Findings of one rule with one action that are told one by one. A list of ten thousand bad
+/// conditions is one mistake made ten thousand times. An answer carries 32 causes: they are the same
+/// with and without this limit.
+const MAX_OF_A_RULE: usize = 100;
 
 /// Judges a subject by one policy of those that select it.
 pub(crate) fn judge<'p>(
@@ -25,49 +32,93 @@ pub(crate) fn judge<'p>(
         return;
     }
     let judging = Judging { policy, subject, replay, now };
-    let mut violations = judging.violations(object, old);
-    if violations.is_empty() {
-        return;
-    }
     // What a rule misses in a status that nobody had written, this write has left out.
-    if let Some(old) = old.filter(|old| old.written_status().is_some()) {
-        keep_introduced(&mut violations, || judging.violations(old, None));
-    }
-    // And neither is one in which all that is new is ours.
-    if violations.is_empty() || replay.is_ours() {
-        return;
-    }
+    let stored = old.filter(|old| old.written_status().is_some());
+    let mut introduced = Introduced::over(stored.map(|old| {
+        move |violations: &mut Violations<'p, '_>| judging.judge(old, None, violations)
+    }));
     // An object on its way out is not worth a refusal: where status travels with the main
     // resource, the refused write may be the one that removes the finalizer.
     let leaving = object.is_deleting() && subject.subresource.is_empty();
     let ceiling = if leaving { Action::Warn } else { Action::Deny }.min(policy.enforcement);
     // The default phase is a way out of every state: no local rule takes it away.
-    let way_out = policy
-        .convention
-        .phase
-        .as_ref()
-        .filter(|rules| {
-            rules.default.is_some()
-                && phase_of(&policy.convention, object) == rules.default.as_deref()
-        })
-        .map(|rules| phase_path(rules, object).field());
-    let disagreement = judging.disagreement(object);
-    findings.extend(violations.into_iter().map(|violation| {
-        let out = way_out == Some(violation.field.as_str());
-        let ceiling = if out { ceiling.min(Action::Warn) } else { ceiling };
-        let action = match violation.action {
-            Disposition::Fixed(action) => action,
-            Disposition::Disagreement => disagreement,
-        };
-        Finding {
-            policy: &policy.name,
-            rule: violation.rule,
-            field: violation.field,
-            cause: violation.cause,
-            message: violation.message,
-            action: action.min(ceiling),
+    let way_out = || {
+        let rules = policy.convention.phase.as_ref()?;
+        let default = rules.default.as_deref()?;
+        let there = phase_of(&policy.convention, object) == Some(default);
+        there.then(|| phase_path(rules, object).field())
+    };
+    let first = findings.len();
+    let mut kept = Kept { policy, first, findings: &mut *findings, counts: HashMap::new() };
+    judging.judge(
+        object,
+        old,
+        &mut Violations::new(&mut |violation| {
+            if !introduced.counts(&violation) {
+                return;
+            }
+            let action = match violation.action {
+                Disposition::Fixed(action) => action,
+                Disposition::Disagreement => judging.disagreement(object),
+            };
+            let out = action > Action::Warn && way_out() == Some(violation.field.as_str());
+            let ceiling = if out { ceiling.min(Action::Warn) } else { ceiling };
+            kept.add(violation, action.min(ceiling));
+        }),
+    );
+    kept.finish();
+    // And neither is a write to be told of in which all that is new is ours.
+    if findings.len() > first && replay.is_ours() {
+        findings.truncate(first);
+    }
+}
+
+/// The findings of one policy, of each rule not more than anybody reads.
+struct Kept<'p, 'f> {
+    policy: &'p Policy,
+    findings: &'f mut Vec<Finding<'p>>,
+    /// Where those of this policy begin.
+    first: usize,
+    /// How many there are by rule and action: empty while there are few in all.
+    counts: HashMap<(&'p str, Action), usize>,
+}
+
+impl<'p> Kept<'p, '_> {
+    fn add(&mut self, violation: Violation<'p>, action: Action) {
+        let mine = &self.findings[self.first..];
+        if mine.len() >= MAX_OF_A_RULE {
+            if self.counts.is_empty() {
+                for finding in mine {
+                    *self.counts.entry((finding.rule, finding.action)).or_default() += 1;
+                }
+            }
+            let count = self.counts.entry((violation.rule, action)).or_default();
+            *count += 1;
+            if *count > MAX_OF_A_RULE {
+                return;
+            }
         }
-    }));
+        let Violation { rule, field, cause, message, .. } = violation;
+        self.say(rule, field, cause, message, action);
+    }
+
+    /// Says how many were left out. Never a part of a denial, which has a hundred causes before this
+    /// one: the text of a denial has no numbers in it.
+    fn finish(mut self) {
+        let mut more: Vec<_> =
+            self.counts.drain().filter(|(_, count)| *count > MAX_OF_A_RULE).collect();
+        more.sort_unstable();
+        for ((rule, action), count) in more {
+            let message = format!("{} more of these are left out", count - MAX_OF_A_RULE);
+            self.say(rule, "status".to_owned(), Cause::Invalid, message, action);
+        }
+    }
+
+    fn say(&mut self, rule: &'p str, field: String, cause: Cause, message: String, action: Action) {
+        let policy = &self.policy.name;
+        let others = Vec::new();
+        self.findings.push(Finding { policy, rule, field, cause, message, action, others });
+    }
 }
 
 /// The circumstances of a judgement; the object varies between the written and the stored one.
@@ -80,8 +131,12 @@ struct Judging<'p, 's, 'a> {
 }
 
 impl<'p, 'a> Judging<'p, '_, 'a> {
-    fn violations(&self, object: &Object<'a>, old: Option<&Object<'a>>) -> Vec<Violation<'p>> {
-        let mut violations = Vec::new();
+    fn judge(
+        &self,
+        object: &Object<'a>,
+        old: Option<&Object<'a>>,
+        violations: &mut Violations<'p, '_>,
+    ) {
         let convention = &self.policy.convention;
         if let Some(status) = &object.status
             && !matches!(status, Json::Null | Json::Object(_))
@@ -90,7 +145,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             let field = "status".to_owned();
             let rule = &convention.status_rule;
             violations.push(fixed(rule, field, Cause::TypeInvalid, message, Action::Deny.into()));
-            return violations;
+            return;
         }
         let resource = &self.subject.resource;
         let facts = Facts::new(convention, object, old, resource).at_time(self.now);
@@ -103,7 +158,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             now: self.now,
         };
         for list in convention.conditions.iter().filter(|list| list.applies_to(&resource.version)) {
-            conditions::judge(list, object, old, circumstances, &mut violations);
+            conditions::judge(list, object, old, circumstances, violations);
         }
         // Without a status there is no field to ask for: a new object has none.
         let fields = convention.fields.iter().chain(&self.policy.fields);
@@ -116,10 +171,10 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             }
         }
         if let Some(rules) = &convention.phase {
-            phase::judge(rules, object, old, &facts, &mut violations);
+            phase::judge(rules, object, old, &facts, violations);
         }
         if let Some(generations) = &generations {
-            generations.judge_object(object, old, &mut violations);
+            generations.judge_object(object, old, violations);
         }
         // Rules of one list stand together: it is looked up for the first of them.
         let mut elsewhere: Option<(&Pointer, Facts<'_, '_>)> = None;
@@ -131,18 +186,17 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                     _ => elsewhere.insert((path, self.reading(path, facts))).1,
                 },
             };
-            self.judge_rule(rule, object, old, &facts, &mut violations);
+            self.judge_rule(rule, object, old, &facts, violations);
         }
         for rule in &self.policy.rules {
-            self.judge_cel(rule, object, old, &facts, &mut violations);
+            self.judge_cel(rule, object, old, &facts, violations);
         }
         // A creation is a change of nothing. On a desk and in an audit nobody creates.
         let creation =
             || self.subject.operation == Operation::Create && !self.subject.writer.user.is_empty();
         if old.is_some() || creation() {
-            self.judge_owners(object, old, &mut violations);
+            self.judge_owners(object, old, violations);
         }
-        violations
     }
 
     /// The facts with the conditions of the list at a path; unchanged where there is no such list.
@@ -160,7 +214,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         object: &Object<'a>,
         old: Option<&Object<'a>>,
         facts: &Facts<'_, '_>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         if facts.ask(&rule.when) != Truth::True
             || !self.triggered(&rule.trigger, facts, object, old)
@@ -181,7 +235,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         object: &Object<'a>,
         old: Option<&Object<'a>>,
         facts: &Facts<'_, '_>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         if object.status_object().is_none() || !self.triggered(&rule.trigger, facts, object, old) {
             return;
@@ -264,7 +318,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         &self,
         object: &Object<'_>,
         old: Option<&Object<'_>>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         let before = |path| old.and_then(|old| in_status(old.status.as_ref(), path));
         let value = |path| in_status(object.status.as_ref(), path);

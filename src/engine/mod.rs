@@ -60,7 +60,7 @@ pub use verdict::{Cause, Finding, Verdict};
 ///
 /// Several policies on one resource combine so: each is applied whole, in the order of the
 /// documents; a later one sees what earlier ones filled in, and does not fill in again what is
-/// there; all findings count, and of two that say the same the stronger one.
+/// there; all findings count; what several say is said once, with the strongest action.
 #[must_use]
 pub fn decide<'p>(
     policies: &'p PolicySet,
@@ -82,27 +82,9 @@ pub fn decide<'p>(
                 judge::judge(policy, subject, replay, now, &mut verdict.findings);
             }
             if verdict.policies.len() > 1 {
-                keep_the_stronger(&mut verdict.findings);
+                verdict::join_twins(&mut verdict.findings);
             }
         }
     }
     verdict
-}
-
-/// Of findings that say the same about the same field, keeps the one with the strongest action.
-fn keep_the_stronger(findings: &mut Vec<Finding<'_>>) {
-    let mut kept: Vec<Finding<'_>> = Vec::with_capacity(findings.len());
-    for finding in findings.drain(..) {
-        let twin = kept.iter_mut().find(|other| {
-            other.rule == finding.rule
-                && other.field == finding.field
-                && other.message == finding.message
-        });
-        match twin {
-            Some(twin) if twin.action < finding.action => *twin = finding,
-            Some(_) => {}
-            None => kept.push(finding),
-        }
-    }
-    *findings = kept;
 }

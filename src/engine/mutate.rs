@@ -157,6 +157,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
             cause: Cause::Invalid,
             message: format!("set to {}: {reason}", quoted(repaired)),
             action: Action::Repair,
+            others: Vec::new(),
         });
         Some(repaired)
     }

@@ -3,7 +3,7 @@
 use super::conditions::same;
 use super::evidence::{Facts, phase_path};
 use super::judge::fixed;
-use super::ratchet::Violation;
+use super::ratchet::{Violation, Violations};
 use super::{Cause, agreement, fields};
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{PhaseReason, PhaseRules, Sanction};
@@ -15,7 +15,7 @@ pub(super) fn judge<'p>(
     object: &Object<'_>,
     old: Option<&Object<'_>>,
     facts: &Facts<'_, '_>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let path = phase_path(rules, object);
     let field = || path.field().to_owned();
@@ -59,7 +59,7 @@ fn judge_reason<'p>(
     rules: &'p PhaseRules,
     object: &Object<'_>,
     facts: &Facts<'_, '_>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let found = in_status(object.status.as_ref(), &reason.path).and_then(Json::as_str);
     let Some(found) = found.filter(|text| !text.is_empty()) else { return };
@@ -83,7 +83,7 @@ fn judge_move<'p>(
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
     field: impl FnOnce() -> String,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let Some(moves) = &rules.moves else { return };
     let from = facts.old_phase.unwrap_or_default();
@@ -103,7 +103,7 @@ fn judge_time<'p>(
     object: &Object<'_>,
     old: &Object<'_>,
     facts: &Facts<'_, '_>,
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let Some(time) = &rules.transition_time else { return };
     let new = in_status(object.status.as_ref(), &time.path);

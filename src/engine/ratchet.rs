@@ -1,6 +1,8 @@
 //! Judging what *this* write introduced, not what was already there.
 
 use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 
 use super::Cause;
 use crate::policy::Disposition;
@@ -21,22 +23,63 @@ pub(crate) struct Violation<'p> {
     pub(crate) ratcheted: bool,
 }
 
+/// Where violations go as they are found. They are not collected before it is known which of them
+/// count: of an object of three bytes a violation can make a thousand.
+pub(crate) struct Violations<'p, 'v> {
+    take: &'v mut dyn FnMut(Violation<'p>),
+}
+
+impl<'p, 'v> Violations<'p, 'v> {
+    pub(crate) fn new(take: &'v mut dyn FnMut(Violation<'p>)) -> Self {
+        Self { take }
+    }
+
+    pub(crate) fn push(&mut self, violation: Violation<'p>) {
+        (self.take)(violation);
+    }
+}
+
+/// Tells what a write introduced from what the stored object violates already.
+pub(crate) struct Introduced<F> {
+    /// Judges the stored object by itself. Called only when there is something to compare: a clean
+    /// write never pays for it. `None` where nothing was stored that a violation could stand in.
+    judge_stored: Option<F>,
+    known: Option<HashSet<u64>>,
+    hasher: RandomState,
+}
+
+impl<F> Introduced<F> {
+    pub(crate) fn over<'p>(judge_stored: Option<F>) -> Self
+    where
+        F: FnOnce(&mut Violations<'p, '_>),
+    {
+        Self { judge_stored, known: None, hasher: RandomState::new() }
+    }
+
+    /// Whether a violation counts.
+    pub(crate) fn counts<'p>(&mut self, violation: &Violation<'p>) -> bool
+    where
+        F: FnOnce(&mut Violations<'p, '_>),
+    {
+        if !violation.ratcheted {
+            return true;
+        }
+        let hasher = &self.hasher;
+        // Hashes of places, not places: of 64 bits and with a key of this process no two will meet.
+        if let Some(judge) = self.judge_stored.take() {
+            let mut known = HashSet::new();
+            judge(&mut Violations::new(&mut |violation| {
+                known.insert(hasher.hash_one(violation.place()));
+            }));
+            self.known = Some(known);
+        }
+        let known = self.known.as_ref();
+        known.is_none_or(|known| !known.contains(&hasher.hash_one(violation.place())))
+    }
+}
+
 impl Violation<'_> {
     fn place(&self) -> (&str, &str) {
         (self.rule, self.place.as_deref().unwrap_or(&self.field))
     }
-}
-
-/// Drops what the stored object violates already. `stored` judges the stored object by itself and
-/// is called only when there is something to compare: a clean write never pays for it.
-pub(crate) fn keep_introduced<'p>(
-    violations: &mut Vec<Violation<'p>>,
-    stored: impl FnOnce() -> Vec<Violation<'p>>,
-) {
-    if !violations.iter().any(|violation| violation.ratcheted) {
-        return;
-    }
-    let stored = stored();
-    let known: HashSet<(&str, &str)> = stored.iter().map(Violation::place).collect();
-    violations.retain(|violation| !violation.ratcheted || !known.contains(&violation.place()));
 }

@@ -24,7 +24,8 @@ pub struct Review {
 /// A finding that outlives its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The policy that applied the rule.
+    /// The policy that applied the rule; of several that say the same, the one with the strongest
+    /// action.
     pub policy: String,
     /// The rule id, `appcat/phase-ready`.
     pub rule: String,
@@ -36,6 +37,8 @@ pub struct Found {
     pub message: String,
     /// What happens.
     pub action: Action,
+    /// The other policies that say the same, and what would happen by each of them alone.
+    pub others: Vec<(String, Action)>,
 }
 
 /// Judges a write as a cluster with both webhooks would: the validating one sees what the mutating
@@ -85,6 +88,11 @@ impl From<&Finding<'_>> for Found {
             cause: finding.cause,
             message: finding.message.clone(),
             action: finding.action,
+            others: finding
+                .others
+                .iter()
+                .map(|(name, action)| ((*name).to_owned(), *action))
+                .collect(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What comes out of a judgement.
 
+use std::collections::HashMap;
+
 use json_patch::Patch;
 
 use crate::policy::Action;
@@ -7,7 +9,8 @@ use crate::policy::Action;
 /// One thing a rule says about a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding<'p> {
-    /// The policy that applied the rule.
+    /// The policy that applied the rule; of several that say the same, the one with the strongest
+    /// action.
     pub policy: &'p str,
     /// The rule id, `appcat/phase-ready`.
     pub rule: &'p str,
@@ -19,6 +22,58 @@ pub struct Finding<'p> {
     pub message: String,
     /// What happens.
     pub action: Action,
+    /// The other policies that say the same, and what would happen by each of them alone.
+    pub others: Vec<(&'p str, Action)>,
+}
+
+impl<'p> Finding<'p> {
+    /// Every policy that says this, with its own action.
+    pub fn said_by(&self) -> impl Iterator<Item = (&'p str, Action)> {
+        std::iter::once((self.policy, self.action)).chain(self.others.iter().copied())
+    }
+
+    /// Takes over who else says this.
+    fn join(&mut self, mut twin: Self) {
+        if self.action < twin.action {
+            twin.others = std::mem::take(&mut self.others);
+            std::mem::swap(self, &mut twin);
+        }
+        let (policy, action) = (twin.policy, twin.action);
+        if policy == self.policy {
+            return;
+        }
+        match self.others.iter_mut().find(|(other, _)| *other == policy) {
+            Some((_, known)) => *known = action.max(*known),
+            None => self.others.push((policy, action)),
+        }
+    }
+}
+
+/// Of findings that say the same about the same field, keeps one, with the strongest action and all
+/// policies that say it.
+pub(super) fn join_twins(findings: &mut Vec<Finding<'_>>) {
+    // A table: two policies can find something in each of many thousand elements.
+    let mut first = HashMap::with_capacity(findings.len());
+    let twins: Vec<usize> = findings
+        .iter()
+        .enumerate()
+        .map(|(index, finding)| {
+            let Finding { rule, field, message, .. } = finding;
+            *first.entry((*rule, field.as_str(), message.as_str())).or_insert(index)
+        })
+        .collect();
+    let mut places = Vec::with_capacity(findings.len());
+    let mut kept: Vec<Finding<'_>> = Vec::with_capacity(first.len());
+    for (index, (finding, twin)) in findings.drain(..).zip(twins).enumerate() {
+        if twin == index {
+            places.push(kept.len());
+            kept.push(finding);
+        } else {
+            places.push(places[twin]);
+            kept[places[twin]].join(finding);
+        }
+    }
+    *findings = kept;
 }
 
 /// Kinds of mistakes, as `metav1.StatusCause` knows them.
@@ -75,5 +130,41 @@ impl Verdict<'_> {
     #[must_use]
     pub fn is_denied(&self) -> bool {
         self.findings.iter().any(|finding| finding.action == Action::Deny)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(policy: &'static str, field: &str, action: Action) -> Finding<'static> {
+        let (field, message) = (field.to_owned(), "m".to_owned());
+        let cause = Cause::Invalid;
+        Finding { policy, rule: "r", field, cause, message, action, others: Vec::new() }
+    }
+
+    #[test]
+    fn what_several_policies_say_is_said_once_with_the_action_of_each() {
+        let mut findings = vec![
+            finding("a", "x", Action::Warn),
+            finding("a", "y", Action::Deny),
+            finding("b", "x", Action::Deny),
+            finding("b", "y", Action::Audit),
+            finding("b", "z", Action::Warn),
+            finding("c", "x", Action::Audit),
+        ];
+        join_twins(&mut findings);
+        let said: Vec<(&str, Vec<(&str, Action)>)> = findings
+            .iter()
+            .map(|finding| (finding.field.as_str(), finding.said_by().collect()))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                ("x", vec![("b", Action::Deny), ("a", Action::Warn), ("c", Action::Audit)]),
+                ("y", vec![("a", Action::Deny), ("b", Action::Audit)]),
+                ("z", vec![("b", Action::Warn)]),
+            ]
+        );
     }
 }

@@ -49,6 +49,12 @@ impl<'j, 'a> Conditions<'j, 'a> {
         Self(value.and_then(Json::as_array))
     }
 
+    /// All of them, as they stand.
+    #[must_use]
+    pub fn items(&self) -> &'j [Json<'a>] {
+        self.0.unwrap_or_default()
+    }
+
     /// The condition of this type; the first of several, as kstatus and most readers do. Scans:
     /// real lists have fewer than a dozen, and a table would cost an allocation a request.
     #[must_use]

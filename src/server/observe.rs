@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::snapshot::Snapshot;
-use crate::engine::{Action, Verdict};
+use crate::engine::{Action, Finding, Verdict};
 use crate::model::Webhook;
 use crate::telemetry::{Decision, DecisionCounters, Metrics};
 use crate::wire::Identity;
@@ -33,7 +33,9 @@ pub(super) fn decision(
         counters.count(policy, of_policy(verdict, Some(name)));
     }
     for finding in &verdict.findings {
-        metrics.finding(finding.policy, finding.rule, finding.action.label());
+        for (policy, action) in finding.said_by() {
+            metrics.finding(policy, finding.rule, action.label());
+        }
     }
     if verdict.patch_failed {
         metrics.patch_failures.inc();
@@ -85,8 +87,9 @@ fn of_policy(verdict: &Verdict<'_>, policy: Option<&str>) -> Decision {
     let strongest = verdict
         .findings
         .iter()
-        .filter(|finding| policy.is_none_or(|policy| finding.policy == policy))
-        .map(|finding| match finding.action {
+        .flat_map(Finding::said_by)
+        .filter(|(said_by, _)| policy.is_none_or(|policy| *said_by == policy))
+        .map(|(_, action)| match action {
             Action::Deny => Decision::Denied,
             Action::Repair => Decision::Patched,
             Action::Warn => Decision::Warned,
@@ -130,11 +133,11 @@ fn joined<'n>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'n str>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Cause, Finding};
+    use crate::engine::Cause;
 
     fn finding(policy: &'static str, action: Action) -> Finding<'static> {
-        let (field, message) = (String::new(), String::new());
-        Finding { policy, rule: "r", field, cause: Cause::Invalid, message, action }
+        let (field, message, cause) = (String::new(), String::new(), Cause::Invalid);
+        Finding { policy, rule: "r", field, cause, message, action, others: Vec::new() }
     }
 
     #[test]
@@ -145,6 +148,15 @@ mod tests {
         assert_eq!(of_policy(&verdict, Some("lax")), Decision::Warned);
         assert_eq!(of_policy(&verdict, Some("silent")), Decision::Allowed);
         assert_eq!(of_policy(&verdict, None), Decision::Denied);
+    }
+
+    #[test]
+    fn a_policy_that_says_what_another_says_more_strongly_gets_its_own_decision() {
+        let others = vec![("lax", Action::Warn)];
+        let findings = vec![Finding { others, ..finding("strict", Action::Deny) }];
+        let verdict = Verdict { findings, ..Verdict::default() };
+        assert_eq!(of_policy(&verdict, Some("strict")), Decision::Denied);
+        assert_eq!(of_policy(&verdict, Some("lax")), Decision::Warned);
     }
 
     #[test]

@@ -196,6 +196,7 @@ pub(super) mod tests {
             cause: crate::engine::Cause::Invalid,
             message: "100% \"wrong\" & <odd>,\nreally: yes".into(),
             action,
+            others: Vec::new(),
         };
         let objects = manifests.iter().map(|manifest| {
             let judged = manifest.identity.kind == "Thing";

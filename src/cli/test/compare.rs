@@ -152,9 +152,9 @@ mod tests {
     use super::*;
 
     fn found(rule: &str, field: &str) -> Found {
-        let (policy, cause) = ("p".to_owned(), crate::engine::Cause::Invalid);
+        let (policy, cause, others) = ("p".to_owned(), crate::engine::Cause::Invalid, Vec::new());
         let (rule, field, message) = (rule.to_owned(), field.to_owned(), "some words".to_owned());
-        Found { policy, rule, field, cause, message, action: Action::Warn }
+        Found { policy, rule, field, cause, message, action: Action::Warn, others }
     }
 
     fn expected(rule: &str, field: Option<&str>, message: Option<&str>) -> ExpectedFinding {

@@ -124,7 +124,11 @@ impl<'p> Judge<'p> {
             object,
             old: None,
         };
-        for found in review(self.policies, subject, now).findings {
+        for mut found in review(self.policies, subject, now).findings {
+            // In the row of each policy that says it, as it would be without the others.
+            for (policy, action) in std::mem::take(&mut found.others) {
+                self.file(Found { policy, action, ..found.clone() }, now.as_second(), &mut judged);
+            }
             self.file(found, now.as_second(), &mut judged);
         }
         Ok(judged)
@@ -201,6 +205,7 @@ fn state<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Source;
 
     fn policies() -> PolicySet {
         PolicySet::compile(&PolicySet::examples()).unwrap()
@@ -293,6 +298,31 @@ mod tests {
         let empty = empty.unwrap();
         assert_eq!((empty.states[0].phase.as_deref(), empty.fills_in), (None, true));
         assert_eq!((empty.worst(), empty.since), (None, None));
+    }
+
+    #[test]
+    fn what_two_policies_find_counts_for_each_with_its_own_action() {
+        let policy = |name: &str, enforcement: &str| {
+            format!(
+                "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+                 spec:\n  convention: appcat\n  enforcement: {enforcement}\n  resources:\n  - apiGroups: [g]\n\
+                 \x20   apiVersions: [v1]\n    resources: [things]\n"
+            )
+        };
+        let text = policy("a", "Warn") + &policy("b", "Deny");
+        let policies = PolicySet::compile(&[Source { name: "p".into(), text }]).unwrap();
+        let target = Target {
+            group: "g".into(),
+            plural: "things".into(),
+            kind: "Thing".into(),
+            policies: vec![0, 1],
+            ..target(&self::policies())
+        };
+        let judge = Judge::new(&policies, None);
+        let text = disagreeing(NOT_READY);
+        let judged = judge.object(&target, &text, Timestamp::UNIX_EPOCH).unwrap();
+        let worst: Vec<Option<Action>> = judged.states.iter().map(State::worst).collect();
+        assert_eq!(worst, [Some(Action::Warn), Some(Action::Deny)]);
     }
 
     #[test]

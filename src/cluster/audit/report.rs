@@ -228,6 +228,7 @@ mod tests {
             cause: Cause::Invalid,
             message: "it is wrong".into(),
             action: *action,
+            others: Vec::new(),
         };
         let judged = Judged {
             identity: Identity {

@@ -253,6 +253,7 @@ mod tests {
             cause: Cause::Invalid,
             message: "m".into(),
             action: *action,
+            others: Vec::new(),
         };
         Judged {
             identity: Identity { name: "n".into(), namespace: "s".into(), ..Identity::default() },

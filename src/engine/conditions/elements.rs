@@ -2,7 +2,7 @@
 
 use super::super::Cause;
 use super::super::because::{escaped, quoted};
-use super::super::ratchet::Violation;
+use super::super::ratchet::{Violation, Violations};
 use super::evidence::{self, Facts, Truth};
 use super::keys::Key;
 use super::{Circumstances, fields, same, violation};
@@ -34,7 +34,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     pub(super) fn judge(
         &self,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         self.judge_members(violations);
         self.judge_type(violations);
@@ -56,7 +56,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     /// The rules that the convention has about every element.
-    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Vec<Violation<'p>>) {
+    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Violations<'p, '_>) {
         if self.list.each.is_empty() {
             return;
         }
@@ -70,7 +70,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    fn judge_members(&self, violations: &mut Vec<Violation<'p>>) {
+    fn judge_members(&self, violations: &mut Violations<'p, '_>) {
         for (member, checks) in &self.list.members {
             let value = self.item.get(member);
             // The first fault of a member is enough: an empty reason has no bad form beside.
@@ -94,7 +94,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    fn judge_type(&self, violations: &mut Vec<Violation<'p>>) {
+    fn judge_type(&self, violations: &mut Violations<'p, '_>) {
         let mut say = |sanction: &'p Sanction, member: &str, cause, message| {
             let found = self.violation(&sanction.rule, member, message);
             violations.push(Violation { cause, action: sanction.action, ..found });
@@ -154,7 +154,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         &self,
         times: &'p TransitionTimes,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         let time = |element: &Json<'_>| {
             element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)
@@ -224,8 +224,12 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         // By its key, or by its having none: the index changes when something is put before it. In a
         // history, where the index changes too, by its type.
         let place = match (&self.list.history, self.kind) {
-            (None, _) => Some(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
-            (Some(_), Some(kind)) => Some(format!("{path}[type={kind:?}]{dot}{member}")),
+            (None, _) => {
+                Some(format!("{path}[{}]{dot}{member}", shortened(&self.key.place(self.item))))
+            }
+            (Some(_), Some(kind)) => {
+                Some(format!("{path}[type={:?}]{dot}{member}", shortened(kind)))
+            }
             (Some(_), None) => None,
         };
         Violation {
@@ -233,4 +237,14 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)
         }
     }
+}
+
+/// A type as it names a place. Kubernetes allows 316 characters; one of a million would be copied for
+/// each thing that is wrong with its element.
+fn shortened(kind: &str) -> &str {
+    const LIMIT: usize = 316;
+    if kind.len() <= LIMIT {
+        return kind;
+    }
+    kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }

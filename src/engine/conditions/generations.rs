@@ -1,7 +1,7 @@
 //! `observedGeneration`, of conditions and of the object.
 
 use super::super::Cause;
-use super::super::ratchet::Violation;
+use super::super::ratchet::{Violation, Violations};
 use super::violation;
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{GenerationRules, Sanction};
@@ -33,7 +33,7 @@ impl<'p> Generations<'p> {
         &self,
         object: &Object<'_>,
         old: Option<&Object<'_>>,
-        violations: &mut Vec<Violation<'p>>,
+        violations: &mut Violations<'p, '_>,
     ) {
         for path in &self.rules.paths {
             let observed = |object: &Object<'_>| {

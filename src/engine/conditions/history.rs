@@ -1,7 +1,7 @@
 //! A list that grows at its end: what was in it stays as it was, but for the oldest, which go.
 
 use super::super::Cause;
-use super::super::ratchet::Violation;
+use super::super::ratchet::{Violation, Violations};
 use super::{same, violation};
 use crate::model::Json;
 use crate::policy::convention::{ConditionList, History, Sanction};
@@ -13,7 +13,7 @@ pub(super) fn judge<'p>(
     list: &'p ConditionList,
     items: &[Json<'_>],
     stored: &[Json<'_>],
-    violations: &mut Vec<Violation<'p>>,
+    violations: &mut Violations<'p, '_>,
 ) {
     let path = list.path.field();
     let mut say = |sanction: &'p Sanction, field: String, message: &str| {
@@ -25,19 +25,67 @@ pub(super) fn judge<'p>(
         });
     };
     let full = list.max_items.is_some_and(|most| items.len() >= most);
-    let forgotten = (0..=stored.len())
-        .take(if full { stored.len() + 1 } else { 1 })
-        .find(|forgotten| items.starts_with(&stored[*forgotten..]));
-    let Some(forgotten) = forgotten else {
-        say(&history.rewritten, path.to_owned(), "what was in the list has changed");
-        return;
+    let known = match items.starts_with(stored) {
+        true => stored.len(),
+        false if full => overlap(stored, items),
+        false => {
+            say(&history.rewritten, path.to_owned(), "what was in the list has changed");
+            return;
+        }
     };
-    let known = stored.len() - forgotten;
     for index in known.max(1)..items.len() {
         let (item, last) = (&items[index], &items[index - 1]);
         let differs = |member: &String| !same(item.get(member), last.get(member));
         if !history.distinct.is_empty() && !history.distinct.iter().any(differs) {
             say(&history.repeated, format!("{path}[{index}]"), "says what the one before it says");
+        }
+    }
+}
+
+/// How many elements at the end of one list are those at the start of the other: as many as can be.
+///
+/// By the failure function of Knuth, Morris and Pratt: trying each length by itself compares every
+/// element with every other where a list says the same again and again.
+fn overlap(stored: &[Json<'_>], items: &[Json<'_>]) -> usize {
+    // For each start of `items`, the longest shorter one that it ends with.
+    let mut shorter: Vec<usize> = Vec::with_capacity(items.len());
+    let longest = |shorter: &[usize], mut length: usize, next: &Json<'_>| loop {
+        if items.get(length) == Some(next) {
+            return length + 1;
+        }
+        match length.checked_sub(1) {
+            Some(last) => length = shorter[last],
+            None => return 0,
+        }
+    };
+    for (index, item) in items.iter().enumerate() {
+        let length = match index.checked_sub(1) {
+            Some(last) => longest(&shorter, shorter[last], item),
+            None => 0,
+        };
+        shorter.push(length);
+    }
+    stored.iter().fold(0, |length, item| longest(&shorter, length, item))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlap_is_the_longest_that_there_is() {
+        // All pairs of lists of up to five of two kinds.
+        let lists: Vec<Vec<Json<'_>>> = (0..=5_u32)
+            .flat_map(|length| (0..1 << length).map(move |bits| (length, bits)))
+            .map(|(length, bits)| (0..length).map(|at| Json::Bool(bits >> at & 1 == 1)).collect())
+            .collect();
+        for stored in &lists {
+            for items in &lists {
+                let by_trying = (0..=stored.len())
+                    .find(|forgotten| items.starts_with(&stored[*forgotten..]))
+                    .map(|forgotten| stored.len() - forgotten);
+                assert_eq!(Some(overlap(stored, items)), by_trying, "{stored:?} {items:?}");
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which elements of a list are the same one: found by their key, in short lists by scanning.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::super::because::quoted;
@@ -9,7 +10,7 @@ use crate::policy::convention::{ConditionList, ConditionType};
 
 /// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
 /// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
-pub(super) const SCAN_LIMIT: usize = 16;
+pub(crate) const SCAN_LIMIT: usize = 16;
 
 /// What tells elements apart: texts of some members, a type by whichever of its names.
 #[derive(Clone, Copy)]
@@ -120,6 +121,40 @@ impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
                 found.filter(|found| key.are_one(found, item))
             }
         }
+    }
+}
+
+/// The elements of a list by their type alone, the first of several. Where the list is long, a table
+/// is made when it is first asked.
+pub(crate) struct ByType<'j, 'a> {
+    items: &'j [Json<'a>],
+    table: OnceCell<HashMap<&'j str, &'j Json<'a>>>,
+}
+
+impl<'j, 'a> ByType<'j, 'a> {
+    pub(crate) const fn new(items: &'j [Json<'a>]) -> Self {
+        Self { items, table: OnceCell::new() }
+    }
+
+    pub(crate) const fn items(&self) -> &'j [Json<'a>] {
+        self.items
+    }
+
+    pub(crate) fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
+        if self.items.len() <= SCAN_LIMIT {
+            let is = |item: &&Json<'_>| item.get("type").and_then(Json::as_str) == Some(kind);
+            return self.items.iter().find(is);
+        }
+        let table = self.table.get_or_init(|| {
+            let mut table = HashMap::with_capacity(self.items.len());
+            for item in self.items {
+                if let Some(kind) = item.get("type").and_then(Json::as_str) {
+                    table.entry(kind).or_insert(item);
+                }
+            }
+            table
+        });
+        table.get(kind).copied()
     }
 }
 

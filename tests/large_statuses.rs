@@ -1,0 +1,265 @@
+//! Statuses that nobody means to write: as large as a request can carry. What one write may cost
+//! grows with its size, not with the square of it.
+//!
+//! Nothing here looks at a clock. The lists are so long that work for each pair of elements would
+//! take an unoptimised build many minutes, and work for each element takes an instant.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use statusgate::engine::{Action, Verdict, decide};
+use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate::policy::{PolicySet, Source};
+
+const MANY: usize = 30_000;
+
+/// A policy for resources `things` of the group `t.example`.
+fn policy(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+         spec:\n  resources: [{{apiGroups: [t.example], apiVersions: [v1], resources: [things]}}]\n{spec}"
+    )
+}
+
+fn convention(spec: &str) -> String {
+    format!(
+        "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: c}}\nspec:\n{spec}"
+    )
+}
+
+fn compile(documents: &str) -> PolicySet {
+    let source = Source { name: "t.yaml".into(), text: documents.to_owned() };
+    PolicySet::compile(&[source]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// A write of `new` over `old`: whole objects, as text.
+fn subject<'a>(new: &'a str, old: Option<&'a str>) -> Subject<'a> {
+    Subject {
+        resource: Resource {
+            group: "t.example".into(),
+            version: "v1".into(),
+            resource: "things".into(),
+        },
+        subresource: "status".into(),
+        operation: Operation::Update,
+        writer: Writer::default(),
+        object: Object::parse(new).unwrap(),
+        old: old.map(|old| Object::parse(old).unwrap()),
+    }
+}
+
+fn judge<'p>(policies: &'p PolicySet, subject: &'p Subject<'_>, webhook: Webhook) -> Verdict<'p> {
+    decide(policies, subject, webhook, jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// An object with these conditions.
+fn object(conditions: impl Iterator<Item = String>) -> String {
+    let mut list = String::new();
+    for condition in conditions {
+        let comma = if list.is_empty() { "" } else { "," };
+        write!(list, "{comma}{condition}").unwrap();
+    }
+    format!(r#"{{"metadata":{{"generation":1}},"status":{{"conditions":[{list}]}}}}"#)
+}
+
+/// The operations of a patch: place and value of each.
+fn operations(verdict: &Verdict<'_>) -> Vec<(String, Value)> {
+    let patch = serde_json::to_value(verdict.patch.as_ref()).unwrap();
+    let text = |operation: &Value| operation["path"].as_str().unwrap_or_default().to_owned();
+    let all = patch.as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().map(|operation| (text(operation), operation["value"].clone())).collect()
+}
+
+#[test]
+fn a_member_is_filled_in_for_each_of_many_elements() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n  backfill:\n\
+                 \x20 - {list: /status/conditions, member: message, copyOf: [stored, {condition: T7, member: status}]}\n\
+                 \x20 - {list: /status/conditions, member: reason, value: None}\n",
+            )),
+    );
+    let stored = object((0..MANY).rev().map(|at| match at % 2 {
+        0 => format!(r#"{{"type":"T{at}","message":"m{at}"}}"#),
+        _ => format!(r#"{{"type":"T{at}"}}"#),
+    }));
+    let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}","status":"s{at}"}}"#)));
+    let subject = subject(&written, Some(&stored));
+    let operations = operations(&judge(&policies, &subject, Webhook::Mutate));
+    assert_eq!(operations.len(), 2 * MANY);
+    let place = |at: usize, member: &str| format!("/status/conditions/{at}/{member}");
+    assert_eq!(operations[28_000], (place(28_000, "message"), "m28000".into()));
+    assert_eq!(operations[28_001], (place(28_001, "message"), "s7".into()));
+    assert_eq!(operations[MANY + 5], (place(5, "reason"), "None".into()));
+}
+
+#[test]
+fn a_member_is_kept_steady_in_each_of_many_elements() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n  backfill:\n\
+                 \x20 - {list: /status/conditions, member: at, steadyWhile: [status]}\n",
+            )),
+    );
+    let conditions =
+        |time: &str| object((0..MANY).map(|at| format!(r#"{{"type":"T{at}","at":"{time}"}}"#)));
+    let (written, stored) = (conditions("new"), conditions("old"));
+    let subject = subject(&written, Some(&stored));
+    let operations = operations(&judge(&policies, &subject, Webhook::Mutate));
+    assert_eq!(operations.len(), MANY);
+    assert!(operations.iter().all(|(_, value)| value == "old"));
+}
+
+#[test]
+fn a_long_history_is_compared_once() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n    maxItems: 10\n    history: {rewritten: Deny}\n",
+            )),
+    );
+    // Each overlap of the two but the last fails at its very end.
+    let same = || (0..MANY).map(|_| r#"{"type":"A"}"#.to_owned());
+    let stored = object(same().chain([r#"{"type":"B"}"#.to_owned()]));
+    let written = object(same());
+    let subject = subject(&written, Some(&stored));
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    // That it is too long is nothing new.
+    assert_eq!(verdict.findings, []);
+}
+
+#[test]
+fn what_two_policies_say_of_many_elements_is_joined() {
+    let convention = convention(
+        "  conditions:\n  - path: /status/conditions\n    members: {type: {required: true, type: string}}\n",
+    );
+    let a = policy("a", "  convention: c\n  enforcement: Warn\n");
+    let policies = compile(&(a + "---\n" + &policy("b", "  convention: c\n") + &convention));
+    let written = object((0..MANY).map(|_| "{}".to_owned()));
+    let subject = subject(&written, None);
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    let both = [("b", Action::Deny), ("a", Action::Warn)];
+    assert!(verdict.findings.iter().all(|finding| finding.said_by().eq(both)));
+    assert!(verdict.is_denied());
+}
+
+/// A convention that warns of a missing reason and refuses a status of another kind.
+fn strict() -> PolicySet {
+    let members = "{reason: {required: true, action: Warn}, status: {enum: [\"True\"]}}";
+    let convention = convention(&format!(
+        "  conditions:\n  - path: /status/conditions\n    members: {members}\n"
+    ));
+    compile(&(policy("p", "  convention: c\n") + &convention))
+}
+
+#[test]
+fn a_refusal_is_found_behind_any_number_of_warnings() {
+    let policies = strict();
+    let bad = r#"{"type":"Z","status":"Bad","reason":"R"}"#;
+    let good = (0..MANY).map(|at| format!(r#"{{"type":"T{at}","status":"True"}}"#));
+    let written = object(good.chain([bad.to_owned()]));
+    let subject = subject(&written, None);
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    assert!(verdict.is_denied());
+    let last = format!("status.conditions[{MANY}].status");
+    assert!(verdict.findings.iter().any(|finding| finding.field == last));
+    // The others are counted, not kept.
+    assert!(verdict.findings.len() < 200, "{}", verdict.findings.len());
+    let more = format!("{} more of these are left out", MANY - 100);
+    assert_eq!(verdict.findings.iter().filter(|finding| finding.message == more).count(), 1);
+}
+
+#[test]
+fn what_is_new_is_found_among_any_number_of_old_mistakes() {
+    let policies = strict();
+    let condition = |at: usize| format!(r#"{{"type":"T{at}","status":"Bad","reason":"R"}}"#);
+    let stored = object((0..MANY).map(condition));
+    let written = object((0..=MANY).rev().map(condition));
+    let subject = subject(&written, Some(&stored));
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    let fields: Vec<&str> = verdict.findings.iter().map(|finding| finding.field.as_str()).collect();
+    assert_eq!(fields, ["status.conditions[0].status"]);
+}
+
+#[test]
+fn a_long_type_is_not_copied_for_each_mistake_of_its_element() {
+    let convention = convention(
+        "  conditions:\n  - path: /status/conditions\n    members: {type: {required: true}}\n    otherMembers: Deny\n",
+    );
+    let policies = compile(&(policy("p", "  convention: c\n") + &convention));
+    let members: String = (0..MANY).fold(String::new(), |mut all, at| {
+        write!(all, r#","m{at}":0"#).unwrap();
+        all
+    });
+    let kind = "T".repeat(4 << 20);
+    let stored = object([format!(r#"{{"type":"{kind}"}}"#)].into_iter());
+    let written = object([format!(r#"{{"type":"{kind}"{members}}}"#)].into_iter());
+    let subject = subject(&written, Some(&stored));
+    assert!(judge(&policies, &subject, Webhook::Validate).is_denied());
+}
+
+/// The rules that find something in what is written.
+fn rules(convention: &str, written: &str) -> BTreeSet<String> {
+    let policies = compile(&policy("p", &format!("  convention: {convention}\n")));
+    let subject = subject(written, None);
+    let verdict = judge(&policies, &subject, Webhook::Validate);
+    verdict.findings.iter().map(|finding| finding.rule.to_owned()).collect()
+}
+
+#[test]
+fn rules_about_each_element_look_through_the_list_once() {
+    let written = |more: usize| {
+        let more = (0..more).map(|at| format!(r#"{{"type":"T{at}","observedGeneration":2}}"#));
+        let last = [
+            r#"{"type":"Stalled","status":"True","observedGeneration":1}"#.to_owned(),
+            r#"{"type":"Ready","status":"True","observedGeneration":1}"#.to_owned(),
+        ];
+        object(more.chain(last))
+            .replace(r#""conditions""#, r#""observedGeneration":1,"conditions""#)
+    };
+    let many = rules("kstatus-flux", &written(MANY));
+    assert_eq!(many, rules("kstatus-flux", &written(2)));
+    for rule in ["bad-condition-and-ready", "ready-generation-differs"] {
+        assert!(many.iter().any(|found| found.ends_with(rule)), "{rule}: {many:?}");
+    }
+}
+
+#[test]
+fn as_many_gates_as_conditions_are_looked_up_not_searched_for() {
+    let written = |many: usize| {
+        let conditions =
+            (0..many).map(|at| format!(r#"{{"type":"T{at}","status":"True","severity":"Error"}}"#));
+        let gates: Vec<String> = (0..many)
+            .rev()
+            .map(|at| format!(r#"{{"conditionType":"T{at}","polarity":"Positive"}}"#))
+            .collect();
+        let spec = format!(r#"{{"spec":{{"readinessGates":[{}]}},"#, gates.join(","));
+        let ready = r#"{"type":"Ready","status":"True"}"#.to_owned();
+        object(conditions.chain([ready])).replacen('{', &spec, 1)
+    };
+    let convention = "c\n".to_owned()
+        + &convention(
+            "  conditions:\n  - path: /status/conditions\n\
+             \x20   polarityFrom: [/spec/readinessGates]\n\
+             \x20   each:\n\
+             \x20   - id: severity\n\
+             \x20     when: {all: [{polarity: positive}, {member: severity, set: true}, {gates: /spec/readinessGates}]}\n\
+             \x20     member: severity\n\
+             \x20     action: Warn\n\
+             \x20     message: all is well\n\
+             \x20 rules:\n\
+             \x20 - id: gates\n\
+             \x20   when: {gates: /spec/readinessGates}\n\
+             \x20   path: /status/x\n\
+             \x20   action: Warn\n\
+             \x20   message: all gates are open\n",
+        );
+    let many = rules(&convention, &written(MANY));
+    assert_eq!(many, BTreeSet::from(["c/gates".to_owned(), "c/severity".to_owned()]));
+    assert_eq!(many, rules(&convention, &written(3)));
+}
