@@ -59,8 +59,9 @@ bench: ## CPU and latency beside a null server
 	bench/run.sh
 
 .PHONY: bench-conventions
-bench-conventions: ## what judging costs under each built-in convention, and loading them
+bench-conventions: ## what judging and a whole review cost under each built-in convention, and loading them
 	$(CARGO) run --release --example judging
+	bench/conventions.sh
 
 .PHONY: bench-e2e
 bench-e2e: ## status writes per second of a real API server

@@ -32,14 +32,9 @@ while [[ $# -gt 0 ]]; do
     shift 2
 done
 [[ ${#sizes[@]} -gt 0 ]] || sizes=(4 11 180)
-readonly CONNECTIONS=64 STARTS=15
-
-# Nanoseconds on a CPU, of all threads: /proc/PID/stat counts in hundredths of a second, a third of a per cent of a round.
-cpu_of() { cat "/proc/${children[$1]}/task/"*/schedstat | awk '{ sum += $1 } END { printf "%.0f", sum }'; }
+readonly STARTS=15
 
 peak_memory_of() { awk '$1 == "VmHWM:" { printf "%d", $2 }' "/proc/${children[$1]}/status"; }
-
-url() { echo "https://127.0.0.1:${port[$1]}/$2"; }
 
 # What is about to be measured has to be the answer to an unobjectionable write, whole and nothing else.
 check_answer() { # SERVER WEBHOOK REVIEW
@@ -48,23 +43,6 @@ check_answer() { # SERVER WEBHOOK REVIEW
         --data-binary "@$3" "$(url "$1" "$2")") || die "$1 does not answer /$2: $answer"
     expected='{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"705ab4f5-6393-41e8-b7cc-42010a800002","allowed":true}}'
     [[ $answer == "$expected" ]] || die "$1 should allow /$2 and say nothing more, but says: $answer"
-}
-
-# drive SERVER WEBHOOK REVIEW SECONDS: requests/s, CPU µs a request, p50 and p99 in µs, in $line. Not on stdout: in a command
-# substitution nobody would hear a signal.
-drive() {
-    local before after requests taken p50 p99 failed
-    before=$(cpu_of "$1")
-    # One thread: the rest of the machine is for the server.
-    run wrk wrk --threads 1 --connections "$CONNECTIONS" --duration "${4}s" --timeout 10s -s "$bench/wrk.lua" \
-        "$(url "$1" "$2")" -- review "$3" >"$work/wrk" || die "wrk failed: $(<"$work/wrk")"
-    alive "$1"
-    after=$(cpu_of "$1")
-    read -r _ requests taken p50 p99 failed < <(grep '^result ' "$work/wrk") || die "wrk said nothing: $(<"$work/wrk")"
-    ((requests > 0)) || die "$1 answered nothing on /$2"
-    ((failed == 0)) || die "$failed of $requests requests to /$2 of $1 failed: $(<"$work/wrk")"
-    line=$(awk -v r="$requests" -v s="$taken" -v ns="$((after - before))" -v p50="$p50" -v p99="$p99" \
-        'BEGIN { printf "%.1f %.3f %d %d\n", r / s, ns / r / 1000, p50, p99 }')
 }
 
 # Every answer while it was driven: 200, and allowed.
@@ -81,11 +59,11 @@ measure() { # WEBHOOK KB
     for server in statusgate null; do
         start_server "$server"
         check_answer "$server" "$webhook" "$review"
-        drive "$server" "$webhook" "$review" 1
+        drive_webhook "$server" "$webhook" "$review" 1
     done
     for ((round = 1; round <= rounds; round++)); do
         for server in statusgate null; do
-            drive "$server" "$webhook" "$review" "$seconds"
+            drive_webhook "$server" "$webhook" "$review" "$seconds"
             echo "$webhook $kb $server $round $line" >>"$work/rounds"
         done
     done

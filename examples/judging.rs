@@ -3,6 +3,7 @@
 //!
 //! ```sh
 //! cargo run --release --example judging
+//! cargo run --release --example judging -- DIR     writes the policies and reviews there, for bench/conventions.sh
 //! ```
 //!
 //! Each convention judges an 11 KB review of a write that it has nothing against, of the kind that is
@@ -10,8 +11,10 @@
 //! every ratio is the median of those of neighbouring rounds. A target that is missed is printed and
 //! no failure; an answer that is not a clean one is.
 
+use std::fs;
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -34,6 +37,9 @@ struct Case {
 
 fn main() -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
+    if let Some(folder) = std::env::args_os().nth(1) {
+        return write_cases(Path::new(&folder));
+    }
     // First of all: nothing is loaded yet.
     let started = Instant::now();
     let examples = PolicySet::compile(&PolicySet::examples())?;
@@ -80,6 +86,20 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// `policies.yaml`, and a review for each convention, named after it.
+fn write_cases(folder: &Path) -> anyhow::Result<()> {
+    let mut policies = String::new();
+    for case in cases() {
+        let (_, body) = prepare(&case)?;
+        fs::write(folder.join(format!("{}.json", case.convention)), body)?;
+        policies.push_str("---\n");
+        policies.push_str(&policy(case.convention));
+        policies.push('\n');
+    }
+    fs::write(folder.join("policies.yaml"), policies)?;
+    Ok(())
+}
+
 /// Seconds that the documents of all built-in conventions take under other names: parsed and compiled
 /// anew, which the built-in ones are once a process.
 fn load_as_own(built_in: &PolicySet) -> anyhow::Result<f64> {
@@ -113,15 +133,19 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_717_243_200).unwrap_or_default()
 }
 
+/// A policy for a kind of its own.
+fn policy(convention: &str) -> String {
+    format!(
+        "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: {convention}}}, \
+         spec: {{convention: {convention}, resources: [{{apiGroups: [example.com], apiVersions: [v1], \
+         resources: [{convention}s]}}]}}}}"
+    )
+}
+
 /// The policy, and a review of exactly [`BYTES`] that it allows without a word.
 fn prepare(case: &Case) -> anyhow::Result<(PolicySet, Vec<u8>)> {
     let name = case.convention;
-    let text = format!(
-        "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: bench}}, \
-         spec: {{convention: {name}, resources: [{{apiGroups: [example.com], apiVersions: [v1], \
-         resources: [things]}}]}}}}"
-    );
-    let policies = PolicySet::compile(&[Source { name: "bench".to_owned(), text }])?;
+    let policies = PolicySet::compile(&[Source::new("bench", policy(name))])?;
     let bare = review(case, 0).len();
     ensure!(bare < BYTES, "{name}: the statuses alone make {bare} bytes");
     let mut body = review(case, (BYTES - bare) / 2);
@@ -158,7 +182,7 @@ fn review(case: &Case, filling: usize) -> Vec<u8> {
         "request": {
             "uid": "705ab4f5-6393-41e8-b7cc-42010a800002",
             "kind": {"group": "example.com", "version": "v1", "kind": "Thing"},
-            "resource": {"group": "example.com", "version": "v1", "resource": "things"},
+            "resource": {"group": "example.com", "version": "v1", "resource": format!("{}s", case.convention)},
             "subResource": "status",
             "name": "bench", "namespace": "default", "operation": "UPDATE",
             "userInfo": {"username": "system:serviceaccount:operators:operator", "groups": ["system:authenticated"]},

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What a whole review costs under each built-in convention: over TLS, as `make bench` has it, with the reviews of
+# examples/judging.rs, which are of 11 KB and have as many conditions as the kinds of the convention have.
+#
+#     bench/conventions.sh [--seconds N] [--rounds N]             also as a part of `make bench-conventions`
+#
+# One server, all conventions in turn, in rounds: every ratio is the median of those of the rounds. A target that is missed is
+# printed and no failure; an answer that is no clean one is.
+set -euo pipefail
+
+usage() {
+    cat <<'USAGE'
+usage: bench/conventions.sh [--seconds N] [--rounds N]
+  --seconds N   how long a convention is driven in a round (1)
+  --rounds N    how many rounds there are (7)
+USAGE
+}
+
+# shellcheck source=bench/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+seconds=1 rounds=7
+while [[ $# -gt 0 ]]; do
+    case $1 in
+        --seconds) seconds=$(number "$1" "${2-}") ;;
+        --rounds) rounds=$(number "$1" "${2-}") ;;
+        -h | --help) usage && exit ;;
+        *) usage >&2 && exit 2 ;;
+    esac
+    shift 2
+done
+
+build >&2
+(cd "$root" && cargo build --release --example judging) >&2
+# It refuses to write a review that is not allowed without a word.
+mkdir "$work/reviews"
+"$target/examples/judging" "$work/reviews"
+# shellcheck disable=SC2034  # for start_server
+policies=$work/reviews/policies.yaml
+start_server statusgate
+conventions=()
+for review in "$work"/reviews/*.json; do conventions+=("$(basename "$review" .json)"); done
+
+printf '\n%d connections, %d rounds of %d s for each convention; %s CPUs, load %s\n\n' \
+    "$CONNECTIONS" "$rounds" "$seconds" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
+for ((round = 0; round <= rounds; round++)); do
+    for convention in "${conventions[@]}"; do
+        drive_webhook statusgate validate "$work/reviews/$convention.json" "$seconds"
+        # The first round is to warm up.
+        ((round == 0)) || echo "$convention $round $line" >>"$work/rounds"
+    done
+done
+all=$(counter "${probe[statusgate]}" 'statusgate_requests_total{.*webhook="validate"')
+good=$(counter "${probe[statusgate]}" 'statusgate_decisions_total{.*webhook="validate",decision="allowed"')
+[[ $all == "$good" && $all -gt 0 ]] || die "of $all requests, $good were allowed without a word"
+
+awk "$MEDIAN"'
+    { cpu[$1, $2] = $4; if (!seen[$1]++) names[++count] = $1; if ($2 > rounds) rounds = $2 }
+    END {
+        printf "%-18s %14s %16s\n", "convention", "CPU us/review", "ratio to appcat"
+        for (n = 1; n <= count; n++) {
+            for (i = 1; i <= rounds; i++) { own[i] = cpu[names[n], i]; ratio[i] = own[i] / cpu["appcat", i] }
+            ratio_ = median(ratio, rounds)
+            if (ratio_ > worst) { worst = ratio_; who = names[n] }
+            printf "%-18s %14.1f %16.2f\n", names[n], median(own, rounds), ratio_
+        }
+        printf "\nworst: %s at %.2f times appcat (target: 1.50)%s\n", who, worst, worst > 1.5 ? "  MISSED" : ""
+    }' "$work/rounds"
