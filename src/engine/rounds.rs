@@ -77,7 +77,7 @@ impl Rounds<'_, '_, '_> {
         self.operations.extend(finished.operations);
         let Some(next) = next else { return Ok(()) };
         let text = finished.status.to_string();
-        let status = Json::parse(&text).map_err(|_| PatchDoesNotApply)?;
+        let status = Json::parse_any_size(&text).map_err(|_| PatchDoesNotApply)?;
         let changed = Object {
             metadata: object.metadata.clone(),
             status: Some(status),

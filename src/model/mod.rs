@@ -11,6 +11,7 @@ mod webhook;
 pub use condition::{ConditionStatus, Conditions};
 pub use json::Json;
 pub(crate) use json::{Text, in_status};
+pub(crate) use object::AnySize;
 pub use object::{Metadata, Object, ObjectError, Spec};
 pub use pointer::{Pointer, PointerError};
 pub use subject::{Operation, Resource, Subject, Writer};
