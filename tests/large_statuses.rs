@@ -9,10 +9,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use statusgate::engine::{Action, Verdict, decide};
 use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate::policy::{PolicySet, Source};
+use statusgate::server::admit::{Reply, admit};
 
 const MANY: usize = 30_000;
 
@@ -262,4 +263,99 @@ fn as_many_gates_as_conditions_are_looked_up_not_searched_for() {
     let many = rules(&convention, &written(MANY));
     assert_eq!(many, BTreeSet::from(["c/gates".to_owned(), "c/severity".to_owned()]));
     assert_eq!(many, rules(&convention, &written(3)));
+}
+
+/// More values than are read, told apart by the last.
+fn too_large(last: usize) -> Value {
+    let list: Vec<usize> = std::iter::repeat_n(0, 200_000).chain([last]).collect();
+    json!({"list": list})
+}
+
+/// What both webhooks answer, the mutating one first.
+fn answers(request: &Value) -> Vec<Value> {
+    let members = "{reason: {required: true, action: Deny}}";
+    let convention = convention(&format!(
+        "  conditions:\n  - path: /status/conditions\n    members: {members}\n"
+    ));
+    let owners = "  owners: [{path: /status/owned, users: [somebody]}]\n";
+    let policies = compile(&(policy("p", &format!("  convention: c\n{owners}")) + &convention));
+    let mut review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "kind": {"group": "t.example", "version": "v1", "kind": "Thing"},
+            "resource": {"group": "t.example", "version": "v1", "resource": "things"},
+            "subResource": "status",
+            "operation": "UPDATE",
+        },
+    });
+    for (name, value) in request.as_object().into_iter().flatten() {
+        review["request"][name] = value.clone();
+    }
+    let body = review.to_string();
+    [Webhook::Mutate, Webhook::Validate]
+        .map(|webhook| {
+            let now = jiff::Timestamp::UNIX_EPOCH;
+            let Reply { status, body } = admit(&policies, webhook, body.as_bytes(), now, |_, _| {});
+            assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+            serde_json::from_slice::<Value>(&body).unwrap()["response"].clone()
+        })
+        .to_vec()
+}
+
+#[test]
+fn what_does_not_change_a_status_passes_however_large_it_is() {
+    let object = |status: Value| json!({"metadata": {"name": "n"}, "status": status});
+    let other = json!({"group": "t.example", "version": "v1", "resource": "others"});
+    let finalizer = json!({"metadata": {"name": "n", "finalizers": ["f"]}, "status": too_large(1)});
+    let requests = [
+        json!({"operation": "DELETE", "subResource": "", "oldObject": object(too_large(1))}),
+        json!({"resource": other, "object": object(too_large(1)), "oldObject": object(too_large(2))}),
+        json!({"subResource": "", "object": object(too_large(1)), "oldObject": finalizer}),
+        json!({"object": object(too_large(1)), "oldObject": object(too_large(1))}),
+    ];
+    let allowed = json!({"uid": "u", "allowed": true});
+    for request in requests {
+        assert_eq!(answers(&request), [allowed.clone(), allowed.clone()]);
+    }
+}
+
+#[test]
+fn a_new_status_of_too_many_values_is_refused_and_a_smaller_one_is_the_way_out() {
+    let object = |status: Value| json!({"metadata": {"name": "n"}, "status": status});
+    for old in [json!(null), object(json!({"a": 1})), object(too_large(2))] {
+        let answers = answers(&json!({"object": object(too_large(1)), "oldObject": old}));
+        assert_eq!(answers[0]["allowed"], true);
+        let cause = &answers[1]["status"]["details"]["causes"][0];
+        assert_eq!(
+            (&cause["field"], &cause["reason"]),
+            (&json!("status"), &json!("FieldValueTooLong"))
+        );
+    }
+    // Whose field it was, and what was wrong before, nobody can tell any more.
+    let small = |conditions: Value| {
+        let status = json!({"owned": 1, "conditions": conditions});
+        answers(&json!({"object": object(status), "oldObject": object(too_large(1))}))
+    };
+    assert_eq!(small(json!([{"type": "A", "reason": "R"}]))[1]["allowed"], true);
+    assert_eq!(small(json!([{"type": "A"}]))[1]["allowed"], false);
+}
+
+#[test]
+fn what_is_filled_in_beyond_the_limit_is_no_failure() {
+    let defaults: String = (0..4).fold(String::new(), |mut all, at| {
+        writeln!(all, "  - {{list: /status/conditions, member: m{at}, value: x}}").unwrap();
+        all
+    });
+    // A copy may wait for other defaults: there is a second round.
+    let copy = "  - {path: /status/copy, copyOf: /status/conditions}\n";
+    let convention = convention(&format!(
+        "  conditions:\n  - path: /status/conditions\n  backfill:\n{defaults}{copy}"
+    ));
+    let policies = compile(&(policy("p", "  convention: c\n") + &convention));
+    let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}"}}"#)));
+    let subject = subject(&written, None);
+    let verdict = judge(&policies, &subject, Webhook::Mutate);
+    assert!(verdict.patch.is_some() && !verdict.patch_failed);
 }

@@ -74,7 +74,7 @@ impl Target {
     /// read twice and not cloned: both borrow from `text`.
     ///
     /// # Errors
-    /// When `text` is no object.
+    /// When `text` is no object, or its status cannot be judged.
     pub fn subject<'a>(
         &'a self,
         text: &'a str,
@@ -89,7 +89,7 @@ impl Target {
             subresource: self.subresource().into(),
             operation: Operation::Update,
             writer,
-            object: Object::parse(text)?,
+            object: Object::parse(text)?.judgeable()?,
             old: Some(Object::parse(text)?),
         })
     }

@@ -271,7 +271,7 @@ impl Reader {
     ) -> Result<Box<dyn Val + 'v>, Reason> {
         let part = part.filter(|part| !part.whole);
         match json {
-            Json::Null | Json::Deep => self.one(CelNull),
+            Json::Null | Json::Deep | Json::Large(_) => self.one(CelNull),
             Json::Bool(value) => self.one(CelBool::from(*value)),
             Json::Number(number) => match number.as_i64() {
                 Some(whole) => self.one(CelInt::from(whole)),

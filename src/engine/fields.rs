@@ -47,8 +47,8 @@ fn is_of(value: &Json<'_>, kind: FieldType) -> bool {
         FieldType::Integer => value.as_i64().is_some(),
         FieldType::Number => matches!(value, Json::Number(_)),
         FieldType::Boolean => matches!(value, Json::Bool(_)),
-        FieldType::Object => matches!(value, Json::Object(_) | Json::Deep),
-        FieldType::Array => matches!(value, Json::Array(_) | Json::Deep),
+        FieldType::Object => matches!(value, Json::Object(_) | Json::Deep | Json::Large(_)),
+        FieldType::Array => matches!(value, Json::Array(_) | Json::Deep | Json::Large(_)),
     }
 }
 

@@ -31,7 +31,9 @@ pub(crate) fn judge<'p>(
     if old.is_some_and(|old| old.status == object.status) || nobodys() {
         return;
     }
-    let judging = Judging { policy, subject, replay, now };
+    // Of a stored status that cannot be read nothing is known: this is as good as the first write.
+    let old = old.filter(|old| !old.has_large_status());
+    let judging = Judging { policy, subject, old, replay, now };
     // What a rule misses in a status that nobody had written, this write has left out.
     let stored = old.filter(|old| old.written_status().is_some());
     let mut introduced = Introduced::over(stored.map(|old| {
@@ -126,6 +128,8 @@ impl<'p> Kept<'p, '_> {
 struct Judging<'p, 's, 'a> {
     policy: &'p Policy,
     subject: &'s Subject<'a>,
+    /// What is stored.
+    old: Option<&'s Object<'a>>,
     replay: Replay<'s, 's, 'a>,
     now: i64,
 }
@@ -141,10 +145,18 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         if let Some(status) = &object.status
             && !matches!(status, Json::Null | Json::Object(_))
         {
-            let message = format!("must be an object, it is {}", status.kind());
+            let (cause, message) = match status {
+                Json::Large(_) => (Cause::TooLong, "has more values than can be judged".to_owned()),
+                other => (Cause::TypeInvalid, format!("must be an object, it is {}", other.kind())),
+            };
             let field = "status".to_owned();
-            let rule = &convention.status_rule;
-            violations.push(fixed(rule, field, Cause::TypeInvalid, message, Action::Deny.into()));
+            violations.push(fixed(
+                &convention.status_rule,
+                field,
+                cause,
+                message,
+                Action::Deny.into(),
+            ));
             return;
         }
         let resource = &self.subject.resource;
@@ -244,7 +256,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         // The stored object by itself, for the ratchet: over itself it shows whether such a rule can be
         // evaluated at all. It is no violation there: a transition is not a state.
         let by_itself = names_old && old.is_none();
-        let old = if by_itself && self.subject.old.is_some() { Some(object) } else { old };
+        let old = if by_itself && self.old.is_some() { Some(object) } else { old };
         if names_old && old.is_none() {
             return;
         }

@@ -60,7 +60,7 @@ pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Rev
         return review;
     };
     review.patch = patch.0;
-    match Json::parse(&text) {
+    match Json::parse_any_size(&text) {
         Ok(status) => {
             // Nothing outside of the status is ever patched.
             let object = subject.object.with_status(Some(status));

@@ -87,7 +87,7 @@ impl<'p> Rounds<'_, 'p, '_> {
         self.operations.extend(finished.operations);
         let Some(next) = next else { return Ok(()) };
         let text = finished.status.to_string();
-        let status = Json::parse(&text).map_err(|_| PatchDoesNotApply)?;
+        let status = Json::parse_any_size(&text).map_err(|_| PatchDoesNotApply)?;
         self.run(&object.with_status(Some(status)), next)
     }
 

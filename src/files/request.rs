@@ -41,7 +41,8 @@ impl Unfit {
             return Self { is_old, field: "metadata", message };
         }
         let message = match error {
-            ObjectError(error) => reason(error),
+            ObjectError::NotAnObject(error) => reason(error),
+            ObjectError::TooLarge => error.to_string(),
         };
         Self { is_old, field: "status", message }
     }

@@ -77,7 +77,7 @@ impl<'j, 'a> Fields<'j, 'a> {
     /// When it is of another type, null included.
     pub(crate) fn strict_integer(&self, path: &str) -> Result<Option<i64>, ComputeError> {
         let Some(value) = self.find(path)? else { return Ok(None) };
-        value.as_i64().map(Some).ok_or_else(|| wrong_type(path.to_owned(), value, INTEGER))
+        value.as_int64().map(Some).ok_or_else(|| wrong_type(path.to_owned(), value, INTEGER))
     }
 
     /// The list at a path, as `NestedSlice` reads it.
@@ -96,7 +96,7 @@ impl<'j, 'a> Fields<'j, 'a> {
 
     /// The integer at a path, or `otherwise` where there is none, whatever is there instead.
     pub(crate) fn integer(&self, path: &str, otherwise: i64) -> i64 {
-        self.lenient(path).and_then(Json::as_i64).unwrap_or(otherwise)
+        self.lenient(path).and_then(Json::as_int64).unwrap_or(otherwise)
     }
 
     /// Whether the path leads to `true`.

@@ -4,7 +4,7 @@
 //! refused only for what the mutating webhook made of it, for which a witness is proof enough. What a
 //! CEL rule refuses in every state cannot be: its states cannot be listed.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::backfill::taken;
 use super::gate::{refusing, undone};
@@ -116,9 +116,11 @@ impl Lint<'_, '_> {
         for space in spaces {
             for mut scene in self.scenes(&space) {
                 let old = stored(&scene);
-                if scene.object.get("status").is_none() {
+                // A write that changes nothing by itself is never refused: this one does.
+                if scene.object.get("status").and_then(Value::as_object).is_none() {
                     scene.object["status"] = json!({});
                 }
+                scene.object["status"]["written"] = true.into();
                 let rules = undone(&self.policies, &self.resource(&scene), &old, &scene.object);
                 if !rules.is_empty() {
                     let message = "this write is refused for what the mutating webhook makes of it";

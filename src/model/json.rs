@@ -21,7 +21,8 @@ const MAX_DEPTH: u8 = 64;
 
 /// Values in one tree. A small object takes some 340 bytes here and as few as three in the text, so
 /// that a body at the size limit could become a hundred times larger tree. Ten thousand conditions
-/// are 70,000 values; what has more than this is no status but an attack or an accident.
+/// are 70,000 values; what has more than this is no status but an attack or an accident, and stays
+/// a text.
 const MAX_VALUES: u32 = 200_000;
 
 /// A JSON value, borrowed from the text it was read from.
@@ -45,18 +46,36 @@ pub enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Self)>),
     /// Something too deep to be of interest, skipped. Never equal to what a rule asks for.
     Deep,
+    /// Something of more values than are looked at, as it is written. Nothing is found in it; that it
+    /// has not changed can be told all the same.
+    Large(Cow<'a, str>),
 }
 
 impl<'a> Json<'a> {
     /// Reads one JSON value that makes up the whole of `text`.
     ///
     /// # Errors
-    /// When `text` is not JSON, or goes on after the value.
+    /// When `text` is not JSON, goes on after the value, or has too many values.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let value = Self::deserialize(&mut reader)?;
         reader.end()?;
         Ok(value)
+    }
+
+    /// Reads one JSON value that makes up the whole of `text`, however many values there are in it.
+    ///
+    /// # Errors
+    /// When `text` is not JSON, or goes on after the value.
+    pub fn parse_any_size(text: &'a str) -> Result<Self, serde_json::Error> {
+        match Self::parse(text) {
+            // Nothing else can be wrong with what is JSON to its end.
+            Err(error) if error.is_data() => {
+                serde_json::from_str::<IgnoredAny>(text)?;
+                Ok(Self::Large(Cow::Borrowed(text)))
+            }
+            parsed => parsed,
+        }
     }
 
     /// The member of an object with this name; the last where there are several.
@@ -99,6 +118,15 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The number, where it is written as a whole one: what Go decodes as `int64`. `3.0` is not.
+    #[must_use]
+    pub fn as_int64(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => number.as_i64(),
+            _ => None,
+        }
+    }
+
     /// The items of a list; `None` for everything else.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Self]> {
@@ -123,7 +151,7 @@ impl<'a> Json<'a> {
             Self::String(text) => text.is_empty(),
             Self::Array(items) => items.is_empty(),
             Self::Object(members) => members.is_empty(),
-            Self::Bool(_) | Self::Number(_) | Self::Deep => false,
+            Self::Bool(_) | Self::Number(_) | Self::Deep | Self::Large(_) => false,
         }
     }
 
@@ -138,15 +166,16 @@ impl<'a> Json<'a> {
             Self::Array(_) => "a list",
             Self::Object(_) => "an object",
             Self::Deep => "a deeply nested value",
+            Self::Large(_) => "a value of too many parts",
         }
     }
 
-    /// An owned copy, for a patch or a replay. What was skipped as too deep becomes `null`: a patch
-    /// never carries it, and a replay never looks there.
+    /// An owned copy, for a patch or a replay. What was skipped as too deep or too large becomes
+    /// `null`: a patch never carries it, and a replay never looks there.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
         match self {
-            Self::Null | Self::Deep => serde_json::Value::Null,
+            Self::Null | Self::Deep | Self::Large(_) => serde_json::Value::Null,
             Self::Bool(value) => (*value).into(),
             Self::Number(number) => serde_json::Value::Number(number.clone()),
             Self::String(text) => text.as_ref().into(),
@@ -171,14 +200,15 @@ impl<'a> Json<'a> {
                 members.into_iter().map(|(key, value)| (owned(key), value.into_owned())).collect(),
             ),
             Self::Deep => Json::Deep,
+            Self::Large(text) => Json::Large(owned(text)),
         }
     }
 
-    /// Whether a copy would be whole: nothing in it was skipped as too deep.
+    /// Whether a copy would be whole: nothing in it was skipped.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         match self {
-            Self::Deep => false,
+            Self::Deep | Self::Large(_) => false,
             Self::Array(items) => items.iter().all(Self::is_whole),
             Self::Object(members) => members.iter().all(|(_, value)| value.is_whole()),
             _ => true,
@@ -193,6 +223,8 @@ impl PartialEq for Json<'_> {
             (Self::Bool(one), Self::Bool(other)) => one == other,
             (Self::Number(one), Self::Number(other)) => same_number(one, other),
             (Self::String(one), Self::String(other)) => one == other,
+            // Nothing of these was read: they are told apart by their texts.
+            (Self::Large(one), Self::Large(other)) => one == other,
             (Self::Array(one), Self::Array(other)) => one == other,
             (Self::Object(one), Self::Object(other)) => same_members(one, other),
             _ => false,
@@ -393,7 +425,10 @@ mod tests {
     fn a_tree_does_not_outgrow_its_text_without_limit() {
         let list = |length: usize| format!("[0{}]", ",0".repeat(length - 1));
         assert!(Json::parse(&list(MAX_VALUES as usize - 1)).is_ok());
-        assert!(Json::parse(&list(MAX_VALUES as usize)).is_err());
+        let large = list(MAX_VALUES as usize);
+        assert!(Json::parse(&large).is_err());
+        assert_eq!(Json::parse_any_size(&large).unwrap(), Json::Large(large.as_str().into()));
+        assert!(Json::parse_any_size(&format!("{large}x")).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod webhook;
 pub use condition::{ConditionStatus, Conditions};
 pub use json::Json;
 pub(crate) use json::{Text, in_status, same_number};
+pub(crate) use object::AnySize;
 pub use object::{Metadata, Object, ObjectError, Spec};
 pub use pointer::{Pointer, PointerError};
 pub use quote::quote;

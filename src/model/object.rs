@@ -3,18 +3,25 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Json;
 use super::json::Text;
 
-/// Why a text is not an object.
+/// Why a text is not an object, or not one that can be judged.
 #[derive(Debug, thiserror::Error)]
-#[error("not a Kubernetes object")]
-pub struct ObjectError(#[from] pub serde_json::Error);
+pub enum ObjectError {
+    /// It is another kind of JSON, or none.
+    #[error("not a Kubernetes object")]
+    NotAnObject(#[from] serde_json::Error),
+    /// Nothing of its status was read.
+    #[error("its status has more values than can be judged")]
+    TooLarge,
+}
 
 /// One object, borrowed from the text it was read from.
 ///
@@ -28,7 +35,8 @@ pub struct Object<'a> {
     pub kind: Cow<'a, str>,
     /// What of the metadata rules ask for.
     pub metadata: Metadata<'a>,
-    /// `None` where there is no such member; `Some(Null)` where it is null.
+    /// `None` where there is no such member; `Some(Null)` where it is null; `Some(Large)` where it has
+    /// more values than are read.
     pub status: Option<Json<'a>>,
     /// What the user asked for.
     pub spec: Spec<'a>,
@@ -80,7 +88,27 @@ impl<'a> Object<'a> {
     /// # Errors
     /// When `text` is not JSON or not an object.
     pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
-        Ok(serde_json::from_str(text)?)
+        match serde_json::from_str(text) {
+            Ok(object) => Ok(object),
+            // Once more for what is almost never there: whoever reads a status as text first and as a
+            // tree then does so for every object.
+            Err(error) if error.is_data() => Ok(serde_json::from_str::<AnySize<'a>>(text)?.0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same object, where its status can be judged at all.
+    ///
+    /// # Errors
+    /// When the status has too many values.
+    pub fn judgeable(self) -> Result<Self, ObjectError> {
+        if self.has_large_status() { Err(ObjectError::TooLarge) } else { Ok(self) }
+    }
+
+    /// Whether the status has more values than are read.
+    #[must_use]
+    pub const fn has_large_status(&self) -> bool {
+        matches!(self.status, Some(Json::Large(_)))
     }
 
     /// Whether deletion has been asked for.
@@ -128,32 +156,68 @@ impl<'a> Object<'a> {
     }
 }
 
+/// An object whose status may have any number of values. Takes longer to read than an [`Object`].
+#[derive(Debug)]
+pub(crate) struct AnySize<'a>(pub(crate) Object<'a>);
+
+impl<'a> From<AnySize<'a>> for Object<'a> {
+    fn from(AnySize(object): AnySize<'a>) -> Self {
+        object
+    }
+}
+
 impl<'de> Deserialize<'de> for Object<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectVisitor;
-        impl<'de> Visitor<'de> for ObjectVisitor {
-            type Value = Object<'de>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a Kubernetes object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Object<'de>, A::Error> {
-                let mut object = Object::default();
-                while let Some(Text(key)) = members.next_key()? {
-                    match key.as_ref() {
-                        "apiVersion" => object.api_version = string(members.next_value()?),
-                        "kind" => object.kind = string(members.next_value()?),
-                        "metadata" => object.metadata = members.next_value()?,
-                        "spec" => object.spec.text = Some(members.next_value()?),
-                        "status" => object.status = Some(members.next_value()?),
-                        _ => {
-                            members.next_value::<IgnoredAny>()?;
-                        }
-                    }
+        deserializer.deserialize_map(ObjectVisitor::<Json<'de>>(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for AnySize<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor::<StatusOfAnySize<'de>>(PhantomData)).map(Self)
+    }
+}
+
+struct StatusOfAnySize<'a>(Json<'a>);
+
+impl<'de> Deserialize<'de> for StatusOfAnySize<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&RawValue>::deserialize(deserializer)?;
+        Json::parse_any_size(text.get()).map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl<'a> From<StatusOfAnySize<'a>> for Json<'a> {
+    fn from(StatusOfAnySize(status): StatusOfAnySize<'a>) -> Self {
+        status
+    }
+}
+
+/// Reads an object; `S` is how its status is read.
+struct ObjectVisitor<S>(PhantomData<S>);
+
+impl<'de, S: Deserialize<'de> + Into<Json<'de>>> Visitor<'de> for ObjectVisitor<S> {
+    type Value = Object<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a Kubernetes object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Object<'de>, A::Error> {
+        let mut object = Object::default();
+        while let Some(Text(key)) = members.next_key()? {
+            match key.as_ref() {
+                "apiVersion" => object.api_version = string(members.next_value()?),
+                "kind" => object.kind = string(members.next_value()?),
+                "metadata" => object.metadata = members.next_value()?,
+                "spec" => object.spec.text = Some(members.next_value()?),
+                "status" => object.status = Some(members.next_value::<S>()?.into()),
+                _ => {
+                    members.next_value::<IgnoredAny>()?;
                 }
-                Ok(object)
             }
         }
-        deserializer.deserialize_map(ObjectVisitor)
+        Ok(object)
     }
 }
 
@@ -234,6 +298,18 @@ mod tests {
             let object = Object::parse(text).unwrap();
             assert!(object.status.is_some() && object.status_object().is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_status_of_too_many_values_stays_a_text() {
+        let status = format!(r#"{{"list":[{}0]}}"#, "0,".repeat(200_000));
+        let text = format!(r#"{{"kind":"K","status":{status},"data":1}}"#);
+        let object = Object::parse(&text).unwrap();
+        assert_eq!(
+            (object.kind.as_ref(), &object.status),
+            ("K", &Some(Json::Large(status.into())))
+        );
+        assert!(object.status_object().is_none() && object.judgeable().is_err());
     }
 
     #[test]

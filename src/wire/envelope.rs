@@ -6,19 +6,20 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use crate::model::{Object, Text};
+use crate::model::Text;
 
 use super::ReviewError;
 
+/// `O` is how its objects are read.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Envelope<'a> {
+#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
+pub(super) struct Envelope<'a, O> {
     #[serde(borrow, default)]
     pub(super) api_version: Text<'a>,
     #[serde(borrow, default)]
     pub(super) kind: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) request: Option<Members<Request<'a>>>,
+    pub(super) request: Option<Members<Request<'a, O>>>,
 }
 
 /// A struct that is read from an object only. serde's derive would take a list as well, member by
@@ -44,8 +45,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
 
 /// The members of a request that are used; all others are skipped.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Request<'a> {
+#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
+pub(super) struct Request<'a, O> {
     #[serde(borrow, default)]
     pub(super) uid: Text<'a>,
     #[serde(borrow, default)]
@@ -62,10 +63,10 @@ pub(super) struct Request<'a> {
     pub(super) operation: Text<'a>,
     #[serde(borrow, default)]
     pub(super) user_info: Members<User<'a>>,
-    #[serde(borrow, default)]
-    pub(super) object: Slot<'a>,
-    #[serde(borrow, default)]
-    pub(super) old_object: Slot<'a>,
+    #[serde(default)]
+    pub(super) object: Slot<O>,
+    #[serde(default)]
+    pub(super) old_object: Slot<O>,
     #[serde(default)]
     pub(super) dry_run: Option<bool>,
 }
@@ -97,17 +98,16 @@ pub(super) struct User<'a> {
 }
 
 /// The place of an object: empty, filled, or misused.
-#[expect(clippy::large_enum_variant, reason = "two live for a moment; boxes would be allocations")]
 #[derive(Default)]
-pub(super) enum Slot<'a> {
+pub(super) enum Slot<O> {
     #[default]
     Empty,
-    Filled(Object<'a>),
+    Filled(O),
     NotAnObject,
 }
 
-impl<'a> Slot<'a> {
-    pub(super) fn open(self, name: &'static str) -> Result<Option<Object<'a>>, ReviewError> {
+impl<O> Slot<O> {
+    pub(super) fn open(self, name: &'static str) -> Result<Option<O>, ReviewError> {
         match self {
             Self::Empty => Ok(None),
             Self::Filled(object) => Ok(Some(object)),
@@ -116,44 +116,44 @@ impl<'a> Slot<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Slot<'a> {
+impl<'de, O: Deserialize<'de>> Deserialize<'de> for Slot<O> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct SlotVisitor;
-        impl<'de> Visitor<'de> for SlotVisitor {
-            type Value = Slot<'de>;
+        struct SlotVisitor<O>(PhantomData<O>);
+        impl<'de, O: Deserialize<'de>> Visitor<'de> for SlotVisitor<O> {
+            type Value = Slot<O>;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object or null")
             }
-            fn visit_unit<E>(self) -> Result<Slot<'de>, E> {
+            fn visit_unit<E>(self) -> Result<Slot<O>, E> {
                 Ok(Slot::Empty)
             }
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Slot<'de>, A::Error> {
-                let object = Object::deserialize(MapAccessDeserializer::new(members))?;
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Slot<O>, A::Error> {
+                let object = O::deserialize(MapAccessDeserializer::new(members))?;
                 Ok(Slot::Filled(object))
             }
-            fn visit_bool<E>(self, _: bool) -> Result<Slot<'de>, E> {
+            fn visit_bool<E>(self, _: bool) -> Result<Slot<O>, E> {
                 Ok(Slot::NotAnObject)
             }
-            fn visit_i64<E>(self, _: i64) -> Result<Slot<'de>, E> {
+            fn visit_i64<E>(self, _: i64) -> Result<Slot<O>, E> {
                 Ok(Slot::NotAnObject)
             }
-            fn visit_u64<E>(self, _: u64) -> Result<Slot<'de>, E> {
+            fn visit_u64<E>(self, _: u64) -> Result<Slot<O>, E> {
                 Ok(Slot::NotAnObject)
             }
-            fn visit_f64<E>(self, _: f64) -> Result<Slot<'de>, E> {
+            fn visit_f64<E>(self, _: f64) -> Result<Slot<O>, E> {
                 Ok(Slot::NotAnObject)
             }
-            fn visit_str<E>(self, _: &str) -> Result<Slot<'de>, E> {
+            fn visit_str<E>(self, _: &str) -> Result<Slot<O>, E> {
                 Ok(Slot::NotAnObject)
             }
             fn visit_seq<A: serde::de::SeqAccess<'de>>(
                 self,
                 mut items: A,
-            ) -> Result<Slot<'de>, A::Error> {
+            ) -> Result<Slot<O>, A::Error> {
                 while items.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(Slot::NotAnObject)
             }
         }
-        deserializer.deserialize_any(SlotVisitor)
+        deserializer.deserialize_any(SlotVisitor(PhantomData))
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use crate::model::{Operation, Resource, Subject, Text, Writer};
+use crate::model::{AnySize, Object, Operation, Resource, Subject, Text, Writer};
 
 use super::envelope::{Envelope, Members};
 
@@ -80,10 +80,9 @@ pub enum ReviewError {
     /// Another kind of JSON value at the top.
     #[error("the body is not a JSON object")]
     NotAnObject,
-    /// A member that cannot be what it is, or a status of more values than can be judged.
+    /// A member that cannot be what it is.
     #[error(
-        "the body is not an AdmissionReview that can be judged: a member has the wrong type or too \
-         many values at line {0}, column {1}"
+        "the body is not an AdmissionReview: a member has the wrong type at line {0}, column {1}"
     )]
     WrongType(usize, usize),
     /// Another kind of document.
@@ -127,9 +126,17 @@ impl<'a> Review<'a> {
         if is_too_deep(bytes) {
             return Err(ReviewError::TooDeep);
         }
-        let envelope: Envelope<'a> =
-            serde_json::from_str(text).map_err(|error| describe(&error))?;
-        envelope.into_review()
+        match serde_json::from_str::<Envelope<'a, Object<'a>>>(text) {
+            Ok(envelope) => envelope.into_review(),
+            // A status of more values than can be judged is no reason to refuse what nobody judges.
+            Err(error) if error.is_data() => {
+                match serde_json::from_str::<Envelope<'a, AnySize<'a>>>(text) {
+                    Ok(envelope) => envelope.into_review(),
+                    Err(_) => Err(describe(&error)),
+                }
+            }
+            Err(error) => Err(describe(&error)),
+        }
     }
 
     /// What may be logged of this review.
@@ -201,7 +208,7 @@ fn depth_of(bytes: &[u8]) -> usize {
     deepest
 }
 
-impl<'a> Envelope<'a> {
+impl<'a, O: Into<Object<'a>>> Envelope<'a, O> {
     fn into_review(self) -> Result<Review<'a>, ReviewError> {
         if self.kind.0 != "AdmissionReview" {
             return Err(ReviewError::WrongKind);
@@ -220,8 +227,8 @@ impl<'a> Envelope<'a> {
         }
         let operation =
             Operation::parse(&request.operation.0).ok_or(ReviewError::UnknownOperation)?;
-        let object = request.object.open("request.object")?;
-        let old = request.old_object.open("request.oldObject")?;
+        let object: Option<Object<'a>> = request.object.open("request.object")?.map(O::into);
+        let old = request.old_object.open("request.oldObject")?.map(O::into);
         let has_object = object.is_some();
         let text = |text: Option<Text<'a>>| text.unwrap_or_default().0;
         let groups = user.groups.unwrap_or_default();

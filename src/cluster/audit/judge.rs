@@ -84,7 +84,7 @@ impl<'p> Judge<'p> {
         let identity = Identity::parse(text)?;
         let mut judged =
             Judged { identity, states: Vec::new(), fills_in: false, since: None, broken: None };
-        let object = match Object::parse(text) {
+        let object = match Object::parse(text).and_then(Object::judgeable) {
             Ok(object) => object,
             // One object of two hundred thousand values must not end the run.
             Err(error) => {

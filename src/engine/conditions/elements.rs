@@ -4,7 +4,7 @@ use super::super::Cause;
 use super::super::because::{escaped, quoted};
 use super::super::ratchet::{Violation, Violations};
 use super::evidence::{self, Facts, Truth};
-use super::keys::Key;
+use super::keys::{Key, shortened};
 use super::{Circumstances, fields, same, violation};
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
 use crate::policy::Predicate;
@@ -224,9 +224,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         // By its key, or by its having none: the index changes when something is put before it. In a
         // history, where the index changes too, by its type.
         let place = match (&self.list.history, self.kind) {
-            (None, _) => {
-                Some(format!("{path}[{}]{dot}{member}", shortened(&self.key.place(self.item))))
-            }
+            (None, _) => Some(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
             (Some(_), Some(kind)) => {
                 Some(format!("{path}[type={:?}]{dot}{member}", shortened(kind)))
             }
@@ -237,14 +235,4 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)
         }
     }
-}
-
-/// A type as it names a place. Kubernetes allows 316 characters; one of a million would be copied for
-/// each thing that is wrong with its element.
-fn shortened(kind: &str) -> &str {
-    const LIMIT: usize = 316;
-    if kind.len() <= LIMIT {
-        return kind;
-    }
-    kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }

@@ -82,10 +82,21 @@ impl<'p> Key<'p> {
     /// The key of an element as a place: `type="Ready"`, whole and unambiguous, for nobody to read.
     /// Empty where a member is missing: such elements are all alike.
     pub(super) fn place(&self, item: &Json<'_>) -> String {
-        let text = |member: &String| Some(format!("{member}={:?}", self.text(item, member)?));
+        let text =
+            |member: &String| Some(format!("{member}={:?}", shortened(self.text(item, member)?)));
         let texts: Option<Vec<String>> = self.members.iter().map(text).collect();
         texts.unwrap_or_default().join(",")
     }
+}
+
+/// A type as it names a place. Kubernetes allows 316 characters; one of a million would be copied for
+/// each thing that is wrong with its element.
+pub(super) fn shortened(kind: &str) -> &str {
+    const LIMIT: usize = 316;
+    if kind.len() <= LIMIT {
+        return kind;
+    }
+    kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }
 
 /// The stored elements by key, the first of several.
