@@ -359,3 +359,20 @@ fn what_is_filled_in_beyond_the_limit_is_no_failure() {
     let verdict = judge(&policies, &subject, Webhook::Mutate);
     assert!(verdict.patch.is_some() && !verdict.patch_failed);
 }
+
+#[test]
+fn a_long_text_is_not_copied_into_many_elements() {
+    let convention = convention(
+        "  conditions:\n  - path: /status/conditions\n  backfill:\n\
+         \x20 - {list: /status/conditions, member: message, copyOf: stored}\n\
+         \x20 - {list: /status/conditions, member: at, steadyWhile: [status]}\n",
+    );
+    let policies = compile(&(policy("p", "  convention: c\n") + &convention));
+    let long = "x".repeat(1 << 20);
+    let stored =
+        object([format!(r#"{{"type":"A","message":"{long}","at":"{long}"}}"#)].into_iter());
+    let written = object((0..MANY).map(|_| r#"{"type":"A"}"#.to_owned()));
+    let subject = subject(&written, Some(&stored));
+    // A few megabytes; copied to each it would be sixty thousand.
+    assert!(operations(&judge(&policies, &subject, Webhook::Mutate)).len() < 10);
+}

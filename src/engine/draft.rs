@@ -8,6 +8,10 @@ use serde_json::{Value, json};
 use super::conditions::SCAN_LIMIT;
 use crate::model::{Json, Object, Pointer};
 
+/// Bytes of text that are put into lists. A default for members copies one text into as many elements
+/// as there are: a megabyte into ten thousand of one type. No API server takes more than 3 MiB.
+const MAX_IN_LISTS: usize = 4 << 20;
+
 /// The object's status with the changes made so far. Costs nothing until the first change.
 pub(crate) struct Draft<'s, 'a> {
     status: Option<&'s Json<'a>>,
@@ -15,6 +19,8 @@ pub(crate) struct Draft<'s, 'a> {
     operations: Vec<PatchOperation>,
     /// Lists that an element was put into: their indices are no longer those of `status`.
     grown: Vec<Pointer>,
+    /// Bytes of text that were put into lists.
+    in_lists: usize,
 }
 
 /// The changes made so far, in their order.
@@ -56,6 +62,7 @@ impl<'s, 'a> Draft<'s, 'a> {
             changes: Changes::default(),
             operations: Vec::new(),
             grown: Vec::new(),
+            in_lists: 0,
         }
     }
 
@@ -106,6 +113,7 @@ impl<'s, 'a> Draft<'s, 'a> {
         if !self.has_grown(list) {
             let mut tokens = vec!["status".to_owned()];
             tokens.extend(below(list, place));
+            self.in_lists += text_in(&value);
             self.write(&tokens, value);
         }
     }
@@ -120,6 +128,11 @@ impl<'s, 'a> Draft<'s, 'a> {
         let path = json_patch::jsonptr::PointerBuf::from_tokens(whole);
         self.operations.push(PatchOperation::Remove(RemoveOperation { path }));
         self.changes.push(Change { tokens, value: None });
+    }
+
+    /// Whether nothing more is put into the elements of lists: what came of it could not be stored.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.in_lists > MAX_IN_LISTS
     }
 
     /// Whether an element was put into a list. What else is to be done there waits for the next
@@ -226,6 +239,18 @@ impl Changes {
         let known = |depth| Some((self.latest.get(&tokens[..depth])?, &tokens[depth..]));
         let (index, rest) = (0..=tokens.len()).filter_map(known).max_by_key(|(index, _)| *index)?;
         Some((self.list.get(*index)?, rest))
+    }
+}
+
+/// The bytes of all texts in a value.
+fn text_in(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_in).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + text_in(value)).sum()
+        }
+        _ => 0,
     }
 }
 

@@ -115,6 +115,9 @@ impl Filler<'_, '_, '_> {
         let (written, stored) = (self.written_list(list), self.stored_list(list));
         for (index, item) in written.items().iter().enumerate() {
             let place = [&index.to_string(), member];
+            if draft.is_full() {
+                return;
+            }
             let Json::Object(_) = item else { continue };
             let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
             if !draft.in_list(list, &place).is_null() {
@@ -217,6 +220,9 @@ impl Filler<'_, '_, '_> {
     ) {
         let stored_list = self.stored_list(list);
         for (index, item) in self.written_list(list).items().iter().enumerate() {
+            if draft.is_full() {
+                return;
+            }
             let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
             let Some(before) = stored_list.find(kind) else { continue };
             let Some(stored) = before.get(member).filter(|stored| !stored.is_null()) else {
