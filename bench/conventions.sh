@@ -64,5 +64,5 @@ awk "$MEDIAN"'
             if (ratio_ > worst) { worst = ratio_; who = names[n] }
             printf "%-18s %14.1f %16.2f\n", names[n], median(own, rounds), ratio_
         }
-        printf "\nworst: %s at %.2f times appcat (target: 1.50)%s\n", who, worst, worst > 1.5 ? "  MISSED" : ""
+        printf "\nworst: %s at %.2f times appcat (target: 1.50)%s\n", who, worst, (worst > 1.5 ? "  MISSED" : "")
     }' "$work/rounds"

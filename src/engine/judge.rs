@@ -69,7 +69,7 @@ pub(crate) fn judge<'p>(
         }),
     );
     kept.finish();
-    // And neither is a write to be told of in which all that is new is ours.
+    // A status that the mutating webhook alone made of the stored one is nobody's fault.
     if findings.len() > first && replay.is_ours() {
         findings.truncate(first);
     }
