@@ -87,7 +87,7 @@ fn read_spec<'a>(
 ) -> Result<Option<Json<'a>>, Reason> {
     let wanted = part.is_some_and(|part| part.covers(&["spec".to_owned()]));
     let text = object.filter(|_| wanted).and_then(|object| object.spec.text());
-    let spec = text.map(|text| Json::parse(text.get()));
+    let spec = text.map(Json::parse);
     spec.transpose().map_err(|_| "spec is too large".to_owned())
 }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Pointer;
+use super::reader::read;
 
 /// Levels of a status that are looked at. No rule reaches this far; what lies deeper is skipped
 /// without recursion, so that nesting costs neither stack nor memory. Half of serde_json's own
@@ -57,10 +58,7 @@ impl<'a> Json<'a> {
     /// # Errors
     /// When `text` is not JSON, goes on after the value, or has too many values.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let value = Self::deserialize(&mut reader)?;
-        reader.end()?;
-        Ok(value)
+        read(text)
     }
 
     /// Reads one JSON value that makes up the whole of `text`, however many values there are in it.
@@ -71,7 +69,7 @@ impl<'a> Json<'a> {
         match Self::parse(text) {
             // Nothing else can be wrong with what is JSON to its end.
             Err(error) if error.is_data() => {
-                serde_json::from_str::<IgnoredAny>(text)?;
+                read::<IgnoredAny>(text)?;
                 Ok(Self::Large(Cow::Borrowed(text)))
             }
             parsed => parsed,

@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
 use super::Json;
 use super::json::Text;
+use super::reader::{Raw, read};
 
 /// Why a text is not an object, or not one that can be judged.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub struct Object<'a> {
 /// the hot path the rest shall not pay for them.
 #[derive(Clone, Debug, Default)]
 pub struct Spec<'a> {
-    text: Option<&'a RawValue>,
+    text: Option<&'a str>,
     /// Owned: a cell with something borrowed in it would tie an object to exactly one lifetime.
     tree: OnceCell<Option<Json<'static>>>,
 }
@@ -54,14 +54,14 @@ pub struct Spec<'a> {
 impl<'a> Spec<'a> {
     /// The text; `None` where there is no such member.
     #[must_use]
-    pub const fn text(&self) -> Option<&'a RawValue> {
+    pub const fn text(&self) -> Option<&'a str> {
         self.text
     }
 
     /// The tree; `None` where there is no spec, or one beyond the limits of [`Json`].
     #[must_use]
     pub fn tree(&self) -> Option<&Json<'a>> {
-        let read = || Some(Json::parse(self.text?.get()).ok()?.into_owned());
+        let read = || Some(Json::parse(self.text?).ok()?.into_owned());
         self.tree.get_or_init(read).as_ref()
     }
 }
@@ -88,11 +88,11 @@ impl<'a> Object<'a> {
     /// # Errors
     /// When `text` is not JSON or not an object.
     pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
-        match serde_json::from_str(text) {
+        match read(text) {
             Ok(object) => Ok(object),
             // Once more for what is almost never there: whoever reads a status as text first and as a
             // tree then does so for every object.
-            Err(error) if error.is_data() => Ok(serde_json::from_str::<AnySize<'a>>(text)?.0),
+            Err(error) if error.is_data() => Ok(read::<AnySize<'a>>(text)?.0),
             Err(error) => Err(error.into()),
         }
     }
@@ -182,8 +182,8 @@ struct StatusOfAnySize<'a>(Json<'a>);
 
 impl<'de> Deserialize<'de> for StatusOfAnySize<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <&RawValue>::deserialize(deserializer)?;
-        Json::parse_any_size(text.get()).map(Self).map_err(D::Error::custom)
+        let Raw(text) = Raw::deserialize(deserializer)?;
+        Json::parse_any_size(text).map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -210,7 +210,7 @@ impl<'de, S: Deserialize<'de> + Into<Json<'de>>> Visitor<'de> for ObjectVisitor<
                 "apiVersion" => object.api_version = string(members.next_value()?),
                 "kind" => object.kind = string(members.next_value()?),
                 "metadata" => object.metadata = members.next_value()?,
-                "spec" => object.spec.text = Some(members.next_value()?),
+                "spec" => object.spec.text = Some(members.next_value::<Raw<'_>>()?.0),
                 "status" => object.status = Some(members.next_value::<S>()?.into()),
                 _ => {
                     members.next_value::<IgnoredAny>()?;
@@ -287,7 +287,7 @@ mod tests {
         .unwrap();
         assert_eq!((object.metadata.name.as_ref(), object.metadata.generation), ("n", Some(3)));
         assert!(object.is_deleting());
-        assert_eq!(object.spec.text().map(RawValue::get), Some(r#"{"deep":[[[]]]}"#));
+        assert_eq!(object.spec.text(), Some(r#"{"deep":[[[]]]}"#));
         assert!(object.spec.tree().and_then(|spec| spec.get("deep")).is_some());
         assert!(object.status_object().is_some());
     }

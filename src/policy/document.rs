@@ -129,9 +129,10 @@ impl Policy {
                 _ => false,
             };
             stored
-                && any(&rule.resources, &subject.resource.resource)
+                // Plurals last: a rule has one or two groups and dozens of these.
                 && any(&rule.groups, &subject.resource.group)
                 && any(&rule.versions, &subject.resource.version)
+                && any(&rule.resources, &subject.resource.resource)
         })
     }
 

@@ -13,11 +13,13 @@ use wildmatch::WildMatchPattern;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Glob(Kind);
 
-/// Almost every name in a policy has no star: those are compared, not matched.
+/// Almost every name in a policy has one star or none: those are compared, not matched. A policy for
+/// `*.azure.com` is asked about the writes of everybody.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Any,
     Exact(String),
+    OneStar { before: String, behind: String },
     Pattern(WildMatchPattern<'*', '\0'>),
 }
 
@@ -28,6 +30,9 @@ impl Glob {
         match &self.0 {
             Kind::Any => true,
             Kind::Exact(text) => text == name,
+            Kind::OneStar { before, behind } => {
+                name.strip_prefix(before.as_str()).is_some_and(|rest| rest.ends_with(behind))
+            }
             Kind::Pattern(pattern) => pattern.matches(name),
         }
     }
@@ -78,6 +83,7 @@ impl fmt::Display for Glob {
         match &self.0 {
             Kind::Any => formatter.write_str("*"),
             Kind::Exact(text) => formatter.write_str(text),
+            Kind::OneStar { before, behind } => write!(formatter, "{before}*{behind}"),
             Kind::Pattern(pattern) => formatter.write_str(&pattern.pattern()),
         }
     }
@@ -85,10 +91,15 @@ impl fmt::Display for Glob {
 
 impl From<&str> for Glob {
     fn from(text: &str) -> Self {
-        Self(match text {
-            "*" => Kind::Any,
-            _ if text.contains('*') => Kind::Pattern(WildMatchPattern::new(text)),
-            _ => Kind::Exact(text.to_owned()),
+        Self(match text.split_once('*') {
+            None => Kind::Exact(text.to_owned()),
+            Some(("", "")) => Kind::Any,
+            Some((_, behind)) if behind.contains('*') => {
+                Kind::Pattern(WildMatchPattern::new(text))
+            }
+            Some((before, behind)) => {
+                Kind::OneStar { before: before.to_owned(), behind: behind.to_owned() }
+            }
         })
     }
 }
@@ -121,6 +132,12 @@ mod tests {
         assert!(glob("*").matches(""));
         assert!(!glob("v1").matches("v1beta1"));
         assert!(!glob("v?").matches("v1"));
+        // What is before a star and what is behind it do not share characters.
+        assert!(!glob("ab*ba").matches("aba") && glob("ab*ba").matches("abba"));
+        assert!(glob("a*b*c").matches("a-b-b-c") && !glob("a*b*c").matches("ac"));
+        for text in ["", "*", "v1", "*.azure.com", "a*", "a*b*c"] {
+            assert_eq!(glob(text).to_string(), text);
+        }
     }
 
     #[test]

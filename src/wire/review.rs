@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use crate::model::{AnySize, Object, Operation, Resource, Subject, Text, Writer};
+use crate::model::{AnySize, Object, Operation, Resource, Subject, Text, Writer, read};
 
 use super::envelope::{Envelope, Members};
 
@@ -126,11 +126,11 @@ impl<'a> Review<'a> {
         if is_too_deep(bytes) {
             return Err(ReviewError::TooDeep);
         }
-        match serde_json::from_str::<Envelope<'a, Object<'a>>>(text) {
+        match read::<Envelope<'a, Object<'a>>>(text) {
             Ok(envelope) => envelope.into_review(),
             // A status of more values than can be judged is no reason to refuse what nobody judges.
             Err(error) if error.is_data() => {
-                match serde_json::from_str::<Envelope<'a, AnySize<'a>>>(text) {
+                match read::<Envelope<'a, AnySize<'a>>>(text) {
                     Ok(envelope) => envelope.into_review(),
                     Err(_) => Err(describe(&error)),
                 }

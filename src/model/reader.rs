@@ -1,0 +1,647 @@
+//! JSON text read by serde, quickly where most of it is skipped.
+//!
+//! Nine tenths of a review are `spec`, `managedFields` and labels that nobody asks for. serde_json checks
+//! each byte of a skipped string for three things, and that was three fifths of what judging a review
+//! took. Here two are looked for, and whether there is a control character, which no string may have, is
+//! asked once, of the whole text.
+//!
+//! What is read is the same, and so is every error: whatever this reader does not take, be it broken or
+//! just unusual, serde_json reads again from the start, and what it says counts. Nothing here has to be
+//! able to say what is wrong.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::value::RawValue;
+
+/// Levels that are read by recursion, below serde_json's own limit of 128.
+const MAX_LEVELS: u8 = 100;
+
+/// Reads a value that makes up the whole of `text`: what `serde_json::from_str` returns.
+///
+/// # Errors
+/// Those of serde_json.
+pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::Error> {
+    quickly(text).or_else(|Unread| serde_json::from_str(text))
+}
+
+fn quickly<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Unread> {
+    let mut reader = Reader::new(text);
+    let value = T::deserialize(&mut reader)?;
+    if reader.next_byte().is_some() { Err(Unread) } else { Ok(value) }
+}
+
+/// A JSON value as it is written, checked but not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Raw<'a>(pub(crate) &'a str);
+
+/// How [`Raw`] asks [`Reader`] for a text: serde has no word for it, and serde_json's own is private.
+const RAW: &str = "statusgate raw text";
+
+impl<'de> Deserialize<'de> for Raw<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RawVisitor;
+        impl<'de> Visitor<'de> for RawVisitor {
+            type Value = Raw<'de>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("any JSON value")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Raw<'de>, E> {
+                Ok(Raw(text))
+            }
+            // serde_json does not know the word, and passes itself.
+            fn visit_newtype_struct<D: Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Raw<'de>, D::Error> {
+                <&RawValue>::deserialize(deserializer).map(|value| Raw(value.get()))
+            }
+        }
+        deserializer.deserialize_newtype_struct(RAW, RawVisitor)
+    }
+}
+
+/// This reader does not take the text, whatever the reason.
+#[derive(Debug)]
+struct Unread;
+
+impl fmt::Display for Unread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("not read")
+    }
+}
+
+impl std::error::Error for Unread {}
+
+impl Error for Unread {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+}
+
+/// A text and a place in it.
+struct Reader<'de> {
+    text: &'de str,
+    at: usize,
+    /// Whether there is a control character anywhere: line breaks between values, mostly. Then every
+    /// string is looked through for one.
+    controls: bool,
+    /// How many lists and objects are open that are read by recursion.
+    level: u8,
+    /// Lists and objects that were skipped a moment ago.
+    skipped: Skipped<'de>,
+}
+
+/// A write of a status leaves the spec as it is, and mostly labels, annotations and managedFields too: the
+/// old object of a review repeats what was skipped in the new one. A text that begins with a whole list
+/// or object has that as its next value: comparing is all that is left to do.
+struct Skipped<'de> {
+    /// The last few: more than one object has of those that are long enough. Were they fewer, each would be
+    /// displaced just before it is asked for.
+    texts: [&'de str; 8],
+    next: usize,
+}
+
+impl<'de> Skipped<'de> {
+    /// Shorter ones are as quickly skipped as found.
+    const MIN_BYTES: usize = 64;
+
+    fn at_the_start_of(&self, rest: &[u8]) -> Option<usize> {
+        let known = |text: &&&str| !text.is_empty() && rest.starts_with(text.as_bytes());
+        self.texts.iter().find(known).map(|text| text.len())
+    }
+
+    fn remember(&mut self, text: &'de str) {
+        if text.len() >= Self::MIN_BYTES && text.starts_with(['{', '[']) {
+            if let Some(place) = self.texts.get_mut(self.next) {
+                *place = text;
+            }
+            self.next = (self.next + 1) % self.texts.len();
+        }
+    }
+}
+
+impl<'de> Reader<'de> {
+    fn new(text: &'de str) -> Self {
+        // No `any`: what may end early is not vectorised.
+        let least = text.as_bytes().iter().fold(u8::MAX, |least, byte| least.min(*byte));
+        let controls = least < b' ';
+        let skipped = Skipped { texts: [""; 8], next: 0 };
+        Self { text, at: 0, controls, level: 0, skipped }
+    }
+
+    /// The byte at the place, behind white space.
+    #[inline]
+    fn next_byte(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.as_bytes().get(self.at)?;
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn expect(&mut self, byte: u8) -> Result<(), Unread> {
+        if self.next_byte() != Some(byte) {
+            return Err(Unread);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &str) -> Result<(), Unread> {
+        let rest = self.text.as_bytes().get(self.at..).ok_or(Unread)?;
+        if !rest.starts_with(word.as_bytes()) {
+            return Err(Unread);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// A string with its quotes, unread: whether there are escapes in it. The place is at its first quote.
+    #[inline]
+    fn string(&mut self) -> Result<bool, Unread> {
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let mut at = quote_or_backslash(bytes, start).ok_or(Unread)?;
+        let escapes = bytes.get(at) == Some(&b'\\');
+        if escapes {
+            at = behind_escapes(bytes, at).ok_or(Unread)?;
+        }
+        if self.controls {
+            let inside = bytes.get(start..at).ok_or(Unread)?;
+            if inside.iter().any(|byte| *byte < b' ') {
+                return Err(Unread);
+            }
+        }
+        self.at = at + 1;
+        Ok(escapes)
+    }
+
+    /// The text of a number.
+    fn number(&mut self) -> Result<&'de str, Unread> {
+        let bytes = self.text.as_bytes();
+        let (start, mut at) = (self.at, self.at);
+        let byte = |at: usize| bytes.get(at).copied();
+        // At least one digit, and the place behind the last.
+        let digits = |from: usize| {
+            let mut at = from;
+            while byte(at).is_some_and(|byte| byte.is_ascii_digit()) {
+                at += 1;
+            }
+            if at > from { Ok(at) } else { Err(Unread) }
+        };
+        if byte(at) == Some(b'-') {
+            at += 1;
+        }
+        at = if byte(at) == Some(b'0') { at + 1 } else { digits(at)? };
+        if byte(at) == Some(b'.') {
+            at = digits(at + 1)?;
+        }
+        if matches!(byte(at), Some(b'e' | b'E')) {
+            let sign = matches!(byte(at + 1), Some(b'+' | b'-'));
+            at = digits(at + 1 + usize::from(sign))?;
+        }
+        self.at = at;
+        self.text.get(start..at).ok_or(Unread)
+    }
+
+    /// The name of a member and the colon, unread.
+    #[inline]
+    fn skip_name(&mut self) -> Result<(), Unread> {
+        if self.next_byte() != Some(b'"') {
+            return Err(Unread);
+        }
+        self.string()?;
+        self.expect(b':')
+    }
+
+    /// The text of the next value.
+    fn skip(&mut self) -> Result<&'de str, Unread> {
+        self.next_byte();
+        let start = self.at;
+        let rest = self.text.as_bytes().get(start..).ok_or(Unread)?;
+        let known = self.skipped.at_the_start_of(rest);
+        match known {
+            Some(length) => self.at += length,
+            None => self.skip_over()?,
+        }
+        let text = self.text.get(start..self.at).ok_or(Unread)?;
+        if known.is_none() {
+            self.skipped.remember(text);
+        }
+        Ok(text)
+    }
+
+    /// A value, unread: in a loop, whatever its depth.
+    fn skip_over(&mut self) -> Result<(), Unread> {
+        // What is open, a bit each, the innermost lowest: 1 for an object. The first bit is a mark.
+        let mut open = 1_u64;
+        loop {
+            match self.next_byte().ok_or(Unread)? {
+                b'"' => {
+                    self.string()?;
+                }
+                bracket @ (b'{' | b'[') => {
+                    self.at += 1;
+                    let is_object = bracket == b'{';
+                    // Two behind the opening one in ASCII, both of them.
+                    if self.next_byte() == Some(bracket + 2) {
+                        self.at += 1;
+                    } else {
+                        if open.leading_zeros() == 0 {
+                            return Err(Unread);
+                        }
+                        open = open << 1 | u64::from(is_object);
+                        if is_object {
+                            self.skip_name()?;
+                        }
+                        continue;
+                    }
+                }
+                b't' => self.literal("true")?,
+                b'f' => self.literal("false")?,
+                b'n' => self.literal("null")?,
+                _ => {
+                    self.number()?;
+                }
+            }
+            loop {
+                if open == 1 {
+                    return Ok(());
+                }
+                let is_object = open & 1 == 1;
+                match self.next_byte().ok_or(Unread)? {
+                    b',' => {
+                        self.at += 1;
+                        if is_object {
+                            self.skip_name()?;
+                        }
+                        break;
+                    }
+                    b'}' if is_object => {}
+                    b']' if !is_object => {}
+                    _ => return Err(Unread),
+                }
+                self.at += 1;
+                open >>= 1;
+            }
+        }
+    }
+
+    fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
+        let start = self.at;
+        if self.string()? {
+            let quoted = self.text.get(start..self.at).ok_or(Unread)?;
+            return visitor.visit_string(serde_json::from_str(quoted).map_err(|_| Unread)?);
+        }
+        visitor.visit_borrowed_str(self.text.get(start + 1..self.at - 1).ok_or(Unread)?)
+    }
+
+    fn visit_number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
+        let text = self.number()?;
+        if let Ok(number) = text.parse() {
+            return visitor.visit_u64(number);
+        }
+        let number: serde_json::Number = serde_json::from_str(text).map_err(|_| Unread)?;
+        match number.as_i64() {
+            Some(number) => visitor.visit_i64(number),
+            None => visitor.visit_f64(number.as_f64().ok_or(Unread)?),
+        }
+    }
+
+    /// What is inside of a list or an object, and its closing bracket.
+    fn nested<T>(
+        &mut self,
+        end: u8,
+        visit: impl FnOnce(Inside<'_, 'de>) -> Result<T, Unread>,
+    ) -> Result<T, Unread> {
+        if self.level == MAX_LEVELS {
+            return Err(Unread);
+        }
+        self.at += 1;
+        self.level += 1;
+        let value = visit(Inside { reader: &mut *self, end, first: true })?;
+        self.level -= 1;
+        self.expect(end)?;
+        Ok(value)
+    }
+}
+
+/// The place of the first quote or backslash, from a place on: eight bytes at a time. A string that is
+/// skipped has ten bytes on average, too few for what calling the crate memchr costs.
+#[inline]
+fn quote_or_backslash(bytes: &[u8], from: usize) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    // The lowest bit that this sets is in the first byte that is zero; there may be wrong ones above.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    let rest = bytes.get(from..)?;
+    let mut at = from;
+    for word in rest.chunks_exact(8) {
+        let word = word.try_into().map_or(0, u64::from_le_bytes);
+        let quotes = zeros(word ^ (ONES * b'"' as u64));
+        let backslashes = zeros(word ^ (ONES * b'\\' as u64));
+        let found = (quotes | backslashes) & HIGHS;
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    Some(at + rest)
+}
+
+/// The place of the quote at the end of a string, from its first backslash on.
+#[cold]
+fn behind_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let rest = bytes.get(at..)?;
+        if rest.first() == Some(&b'"') {
+            return Some(at);
+        }
+        at += match rest.get(1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
+            b'u' if rest.get(2..6)?.iter().all(u8::is_ascii_hexdigit) => 6,
+            _ => return None,
+        };
+        at = quote_or_backslash(bytes, at)?;
+    }
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de> {
+    type Error = Unread;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        match self.next_byte().ok_or(Unread)? {
+            b'"' => self.visit_string(visitor),
+            b'{' => self.nested(b'}', |members| visitor.visit_map(members)),
+            b'[' => self.nested(b']', |items| visitor.visit_seq(items)),
+            b'n' => {
+                self.literal("null")?;
+                visitor.visit_unit()
+            }
+            b't' => {
+                self.literal("true")?;
+                visitor.visit_bool(true)
+            }
+            b'f' => {
+                self.literal("false")?;
+                visitor.visit_bool(false)
+            }
+            _ => self.visit_number(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        if self.next_byte() == Some(b'n') {
+            self.literal("null")?;
+            return visitor.visit_none();
+        }
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Unread> {
+        if name != RAW {
+            return visitor.visit_newtype_struct(self);
+        }
+        visitor.visit_borrowed_str(self.skip()?)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+        self.skip()?;
+        visitor.visit_unit()
+    }
+
+    // What serde_json would take only as the one type, the visitor refuses as another.
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct seq tuple tuple_struct map struct enum identifier
+    }
+}
+
+/// The items of a list or the members of an object, one after another.
+struct Inside<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    end: u8,
+    first: bool,
+}
+
+impl Inside<'_, '_> {
+    /// Whether there is another one; then the place is at its start.
+    #[inline]
+    fn has_next(&mut self) -> Result<bool, Unread> {
+        let next = self.reader.next_byte().ok_or(Unread)?;
+        if next == self.end {
+            return Ok(false);
+        }
+        if !std::mem::replace(&mut self.first, false) {
+            self.reader.expect(b',')?;
+        }
+        Ok(true)
+    }
+}
+
+impl<'de> SeqAccess<'de> for Inside<'_, 'de> {
+    type Error = Unread;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Unread> {
+        if self.has_next()? { seed.deserialize(&mut *self.reader).map(Some) } else { Ok(None) }
+    }
+}
+
+impl<'de> MapAccess<'de> for Inside<'_, 'de> {
+    type Error = Unread;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Unread> {
+        if !self.has_next()? {
+            return Ok(None);
+        }
+        if self.reader.next_byte() != Some(b'"') {
+            return Err(Unread);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Unread> {
+        self.reader.expect(b':')?;
+        seed.deserialize(&mut *self.reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
+    use super::*;
+    use crate::model::{Json, Object};
+
+    /// What this reader makes of a text is what serde_json makes of it, or nothing.
+    fn agrees(text: &str) -> bool {
+        fn one<'a, T: Deserialize<'a> + fmt::Debug>(text: &'a str) -> bool {
+            let own = quickly::<T>(text).ok().map(|value| format!("{value:?}"));
+            let theirs = serde_json::from_str::<T>(text).ok().map(|value| format!("{value:?}"));
+            assert!(own.is_none() || own == theirs, "{text}: {own:?} for {theirs:?}");
+            own.is_some() == theirs.is_some()
+        }
+        // All of them, whatever the first one says.
+        [
+            one::<IgnoredAny>(text),
+            one::<Raw<'_>>(text),
+            one::<Json<'_>>(text),
+            one::<Object<'_>>(text),
+            one::<serde_json::Value>(text),
+            one::<Option<BTreeMap<String, Option<f64>>>>(text),
+        ]
+        .iter()
+        .all(|agrees| *agrees)
+    }
+
+    #[test]
+    fn usual_texts_are_read_without_serde_json() {
+        for text in [
+            r#"{"a":[1,-2,3.5e-7,true,false,null,"x"],"b":{},"c":[]}"#,
+            " {\t\"a\" :\r\n[ 1 , {\"b\" : \"\" } ] } \n",
+            r#""\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00 é😀""#,
+            r#"{"apiVersion":"v1","metadata":{"name":"a\nb","generation":3},"spec":{"a":"{"},"status":{"phase":"x"}}"#,
+            "0",
+            "-0",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "18446744073709551616",
+            "1e3",
+            "null",
+        ] {
+            assert!(agrees(text), "{text}");
+            assert!(quickly::<Raw<'_>>(text).is_ok_and(|raw| raw.0 == text.trim()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_not_taken() {
+        for text in [
+            "", " ", "{", "}", "[", "]", "[}", "{]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]",
+            "[,1]", "{,}", "[1 2]", "{\"a\" 1}", "{a:1}", "{1:1}", "nul", "nulll", "truefalse", "True",
+            "01", "-", "+1", ".5", "1.", "1.e1", "1e", "1e+", "--1", "0x1", "NaN", "\"", "\"\\\"",
+            "\"\\x\"", "\"\\u12g4\"", "\"\\u12", "\"\\", "\"a\nb\"", "\"a\u{0}\"", "1 1", "[] []", "{}x",
+            "[\"a\tb\"]", "\u{feff}1", "\u{a0}1", "{\"a\":1 \"b\":2}", "[[1]", "{\"a\":[}",
+        ] {
+            assert!(quickly::<IgnoredAny>(text).is_err(), "{text}");
+            assert!(agrees(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_and_what_is_too_deep_is_left_to_serde_json() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(quickly::<IgnoredAny>(&nested(63)).is_ok());
+        for levels in [64, 100, 101, 127, 128, 129, 5_000] {
+            agrees(&nested(levels));
+            assert!(read::<IgnoredAny>(&nested(levels)).is_ok());
+        }
+        // A surrogate alone is no character: skipped by both, read by none.
+        assert!(quickly::<IgnoredAny>(r#""\ud800""#).is_ok() && agrees(r#""\ud800""#));
+    }
+
+    #[test]
+    fn what_is_there_again_is_skipped_by_comparing() {
+        let long = &format!(r#"{{"a":"{}"}}"#, "0123456789".repeat(7));
+        let other = long.replace('9', "8");
+        for text in [
+            format!(r#"{{"a":{long},"b":{long},"c":{other},"d":{long}}}"#),
+            format!("[{long},{long} , {other},[{long}]]"),
+            format!("[{long},{long}{long}]"),
+            format!("[{long},{long}x]"),
+            format!("[{long},{}]", &long[..long.len() - 1]),
+            format!("[[{long}],{long},[{long}],[{long},1]]"),
+            format!(r#"{{"spec":{long},"x":{long},"metadata":{{"labels":{long}}},"status":{long}}}"#),
+        ] {
+            assert!(agrees(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_those_of_serde_json() {
+        for text in ["{\"a\":\n tru}", "[1,", "5", ""] {
+            let own = read::<Object<'_>>(text).map(|_| ()).unwrap_err();
+            let theirs = serde_json::from_str::<Object<'_>>(text).map(|_| ()).unwrap_err();
+            assert_eq!(own.to_string(), theirs.to_string());
+        }
+    }
+
+    fn value() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            any::<bool>().prop_map(|value| value.to_string()),
+            any::<i64>().prop_map(|value| value.to_string()),
+            any::<f64>().prop_map(|value| serde_json::json!(value).to_string()),
+            any::<String>().prop_map(|value| serde_json::json!(value).to_string()),
+            r#""(\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|[a-z])*""#,
+        ];
+        let name = prop_oneof![
+            any::<String>().prop_map(|value| serde_json::json!(value).to_string()),
+            prop::sample::select(vec![r#""metadata""#, r#""spec""#, r#""status""#, r#""kind""#])
+                .prop_map(str::to_owned),
+        ];
+        leaf.prop_recursive(6, 64, 6, move |inner| {
+            let space = "[ \n\t]{0,1}";
+            let member = (space, name.clone(), space, inner.clone(), space)
+                .prop_map(|(a, name, b, value, c)| format!("{a}{name}{b}:{b}{value}{c}"));
+            let join = |parts: Vec<String>| parts.join(",");
+            prop_oneof![
+                prop::collection::vec(inner, 0..6).prop_map(move |all| format!("[{}]", join(all))),
+                prop::collection::vec(member, 0..6)
+                    .prop_map(move |all| format!("{{{}}}", join(all))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn random_json_is_read_as_serde_json_reads_it(text in value()) {
+            prop_assert!(agrees(&text), "{}", text);
+        }
+
+        #[test]
+        fn repeated_json_is_read_as_serde_json_reads_it(
+            one in value(), other in value(), order in prop::collection::vec(any::<bool>(), 0..8),
+        ) {
+            let parts: Vec<&str> =
+                order.iter().map(|first| if *first { one.as_str() } else { &other }).collect();
+            let list = format!("[{}]", parts.join(","));
+            prop_assert!(agrees(&list), "{}", list);
+            agrees(&parts.concat());
+        }
+
+        #[test]
+        fn damaged_json_is_read_as_serde_json_reads_it(
+            text in value(), at in any::<prop::sample::Index>(),
+            with in prop_oneof![Just(None), prop::sample::select(b"{}[],:\"\\0-.eE+ntu \n\x01".to_vec()).prop_map(Some)],
+        ) {
+            let mut chars: Vec<char> = text.chars().collect();
+            let at = at.index(chars.len());
+            match with {
+                None => { chars.remove(at); }
+                Some(byte) => chars[at] = char::from(byte),
+            }
+            agrees(&chars.into_iter().collect::<String>());
+        }
+    }
+}
