@@ -7,7 +7,6 @@
 mod answers;
 mod gates;
 
-
 use crate::model::{
     Conditions, Json, Object, Pointer, Resource, in_status, parse_rfc3339, same_number,
 };

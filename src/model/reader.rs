@@ -84,226 +84,96 @@ impl Error for Unread {
 /// A text and a place in it.
 struct Reader<'de> {
     text: &'de str,
-    at: usize,
+    /// What of the text is still to be read.
+    rest: &'de [u8],
     /// Whether there is a control character anywhere: line breaks between values, mostly. Then every
     /// string is looked through for one.
     controls: bool,
     /// How many lists and objects are open that are read by recursion.
     level: u8,
-    /// Lists and objects that were skipped a moment ago.
     skipped: Skipped<'de>,
-}
-
-/// A write of a status leaves the spec as it is, and mostly labels, annotations and managedFields too: the
-/// old object of a review repeats what was skipped in the new one. A text that begins with a whole list
-/// or object has that as its next value: comparing is all that is left to do.
-struct Skipped<'de> {
-    /// The last few: more than one object has of those that are long enough. Were they fewer, each would be
-    /// displaced just before it is asked for.
-    texts: [&'de str; 8],
-    next: usize,
-}
-
-impl<'de> Skipped<'de> {
-    /// Shorter ones are as quickly skipped as found.
-    const MIN_BYTES: usize = 64;
-
-    fn at_the_start_of(&self, rest: &[u8]) -> Option<usize> {
-        let known = |text: &&&str| !text.is_empty() && rest.starts_with(text.as_bytes());
-        self.texts.iter().find(known).map(|text| text.len())
-    }
-
-    fn remember(&mut self, text: &'de str) {
-        if text.len() >= Self::MIN_BYTES && text.starts_with(['{', '[']) {
-            if let Some(place) = self.texts.get_mut(self.next) {
-                *place = text;
-            }
-            self.next = (self.next + 1) % self.texts.len();
-        }
-    }
 }
 
 impl<'de> Reader<'de> {
     fn new(text: &'de str) -> Self {
         // No `any`: what may end early is not vectorised.
         let least = text.as_bytes().iter().fold(u8::MAX, |least, byte| least.min(*byte));
-        let controls = least < b' ';
-        let skipped = Skipped { texts: [""; 8], next: 0 };
-        Self { text, at: 0, controls, level: 0, skipped }
+        let (rest, controls) = (text.as_bytes(), least < b' ');
+        Self { text, rest, controls, level: 0, skipped: Skipped::default() }
     }
 
     /// The byte at the place, behind white space.
     #[inline]
     fn next_byte(&mut self) -> Option<u8> {
-        loop {
-            let byte = *self.text.as_bytes().get(self.at)?;
-            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-                return Some(byte);
-            }
-            self.at += 1;
-        }
+        self.rest = trimmed(self.rest);
+        self.rest.first().copied()
     }
 
     #[inline]
     fn expect(&mut self, byte: u8) -> Result<(), Unread> {
-        if self.next_byte() != Some(byte) {
-            return Err(Unread);
-        }
-        self.at += 1;
+        self.rest = behind(byte, self.rest).ok_or(Unread)?;
         Ok(())
     }
 
     fn literal(&mut self, word: &str) -> Result<(), Unread> {
-        let rest = self.text.as_bytes().get(self.at..).ok_or(Unread)?;
-        if !rest.starts_with(word.as_bytes()) {
-            return Err(Unread);
-        }
-        self.at += word.len();
+        self.rest = self.rest.strip_prefix(word.as_bytes()).ok_or(Unread)?;
         Ok(())
     }
 
-    /// A string with its quotes, unread: whether there are escapes in it. The place is at its first quote.
-    #[inline]
-    fn string(&mut self) -> Result<bool, Unread> {
-        let bytes = self.text.as_bytes();
-        let start = self.at + 1;
-        let mut at = quote_or_backslash(bytes, start).ok_or(Unread)?;
-        let escapes = bytes.get(at) == Some(&b'\\');
-        if escapes {
-            at = behind_escapes(bytes, at).ok_or(Unread)?;
-        }
-        if self.controls {
-            let inside = bytes.get(start..at).ok_or(Unread)?;
-            if inside.iter().any(|byte| *byte < b' ') {
-                return Err(Unread);
-            }
-        }
-        self.at = at + 1;
-        Ok(escapes)
+    /// The text from where `from` was what is left, to the place.
+    fn text_since(&self, from: &[u8]) -> Result<&'de str, Unread> {
+        let place = |rest: &[u8]| self.text.len() - rest.len();
+        self.text.get(place(from)..place(self.rest)).ok_or(Unread)
     }
 
-    /// The text of a number.
-    fn number(&mut self) -> Result<&'de str, Unread> {
-        let bytes = self.text.as_bytes();
-        let (start, mut at) = (self.at, self.at);
-        let byte = |at: usize| bytes.get(at).copied();
-        // At least one digit, and the place behind the last.
-        let digits = |from: usize| {
-            let mut at = from;
-            while byte(at).is_some_and(|byte| byte.is_ascii_digit()) {
-                at += 1;
-            }
-            if at > from { Ok(at) } else { Err(Unread) }
-        };
-        if byte(at) == Some(b'-') {
-            at += 1;
-        }
-        at = if byte(at) == Some(b'0') { at + 1 } else { digits(at)? };
-        if byte(at) == Some(b'.') {
-            at = digits(at + 1)?;
-        }
-        if matches!(byte(at), Some(b'e' | b'E')) {
-            let sign = matches!(byte(at + 1), Some(b'+' | b'-'));
-            at = digits(at + 1 + usize::from(sign))?;
-        }
-        self.at = at;
-        self.text.get(start..at).ok_or(Unread)
-    }
-
-    /// The name of a member and the colon, unread.
-    #[inline]
-    fn skip_name(&mut self) -> Result<(), Unread> {
-        if self.next_byte() != Some(b'"') {
-            return Err(Unread);
-        }
-        self.string()?;
-        self.expect(b':')
-    }
-
-    /// The text of the next value.
+    /// The text of the next value. A list is skipped by its elements: of managedFields only the entry of
+    /// who has written is another one.
     fn skip(&mut self) -> Result<&'de str, Unread> {
-        self.next_byte();
-        let start = self.at;
-        let rest = self.text.as_bytes().get(start..).ok_or(Unread)?;
-        let known = self.skipped.at_the_start_of(rest);
-        match known {
-            Some(length) => self.at += length,
-            None => self.skip_over()?,
+        let is_list = self.next_byte() == Some(b'[');
+        let start = self.rest;
+        if is_list {
+            self.rest = trimmed(start.get(1..).ok_or(Unread)?);
+            if self.next_byte() != Some(b']') {
+                self.skip_element()?;
+                while self.next_byte() == Some(b',') {
+                    self.expect(b',')?;
+                    self.skip_element()?;
+                }
+            }
+            self.expect(b']')?;
+        } else {
+            self.skip_element()?;
         }
-        let text = self.text.get(start..self.at).ok_or(Unread)?;
-        if known.is_none() {
-            self.skipped.remember(text);
-        }
-        Ok(text)
+        self.text_since(start)
     }
 
-    /// A value, unread: in a loop, whatever its depth.
-    fn skip_over(&mut self) -> Result<(), Unread> {
-        // What is open, a bit each, the innermost lowest: 1 for an object. The first bit is a mark.
-        let mut open = 1_u64;
-        loop {
-            match self.next_byte().ok_or(Unread)? {
-                b'"' => {
-                    self.string()?;
-                }
-                bracket @ (b'{' | b'[') => {
-                    self.at += 1;
-                    let is_object = bracket == b'{';
-                    // Two behind the opening one in ASCII, both of them.
-                    if self.next_byte() == Some(bracket + 2) {
-                        self.at += 1;
-                    } else {
-                        if open.leading_zeros() == 0 {
-                            return Err(Unread);
-                        }
-                        open = open << 1 | u64::from(is_object);
-                        if is_object {
-                            self.skip_name()?;
-                        }
-                        continue;
-                    }
-                }
-                b't' => self.literal("true")?,
-                b'f' => self.literal("false")?,
-                b'n' => self.literal("null")?,
-                _ => {
-                    self.number()?;
-                }
-            }
-            loop {
-                if open == 1 {
-                    return Ok(());
-                }
-                let is_object = open & 1 == 1;
-                match self.next_byte().ok_or(Unread)? {
-                    b',' => {
-                        self.at += 1;
-                        if is_object {
-                            self.skip_name()?;
-                        }
-                        break;
-                    }
-                    b'}' if is_object => {}
-                    b']' if !is_object => {}
-                    _ => return Err(Unread),
-                }
-                self.at += 1;
-                open >>= 1;
-            }
+    fn skip_element(&mut self) -> Result<(), Unread> {
+        let start = trimmed(self.rest);
+        if let Some(rest) = self.skipped.behind(start) {
+            self.rest = rest;
+            return Ok(());
         }
+        self.rest = behind_value(start, self.controls).ok_or(Unread)?;
+        let length = start.len() - self.rest.len();
+        self.skipped.remember(start.get(..length).unwrap_or_default());
+        Ok(())
     }
 
     fn visit_string<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
-        let start = self.at;
-        if self.string()? {
-            let quoted = self.text.get(start..self.at).ok_or(Unread)?;
+        let start = self.rest;
+        let (rest, escapes) = behind_string(start, self.controls).ok_or(Unread)?;
+        self.rest = rest;
+        let quoted = self.text_since(start)?;
+        if escapes {
             return visitor.visit_string(serde_json::from_str(quoted).map_err(|_| Unread)?);
         }
-        visitor.visit_borrowed_str(self.text.get(start + 1..self.at - 1).ok_or(Unread)?)
+        visitor.visit_borrowed_str(quoted.get(1..quoted.len() - 1).ok_or(Unread)?)
     }
 
     fn visit_number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
-        let text = self.number()?;
+        let start = self.rest;
+        self.rest = behind_number(start).ok_or(Unread)?;
+        let text = self.text_since(start)?;
         if let Ok(number) = text.parse() {
             return visitor.visit_u64(number);
         }
@@ -323,53 +193,12 @@ impl<'de> Reader<'de> {
         if self.level == MAX_LEVELS {
             return Err(Unread);
         }
-        self.at += 1;
+        self.rest = self.rest.get(1..).ok_or(Unread)?;
         self.level += 1;
         let value = visit(Inside { reader: &mut *self, end, first: true })?;
         self.level -= 1;
         self.expect(end)?;
         Ok(value)
-    }
-}
-
-/// The place of the first quote or backslash, from a place on: eight bytes at a time. A string that is
-/// skipped has ten bytes on average, too few for what calling the crate memchr costs.
-#[inline]
-fn quote_or_backslash(bytes: &[u8], from: usize) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = ONES << 7;
-    // The lowest bit that this sets is in the first byte that is zero; there may be wrong ones above.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
-    let rest = bytes.get(from..)?;
-    let mut at = from;
-    for word in rest.chunks_exact(8) {
-        let word = word.try_into().map_or(0, u64::from_le_bytes);
-        let quotes = zeros(word ^ (ONES * b'"' as u64));
-        let backslashes = zeros(word ^ (ONES * b'\\' as u64));
-        let found = (quotes | backslashes) & HIGHS;
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize / 8);
-        }
-        at += 8;
-    }
-    let rest = bytes.get(at..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-    Some(at + rest)
-}
-
-/// The place of the quote at the end of a string, from its first backslash on.
-#[cold]
-fn behind_escapes(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        let rest = bytes.get(at..)?;
-        if rest.first() == Some(&b'"') {
-            return Some(at);
-        }
-        at += match rest.get(1)? {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
-            b'u' if rest.get(2..6)?.iter().all(u8::is_ascii_hexdigit) => 6,
-            _ => return None,
-        };
-        at = quote_or_backslash(bytes, at)?;
     }
 }
 
@@ -483,6 +312,195 @@ impl<'de> MapAccess<'de> for Inside<'_, 'de> {
     }
 }
 
+/// Objects that were skipped a moment ago. A write of a status leaves the spec as it is, and mostly labels,
+/// annotations and managedFields too: the old object of a review repeats what was skipped in the new
+/// one. A text that begins with a whole object has that as its next value: comparing is all that is left to do.
+#[derive(Default)]
+struct Skipped<'de> {
+    /// Each with its first bytes, which tell most of them apart. More than one object has of those that are
+    /// long enough: were there fewer places, each would be displaced just before it is asked for.
+    objects: [(u64, &'de [u8]); 12],
+    next: usize,
+}
+
+impl<'de> Skipped<'de> {
+    /// Shorter ones are as quickly skipped as found.
+    const MIN_BYTES: usize = 64;
+
+    /// What follows one of these at the start of `rest`.
+    #[inline]
+    fn behind(&self, rest: &'de [u8]) -> Option<&'de [u8]> {
+        let head = head(rest)?;
+        let known = |(first, object): &(u64, &'de [u8])| {
+            if *first == head && !object.is_empty() { rest.strip_prefix(*object) } else { None }
+        };
+        self.objects.iter().find_map(known)
+    }
+
+    fn remember(&mut self, value: &'de [u8]) {
+        let long = value.len() >= Self::MIN_BYTES && value.starts_with(b"{");
+        if let Some(head) = head(value).filter(|_| long) {
+            if let Some(place) = self.objects.get_mut(self.next) {
+                *place = (head, value);
+            }
+            self.next = (self.next + 1) % self.objects.len();
+        }
+    }
+}
+
+/// The first eight bytes.
+#[inline]
+fn head(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+// What is left behind something at the start of a text: `None` where that is not there. On local
+// variables, and not on the reader: it is a third of the instructions.
+
+#[inline]
+fn trimmed(mut rest: &[u8]) -> &[u8] {
+    while let [b' ' | b'\n' | b'\r' | b'\t', behind @ ..] = rest {
+        rest = behind;
+    }
+    rest
+}
+
+/// Behind white space and this byte.
+#[inline]
+fn behind(byte: u8, rest: &[u8]) -> Option<&[u8]> {
+    match trimmed(rest) {
+        [first, behind @ ..] if *first == byte => Some(behind),
+        _ => None,
+    }
+}
+
+/// Behind a value without white space before it: in a loop, whatever its depth.
+fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
+    let member = |rest| {
+        let (rest, _) = behind_string(trimmed(rest), controls)?;
+        behind(b':', rest).map(trimmed)
+    };
+    // What is open, a bit each, the innermost lowest: 1 for an object. The first bit is a mark.
+    let mut open = 1_u64;
+    loop {
+        rest = match rest {
+            [b'"', ..] => behind_string(rest, controls)?.0,
+            [bracket @ (b'{' | b'['), inside @ ..] => {
+                let inside = trimmed(inside);
+                // Two behind the opening one in ASCII, both of them.
+                match behind(bracket + 2, inside) {
+                    Some(behind) => behind,
+                    None if open.leading_zeros() == 0 => return None,
+                    None => {
+                        let is_object = *bracket == b'{';
+                        open = open << 1 | u64::from(is_object);
+                        rest = if is_object { member(inside)? } else { inside };
+                        continue;
+                    }
+                }
+            }
+            [b't', ..] => rest.strip_prefix(b"true")?,
+            [b'f', ..] => rest.strip_prefix(b"false")?,
+            [b'n', ..] => rest.strip_prefix(b"null")?,
+            _ => behind_number(rest)?,
+        };
+        loop {
+            if open == 1 {
+                return Some(rest);
+            }
+            let is_object = open & 1 == 1;
+            rest = match trimmed(rest) {
+                [b',', behind @ ..] => {
+                    rest = if is_object { member(behind)? } else { trimmed(behind) };
+                    break;
+                }
+                [b'}', behind @ ..] if is_object => behind,
+                [b']', behind @ ..] if !is_object => behind,
+                _ => return None,
+            };
+            open >>= 1;
+        }
+    }
+}
+
+/// Behind a string without white space before it, and whether there are escapes in it.
+#[inline]
+fn behind_string(rest: &[u8], controls: bool) -> Option<(&[u8], bool)> {
+    let [b'"', start @ ..] = rest else { return None };
+    let end = from_quote_or_backslash(start)?;
+    let escapes = end.first() == Some(&b'\\');
+    let end = if escapes { from_end_of_escapes(end)? } else { end };
+    if controls {
+        let inside = start.get(..start.len() - end.len())?;
+        if inside.iter().any(|byte| *byte < b' ') {
+            return None;
+        }
+    }
+    Some((end.get(1..)?, escapes))
+}
+
+/// From the first quote or backslash on: eight bytes at a time. A string that is skipped has ten bytes on
+/// average, too few for what calling the crate memchr costs.
+#[inline]
+fn from_quote_or_backslash(mut rest: &[u8]) -> Option<&[u8]> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    // The lowest bit that this sets is in the first byte that is zero; there may be wrong ones above.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    while let Some((word, behind)) = rest.split_first_chunk() {
+        let word = u64::from_le_bytes(*word);
+        let quotes = zeros(word ^ (ONES * b'"' as u64));
+        let backslashes = zeros(word ^ (ONES * b'\\' as u64));
+        let found = (quotes | backslashes) & HIGHS;
+        if found != 0 {
+            return rest.get(found.trailing_zeros() as usize / 8..);
+        }
+        rest = behind;
+    }
+    let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    rest.get(length..)
+}
+
+/// From the quote at the end of a string on, from its first backslash on.
+fn from_end_of_escapes(mut rest: &[u8]) -> Option<&[u8]> {
+    loop {
+        rest = match rest {
+            [b'"', ..] => return Some(rest),
+            [_, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', behind @ ..] => behind,
+            [_, b'u', behind @ ..] => {
+                let (digits, behind) = behind.split_first_chunk::<4>()?;
+                digits.iter().all(u8::is_ascii_hexdigit).then_some(behind)?
+            }
+            _ => return None,
+        };
+        rest = from_quote_or_backslash(rest)?;
+    }
+}
+
+/// Behind a number without white space before it.
+fn behind_number(rest: &[u8]) -> Option<&[u8]> {
+    let digits = |rest: &'_ [u8]| {
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        (count > 0).then_some(count)
+    };
+    let mut rest = rest.strip_prefix(b"-").unwrap_or(rest);
+    rest = match rest {
+        [b'0', behind @ ..] => behind,
+        _ => rest.get(digits(rest)?..)?,
+    };
+    if let [b'.', behind @ ..] = rest {
+        rest = behind.get(digits(behind)?..)?;
+    }
+    if let [b'e' | b'E', behind @ ..] = rest {
+        let behind = match behind {
+            [b'+' | b'-', behind @ ..] => behind,
+            _ => behind,
+        };
+        rest = behind.get(digits(behind)?..)?;
+    }
+    Some(rest)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -537,11 +555,56 @@ mod tests {
     #[test]
     fn what_is_no_json_is_not_taken() {
         for text in [
-            "", " ", "{", "}", "[", "]", "[}", "{]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]",
-            "[,1]", "{,}", "[1 2]", "{\"a\" 1}", "{a:1}", "{1:1}", "nul", "nulll", "truefalse", "True",
-            "01", "-", "+1", ".5", "1.", "1.e1", "1e", "1e+", "--1", "0x1", "NaN", "\"", "\"\\\"",
-            "\"\\x\"", "\"\\u12g4\"", "\"\\u12", "\"\\", "\"a\nb\"", "\"a\u{0}\"", "1 1", "[] []", "{}x",
-            "[\"a\tb\"]", "\u{feff}1", "\u{a0}1", "{\"a\":1 \"b\":2}", "[[1]", "{\"a\":[}",
+            "",
+            " ",
+            "{",
+            "}",
+            "[",
+            "]",
+            "[}",
+            "{]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1,}",
+            "[1,]",
+            "[,1]",
+            "{,}",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{a:1}",
+            "{1:1}",
+            "nul",
+            "nulll",
+            "truefalse",
+            "True",
+            "01",
+            "-",
+            "+1",
+            ".5",
+            "1.",
+            "1.e1",
+            "1e",
+            "1e+",
+            "--1",
+            "0x1",
+            "NaN",
+            "\"",
+            "\"\\\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\\u12",
+            "\"\\",
+            "\"a\nb\"",
+            "\"a\u{0}\"",
+            "1 1",
+            "[] []",
+            "{}x",
+            "[\"a\tb\"]",
+            "\u{feff}1",
+            "\u{a0}1",
+            "{\"a\":1 \"b\":2}",
+            "[[1]",
+            "{\"a\":[}",
         ] {
             assert!(quickly::<IgnoredAny>(text).is_err(), "{text}");
             assert!(agrees(text), "{text}");
@@ -571,7 +634,9 @@ mod tests {
             format!("[{long},{long}x]"),
             format!("[{long},{}]", &long[..long.len() - 1]),
             format!("[[{long}],{long},[{long}],[{long},1]]"),
-            format!(r#"{{"spec":{long},"x":{long},"metadata":{{"labels":{long}}},"status":{long}}}"#),
+            format!(
+                r#"{{"spec":{long},"x":{long},"metadata":{{"labels":{long}}},"status":{long}}}"#
+            ),
         ] {
             assert!(agrees(&text), "{text}");
         }

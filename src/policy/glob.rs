@@ -94,9 +94,7 @@ impl From<&str> for Glob {
         Self(match text.split_once('*') {
             None => Kind::Exact(text.to_owned()),
             Some(("", "")) => Kind::Any,
-            Some((_, behind)) if behind.contains('*') => {
-                Kind::Pattern(WildMatchPattern::new(text))
-            }
+            Some((_, behind)) if behind.contains('*') => Kind::Pattern(WildMatchPattern::new(text)),
             Some((before, behind)) => {
                 Kind::OneStar { before: before.to_owned(), behind: behind.to_owned() }
             }

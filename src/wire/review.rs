@@ -129,12 +129,10 @@ impl<'a> Review<'a> {
         match read::<Envelope<'a, Object<'a>>>(text) {
             Ok(envelope) => envelope.into_review(),
             // A status of more values than can be judged is no reason to refuse what nobody judges.
-            Err(error) if error.is_data() => {
-                match read::<Envelope<'a, AnySize<'a>>>(text) {
-                    Ok(envelope) => envelope.into_review(),
-                    Err(_) => Err(describe(&error)),
-                }
-            }
+            Err(error) if error.is_data() => match read::<Envelope<'a, AnySize<'a>>>(text) {
+                Ok(envelope) => envelope.into_review(),
+                Err(_) => Err(describe(&error)),
+            },
             Err(error) => Err(describe(&error)),
         }
     }
