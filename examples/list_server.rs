@@ -78,7 +78,7 @@ async fn list(State(args): State<Arc<Args>>, uri: Uri) -> Response {
     let remaining = args.objects - end;
     let filling = "x".repeat(args.bytes.saturating_sub(500));
     let mut text = format!(
-        r#"{{"kind":"VSHNRedisList","metadata":{{"continue":"{token}","remainingItemCount":{remaining}}},"items":["#
+        r#"{{"kind":"VSHNRedisList","metadata":{{"resourceVersion":"1","continue":"{token}","remainingItemCount":{remaining}}},"items":["#
     );
     for number in start..end {
         let comma = if number > start { "," } else { "" };

@@ -22,11 +22,15 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 const OBJECTS: usize = 1200;
+const LIST_VERSION: &str = "4711";
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
+    /// Nothing, and lists have a version, as they have in the real one: all that follows may be asked for
+    /// at once, and then this is the answer.
+    Versions(u16),
     /// Every page's token has expired; the refusal brings a new one.
     ExpiredTokens,
     /// Once, the second page's token has expired, and there is no new one.
@@ -69,7 +73,7 @@ struct Stored {
     reads: HashSet<String>,
     /// Namespaces whose report was written.
     reports: Vec<String>,
-    /// How many objects each list was to have.
+    /// How many objects each list was to have; 0 for all of them.
     limits: Vec<usize>,
 }
 
@@ -110,7 +114,10 @@ impl Fake {
 
     /// A page; its token is the number of its first object, with an `x` for one that has expired.
     fn list(&self, query: &HashMap<String, String>) -> Response {
-        let limit: usize = query["limit"].parse().unwrap();
+        // Only a list from the cache, no older than one that came before, has no limit.
+        let all = query.get("resourceVersion").is_some_and(|version| version == LIST_VERSION);
+        assert_ne!(all, query.contains_key("limit"), "{query:?}");
+        let limit = query.get("limit").map_or(0, |limit| limit.parse().unwrap());
         let mut state = self.state.lock().unwrap();
         state.limits.push(limit);
         let lists = state.limits.len();
@@ -125,6 +132,7 @@ impl Fake {
                 body["metadata"] = json!({"continue": start.to_string()});
                 return answer(410, &body);
             }
+            Fault::Versions(code) if all && code != 200 => return said(code, "too new", ""),
             Fault::Lists(code) => return said(code, "not now", ""),
             Fault::Forbidden if start > 0 && lists == 3 => {
                 return said(403, "roles are not known yet", "");
@@ -132,7 +140,7 @@ impl Fake {
             Fault::ExpiredList if token.ends_with('x') => return said(410, "expired", ""),
             _ => {}
         }
-        let end = (start + limit).min(OBJECTS);
+        let end = if all { OBJECTS } else { (start + limit).min(OBJECTS) };
         let mut token = if end < OBJECTS { end.to_string() } else { String::new() };
         let expires = match fault {
             Fault::ExpiredTokens => true,
@@ -144,7 +152,10 @@ impl Fake {
             token.push('x');
         }
         let items: Vec<Value> = (start..end).map(|number| self.object(number)).collect();
-        let metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
+        let mut metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
+        if matches!(fault, Fault::Versions(_)) {
+            metadata["resourceVersion"] = LIST_VERSION.into();
+        }
         answer(200, &json!({"kind": "VSHNRedisList", "metadata": metadata, "items": items}))
     }
 
@@ -337,6 +348,8 @@ fn told(output: &Output) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_tries() {
     for fault in [
+        Fault::Versions(200),
+        Fault::Versions(504),
         Fault::ExpiredTokens,
         Fault::ExpiredList,
         Fault::FirstList(503),
@@ -381,6 +394,17 @@ async fn writing_begins_with_a_small_page_and_the_next_ones_grow() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     // The first one counts.
     assert_eq!(stored.limits, [1, 50, 100, 200, 400, 500]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_little_comes_at_once_and_page_by_page_where_the_cache_does_not_answer() {
+    let (output, stored) = backfill(Fault::Versions(200)).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(stored.limits, [1, 50, 0]);
+    // Too large resource version: the cache has not caught up after three seconds.
+    let (output, stored) = backfill(Fault::Versions(504)).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(stored.limits, [1, 50, 0, 100, 200, 400, 500]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,11 +41,19 @@ pub struct Pages {
     allowed: bool,
     /// Objects of the next page, at most.
     limit: u32,
+    /// Whether objects may come twice: then what is little is asked for at once.
+    may_repeat: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// Nothing has come yet.
+    First,
+    /// The next page is the one of the token.
     More,
+    /// So little follows that it can come as one page, no older than this version of the list.
+    Little {
+        version: String,
+    },
     Over,
 }
 
@@ -56,8 +64,6 @@ pub struct Page {
     /// How many objects follow on later pages, where the server says so; with a selector it does
     /// not.
     pub remaining: Option<u64>,
-    /// Whether the list began anew with this page: objects of earlier pages come again.
-    pub restarted: bool,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +84,8 @@ struct ListMetadata {
     token: String,
     #[serde(rename = "remainingItemCount", default)]
     remaining: Option<u64>,
+    #[serde(rename = "resourceVersion", default)]
+    version: String,
 }
 
 impl Cluster {
@@ -89,11 +97,12 @@ impl Cluster {
             target: target.clone(),
             query: query.clone(),
             token: String::new(),
-            state: State::More,
+            state: State::First,
             restarts: 0,
             patience: Patience::LONG,
             allowed: false,
             limit: query.limit,
+            may_repeat: false,
         }
     }
 
@@ -130,12 +139,14 @@ impl Cluster {
 }
 
 impl Pages {
-    /// The same from a small page on, each of the next ones twice as large until they are as large as
-    /// asked for: for who has work to do with the first objects, while the server makes more. And the
-    /// first page tells how large the objects are before there are 500 of them.
+    /// The same from a small page on: for who has work to do with the first objects, while the server
+    /// makes more, and knows objects that come again. The first page tells how large the objects are
+    /// and how many follow. Where that is little, all of it is the second page, from the API server's
+    /// watch cache; else each page is twice as large as the one before, up to what was asked for.
     #[must_use]
     pub fn growing(mut self) -> Self {
         self.limit = self.query.limit.min(FIRST_PAGE);
+        self.may_repeat = true;
         self
     }
 
@@ -143,27 +154,35 @@ impl Pages {
     ///
     /// A token that has expired (etcd's compaction, five minutes by default) is replaced by the one
     /// the server sends along, which goes on after the last object at the present state. Where
-    /// there is none, the list begins anew, and says so.
+    /// there is none, the list begins anew, and objects come again.
     ///
     /// # Errors
     /// When the objects cannot be listed. The kind may have been removed meanwhile.
     pub async fn next(&mut self) -> Result<Option<Page>, ClusterError> {
-        if self.state == State::Over {
-            return Ok(None);
+        match &self.state {
+            State::Over => return Ok(None),
+            State::Little { version } => {
+                let path = self.path_of_all(version);
+                self.state = State::More;
+                let answer = self.cluster.send(Method::GET, &path, "", Vec::new()).await;
+                // A cache that does not keep up, or whatever else: the pages are still there.
+                if let Some(answer) = answer.ok().filter(|answer| answer.status < 300) {
+                    return self.page(answer.body).map(Some);
+                }
+            }
+            State::First | State::More => {}
         }
         let what = format!("list {}", self.target.name());
-        let mut restarted = false;
         let mut backoff = self.patience.start();
         loop {
             let answer = self.cluster.send(Method::GET, &self.path(), "", Vec::new()).await;
             let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
             match &answer {
                 Ok(answer) if answer.status < 300 => {
-                    return self.page(answer.body.clone(), restarted).map(Some);
+                    return self.page(answer.body.clone()).map(Some);
                 }
                 Ok(answer) if answer.status == 410 && !self.token.is_empty() => {
                     self.token = answer.said().metadata.continue_;
-                    restarted = self.token.is_empty();
                     self.restarts += 1;
                     if self.restarts <= MAX_RESTARTS {
                         continue;
@@ -182,21 +201,27 @@ impl Pages {
         }
     }
 
-    fn page(&mut self, body: Bytes, restarted: bool) -> Result<Page, ClusterError> {
+    fn page(&mut self, body: Bytes) -> Result<Page, ClusterError> {
         let envelope: Envelope =
             serde_json::from_slice(&body).map_err(|source| bad(&self.target, source))?;
         self.allowed = true;
-        self.token = envelope.metadata.token;
-        if self.token.is_empty() {
-            self.state = State::Over;
-        }
+        let ListMetadata { token, remaining, version } = envelope.metadata;
+        let bytes = remaining.map(|count| count * body.len() as u64 / u64::from(self.limit.max(1)));
+        let is_little = bytes.is_some_and(|bytes| bytes <= LITTLE) && !version.is_empty();
+        let is_first = matches!(self.state, State::First);
+        self.state = match () {
+            () if token.is_empty() => State::Over,
+            () if is_first && self.may_repeat && is_little => State::Little { version },
+            () => State::More,
+        };
+        self.token = token;
         // Flat memory for objects of any size: the next page is smaller where this one is large.
         if body.len() > LARGE_PAGE {
             let fewer = u64::from(self.limit) * LARGE_PAGE as u64 / body.len() as u64;
             self.query.limit = u32::try_from(fewer).unwrap_or(1).max(1);
         }
         self.limit = self.limit.saturating_mul(2).min(self.query.limit);
-        Ok(Page { body, remaining: envelope.metadata.remaining, restarted })
+        Ok(Page { body, remaining })
     }
 
     /// For some moments after a restart the API server knows none of its custom resources (see
@@ -219,6 +244,12 @@ impl Pages {
             }
         }
         path
+    }
+
+    /// Without a limit: with one, the API server asks etcd.
+    fn path_of_all(&self, version: &str) -> String {
+        let path = self.target.path(&self.query.namespace);
+        format!("{path}?resourceVersion={}", encoded(version))
     }
 }
 
@@ -262,6 +293,11 @@ const FIRST_PAGE: u32 = 50;
 /// 500 objects of 16 KB.
 const LARGE_PAGE: usize = 8 << 20;
 
+/// What the API server reads from its watch cache costs it a fourth of what it decodes from etcd, but
+/// it makes all of it at once: so only of as much as two large pages. The cache waits until it is as
+/// new as the first page.
+const LITTLE: u64 = 2 * LARGE_PAGE as u64;
+
 /// Each takes a page's worth of objects with it at least, unless something is badly wrong.
 const MAX_RESTARTS: u32 = 10_000;
 
@@ -274,7 +310,7 @@ mod tests {
         let body = Bytes::from_static(
             br#"{"kind":"L","metadata":{"continue":"x"},"items":[{"a":1}, {"b":[2, 3]}]}"#,
         );
-        let page = Page { body, remaining: None, restarted: false };
+        let page = Page { body, remaining: None };
         assert_eq!(page.items().unwrap(), [r#"{"a":1}"#, r#"{"b":[2, 3]}"#]);
     }
 
