@@ -289,15 +289,13 @@ impl Reader {
                 let mut members = Members::default();
                 match part {
                     None => {
-                        for (name, value) in all {
+                        for (name, value) in all.iter() {
                             members.put(name, self.value(value, None)?);
                         }
                     }
                     Some(part) => {
                         for (name, inside) in &part.members {
-                            if let Some((name, value)) =
-                                all.iter().rev().find(|(key, _)| key == name)
-                            {
+                            if let Some((name, value)) = all.get_key_value(name) {
                                 members.put(name, self.value(value, Some(inside))?);
                             }
                         }

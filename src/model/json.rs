@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Pointer;
+use super::members::Members;
 use super::reader::read;
 
 /// Levels of a status that are looked at. No rule reaches this far; what lies deeper is skipped
@@ -28,9 +29,8 @@ const MAX_VALUES: u32 = 200_000;
 
 /// A JSON value, borrowed from the text it was read from.
 ///
-/// Object members keep their order and their duplicates; [`Json::get`] answers with the last of
-/// several, as Go's `encoding/json` and so the API server does. Equality asks for neither: manifests on
-/// a desk are written in any order, and `5` and `5.0` are one number.
+/// Equality asks for no spelling: manifests on a desk have their members in any order, and `5` and
+/// `5.0` are one number.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`.
@@ -43,8 +43,8 @@ pub enum Json<'a> {
     String(Cow<'a, str>),
     /// A list.
     Array(Vec<Self>),
-    /// An object, in the order of the text.
-    Object(Vec<(Cow<'a, str>, Self)>),
+    /// An object.
+    Object(Members<'a>),
     /// Something too deep to be of interest, skipped. Never equal to what a rule asks for.
     Deep,
     /// Something of more values than are looked at, as it is written. Nothing is found in it; that it
@@ -76,13 +76,11 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The member of an object with this name; the last where there are several.
+    /// The member of an object with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         match self {
-            Self::Object(members) => {
-                members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
-            }
+            Self::Object(members) => members.get(name),
             _ => None,
         }
     }
@@ -179,7 +177,7 @@ impl<'a> Json<'a> {
             Self::String(text) => text.as_ref().into(),
             Self::Array(items) => items.iter().map(Self::to_value).collect(),
             Self::Object(members) => serde_json::Value::Object(
-                members.iter().map(|(key, value)| (key.to_string(), value.to_value())).collect(),
+                members.iter().map(|(key, value)| (key.to_owned(), value.to_value())).collect(),
             ),
         }
     }
@@ -194,9 +192,7 @@ impl<'a> Json<'a> {
             Self::Number(number) => Json::Number(number),
             Self::String(text) => Json::String(owned(text)),
             Self::Array(items) => Json::Array(items.into_iter().map(Self::into_owned).collect()),
-            Self::Object(members) => Json::Object(
-                members.into_iter().map(|(key, value)| (owned(key), value.into_owned())).collect(),
-            ),
+            Self::Object(members) => Json::Object(members.into_owned()),
             Self::Deep => Json::Deep,
             Self::Large(text) => Json::Large(owned(text)),
         }
@@ -224,45 +220,10 @@ impl PartialEq for Json<'_> {
             // Nothing of these was read: they are told apart by their texts.
             (Self::Large(one), Self::Large(other)) => one == other,
             (Self::Array(one), Self::Array(other)) => one == other,
-            (Self::Object(one), Self::Object(other)) => same_members(one, other),
+            (Self::Object(one), Self::Object(other)) => one == other,
             _ => false,
         }
     }
-}
-
-/// Members of an object, in the order of the text.
-type Members<'a> = [(Cow<'a, str>, Json<'a>)];
-
-/// The API server writes both objects of a review in the order of names: the first comparison is the
-/// usual one and costs no allocation. Either way each value is looked at once, for comparing twice at each
-/// of 64 levels would never end.
-fn same_members(one: &Members<'_>, other: &Members<'_>) -> bool {
-    let names_are_in_step = one.len() == other.len()
-        && one.iter().zip(other).all(|((one, _), (other, _))| one == other);
-    if names_are_in_step {
-        return one.iter().zip(other).all(|((_, one), (_, other))| one == other);
-    }
-    // Then different names in that order are different members: conditions with and without a message
-    // are compared at every write, and cost no allocation either.
-    if is_in_order(one) && is_in_order(other) {
-        return false;
-    }
-    let (one, other) = (by_name(one), by_name(other));
-    one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| one == other)
-}
-
-/// Whether names ascend, and so none is there twice.
-fn is_in_order(members: &Members<'_>) -> bool {
-    members.is_sorted_by(|(one, _), (next, _)| one < next)
-}
-
-/// The members in the order of their names, the last of several.
-fn by_name<'m, 'a>(members: &'m Members<'a>) -> Vec<(&'m str, &'m Json<'a>)> {
-    let mut sorted: Vec<_> =
-        members.iter().rev().map(|(name, value)| (name.as_ref(), value)).collect();
-    sorted.sort_by_key(|(name, _)| *name);
-    sorted.dedup_by_key(|(name, _)| *name);
-    sorted
 }
 
 /// Whether two numbers are one. Only a float is compared as one: whole numbers above 2^53 are not told
@@ -378,7 +339,7 @@ impl<'de> Visitor<'de> for Level<'_> {
         while let Some(Text(key)) = members.next_key()? {
             object.push((key, members.next_value_seed(self.below())?));
         }
-        Ok(Json::Object(object))
+        Ok(Json::Object(object.into()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod condition;
 mod json;
+mod members;
 mod object;
 mod pointer;
 mod quote;
@@ -13,6 +14,7 @@ mod webhook;
 pub use condition::{ConditionStatus, Conditions};
 pub use json::Json;
 pub(crate) use json::{Text, in_status, same_number};
+pub use members::Members;
 pub(crate) use object::AnySize;
 pub use object::{Metadata, Object, ObjectError, Spec};
 pub use pointer::{Pointer, PointerError};

@@ -90,7 +90,7 @@ fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
         if tree.get(name).is_none()
             && let Json::Object(members) = tree
         {
-            members.push((name.into(), Json::String(value.as_str().into())));
+            members.insert(name.into(), Json::String(value.as_str().into()));
         }
     }
 }

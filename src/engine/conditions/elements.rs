@@ -83,7 +83,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
         let Some(sanction) = &self.list.other_members else { return };
         let Json::Object(members) = self.item else { return };
-        for (name, value) in members {
+        for (name, value) in members.iter() {
             let known = self.list.members.iter().any(|(known, _)| known == name);
             if !known && !value.is_null() {
                 let message = "is no member of a condition here".to_owned();

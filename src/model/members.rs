@@ -1,0 +1,116 @@
+//! The members of a JSON object.
+
+use std::borrow::Cow;
+
+use super::Json;
+
+/// Up to here looking at each name is quicker than halving. Conditions have six members; a hostile status has
+/// a hundred thousand, and is asked for one of them again and again.
+const FEW: usize = 16;
+
+/// Members of an object, in the order of their names. Of several with one name the last counts, as in Go's
+/// `encoding/json` and so in the API server.
+///
+/// The API server writes objects in this order: they are as they came, and comparing two of them is one pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Members<'a>(Vec<(Cow<'a, str>, Json<'a>)>);
+
+impl<'a> Members<'a> {
+    /// The value of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Json<'a>> {
+        self.get_key_value(name).map(|(_, value)| value)
+    }
+
+    /// A name as it stands here, and its value.
+    #[must_use]
+    pub fn get_key_value(&self, name: &str) -> Option<(&str, &Json<'a>)> {
+        let at = if self.0.len() <= FEW {
+            self.0.iter().position(|(known, _)| known == name)
+        } else {
+            self.place(name).ok()
+        };
+        self.0.get(at?).map(|(name, value)| (name.as_ref(), value))
+    }
+
+    /// Puts a value in, in place of what has this name.
+    pub fn insert(&mut self, name: Cow<'a, str>, value: Json<'a>) {
+        match self.place(&name) {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (name, value)),
+        }
+    }
+
+    /// Names and values, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Json<'a>)> {
+        self.0.iter().map(|(name, value)| (name.as_ref(), value))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The same, no longer borrowed from a text.
+    #[must_use]
+    pub fn into_owned(self) -> Members<'static> {
+        let owned = |(name, value): (Cow<'_, str>, Json<'_>)| {
+            (Cow::Owned(name.into_owned()), value.into_owned())
+        };
+        Members(self.0.into_iter().map(owned).collect())
+    }
+
+    fn place(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
+    }
+}
+
+impl<'a> From<Vec<(Cow<'a, str>, Json<'a>)>> for Members<'a> {
+    /// From members in the order of a text.
+    fn from(mut members: Vec<(Cow<'a, str>, Json<'a>)>) -> Self {
+        if !members.is_sorted_by(|(one, _), (next, _)| one < next) {
+            // Stable: of one name the last stays last, and comes first for what leaves the others out.
+            members.reverse();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            members.dedup_by(|(later, _), (first, _)| later == first);
+        }
+        Self(members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(names: impl IntoIterator<Item = (String, bool)>) -> Members<'static> {
+        let member = |(name, value)| (Cow::Owned(name), Json::Bool(value));
+        names.into_iter().map(member).collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn the_last_of_one_name_counts_in_any_order() {
+        for names in [["a", "b", "a"], ["b", "a", "a"], ["a", "a", "b"]] {
+            let last = names.iter().rposition(|name| *name == "a");
+            let made = members(
+                names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), Some(at) == last)),
+            );
+            assert_eq!(made.get("a"), Some(&Json::Bool(true)), "{names:?}");
+            assert_eq!(made.iter().count(), 2, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_among_few_and_among_many() {
+        for count in [0, 1, FEW, FEW + 1, 1000] {
+            let mut made = members((0..count).rev().map(|at| (format!("n{at}"), false)));
+            assert_eq!(made.get("n"), None);
+            made.insert("n".into(), Json::Bool(true));
+            made.insert("n0".into(), Json::Bool(true));
+            assert_eq!(made.get("n"), Some(&Json::Bool(true)));
+            assert_eq!(made.get("n0"), Some(&Json::Bool(true)));
+            assert_eq!(made.iter().count(), count.max(1) + 1);
+            assert!((1..count).all(|at| made.get(&format!("n{at}")) == Some(&Json::Bool(false))));
+        }
+    }
+}
