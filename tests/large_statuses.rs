@@ -117,6 +117,63 @@ fn a_member_is_kept_steady_in_each_of_many_elements() {
 }
 
 #[test]
+fn members_of_many_names_are_found_without_looking_at_each() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n  backfill:\n\
+                 \x20 - {list: /status/conditions, member: reason, value: None}\n",
+            )),
+    );
+    let names = (0..MANY).fold(String::new(), |mut all, at| {
+        write!(all, r#","m{at}":0"#).unwrap();
+        all
+    });
+    let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}"}}"#)));
+    let written = written.replace("]}}", &format!("]{names}}}}}"));
+    let subject = subject(&written, None);
+    assert_eq!(operations(&judge(&policies, &subject, Webhook::Mutate)).len(), MANY);
+}
+
+#[test]
+fn members_in_any_order_are_sorted_once() {
+    let members = (0..MANY).rev().fold(String::new(), |mut all, at| {
+        write!(all, r#","m{at}":0"#).unwrap();
+        all
+    });
+    let stored = object([format!(r#"{{"type":"T"{members}}}"#)].into_iter());
+    let written = object((0..MANY).map(|at| format!(r#"{{"type":"T{at}","b":0,"a":0}}"#)));
+    let subject = subject(&written, Some(&stored));
+    let verdict = judge(&strict(), &subject, Webhook::Validate).findings.len();
+    assert!(verdict > 100, "each is new and judged: {verdict}");
+}
+
+#[test]
+fn what_is_taken_out_of_many_elements_is_looked_for_once() {
+    let policies = compile(
+        &(policy("p", "  convention: c\n")
+            + &convention(
+                "  conditions:\n  - path: /status/conditions\n\
+                 \x20   transitionTime: {member: at, mustMoveOn: [severity], mayMoveOn: [severity], kept: Deny}\n\
+                 \x20 backfill:\n\
+                 \x20 - {list: /status/conditions, member: severity, absentWhere: {all: [{member: status, is: \"True\"}, {condition: Ready, is: \"True\"}]}}\n",
+            )),
+    );
+    let conditions = |severity: &str| {
+        let all = (0..MANY).map(move |at| {
+            format!(r#"{{"type":"T{at}","status":"True",{severity}"at":"1970-01-01T00:00:00Z"}}"#)
+        });
+        object(all.chain([r#"{"type":"Ready","status":"True"}"#.to_owned()]))
+    };
+    let (with, without) = (conditions(r#""severity":"Error","#), conditions(""));
+    let subject = subject(&with, None);
+    assert_eq!(operations(&judge(&policies, &subject, Webhook::Mutate)).len(), MANY);
+    // That it is gone is not held against the times.
+    let subject = self::subject(&without, Some(&with));
+    assert_eq!(judge(&policies, &subject, Webhook::Validate).findings, []);
+}
+
+#[test]
 fn a_long_history_is_compared_once() {
     let policies = compile(
         &(policy("p", "  convention: c\n")

@@ -6,7 +6,7 @@ mod history;
 mod keys;
 
 use crate::model::{Json, Object, in_status, same_instant};
-use crate::policy::convention::{Backfill, ConditionList, ConditionType};
+use crate::policy::convention::{Backfill, ConditionList, ConditionType, Filling};
 use crate::policy::{Action, Disposition};
 
 use super::evidence::{self, Answers, Facts, Truth};
@@ -68,12 +68,22 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         judge_presence(list, object, old, items, stored, &circumstances, violations);
         return;
     }
-    if let Some(history) = &list.history {
-        history::judge(history, list, items, stored, violations);
-    }
-    let answers = (!list.each.is_empty() && items.len() > SCAN_LIMIT)
-        .then(|| Answers::to(&list.each, &facts));
-    let about_each = answers.as_ref().map_or(facts, |answers| facts.knowing(answers));
+    let history = list.history.as_ref();
+    // Where a list grows at its end its elements change places, but not their order.
+    let grown =
+        history.map_or(0, |history| history::judge(history, list, items, stored, violations));
+    let answers = (items.len() > SCAN_LIMIT).then(|| {
+        let each = list.each.iter().map(|rule| &rule.when);
+        let taken = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
+            Filling::AbsentMember { list: path, of, .. } if *path == list.path => {
+                Some(fill.when.iter().chain([of]))
+            }
+            _ => None,
+        });
+        Answers::to(each.chain(taken.flatten()), &facts)
+    });
+    let facts = answers.as_ref().map_or(facts, |answers| facts.knowing(answers));
+    let circumstances = Circumstances { facts: &facts, ..circumstances };
     let mut by_key = ByKey::new(stored);
     let mut keys = Keys::new(items, list);
     // With a history or without a key elements are known by their place only.
@@ -118,7 +128,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         };
         // What was not touched was judged when it came: nothing in it can be introduced. Elements
         // without a type of their own are known by their place, or in a short list by themselves.
-        let untouched = element.before == Some(item)
+        let untouched = index < grown
+            || element.before == Some(item)
             || stored.get(index) == Some(item)
             || (stored.len() <= SCAN_LIMIT && stored.contains(item));
         if untouched && list.each.is_empty() {
@@ -129,7 +140,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             element.judge(&circumstances, violations);
         }
         // Rules about elements may speak of the rest of the object, which did change.
-        element.judge_rules(&about_each, violations);
+        element.judge_rules(&facts, violations);
     }
     judge_presence(list, object, old, items, stored, &circumstances, violations);
     judge_order(list, items, violations);

@@ -1,11 +1,13 @@
 //! A status being filled in: what it holds by now, and the operations that got it there.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
 use super::conditions::SCAN_LIMIT;
+use super::replay::put;
 use crate::model::{Json, Object, Pointer};
 
 /// Bytes of text that are put into lists. A default for members copies one text into as many elements
@@ -29,7 +31,7 @@ struct Changes {
     list: Vec<Change>,
     /// Where in the list the latest change of a place is: empty while the list is short. A default
     /// for members changes as many places as a list has elements.
-    latest: HashMap<Vec<String>, usize>,
+    latest: BTreeMap<Vec<String>, usize>,
 }
 
 /// A place below `/status` and what it holds now; `None` where it was removed.
@@ -77,6 +79,19 @@ impl<'s, 'a> Draft<'s, 'a> {
         self.at(pointer.below_status())
     }
 
+    /// A copy of what is at a pointer now, with all that was changed below it. `None` where there is
+    /// nothing whole to copy.
+    pub(crate) fn copy(&self, pointer: &Pointer) -> Option<Value> {
+        let tokens = pointer.below_status();
+        let seen = self.at(tokens);
+        let mut value = if seen.is_null() { None } else { seen.to_value() }?;
+        for change in self.changes.below(tokens) {
+            let place = change.tokens.get(tokens.len()..).unwrap_or_default();
+            put(&mut value, place, change.value.clone());
+        }
+        Some(value)
+    }
+
     /// Puts a value at a pointer, parents first. Leaves everything as it is where a parent is
     /// something that has no members.
     pub(crate) fn set(&mut self, pointer: &Pointer, value: Value) {
@@ -84,7 +99,8 @@ impl<'s, 'a> Draft<'s, 'a> {
         let parents = 1..tokens.len();
         // `add /status/phase` fails where `/status` is missing or null. Of a missing parent with a
         // numbered child nobody knows whether it is a list: it is not made.
-        let numbered = |token: &String| token.bytes().all(|byte| byte.is_ascii_digit());
+        let numbered =
+            |token: &String| token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit());
         let unfit = |depth: usize| {
             let parent = self.at(&tokens[1..depth]);
             !parent.can_have_members() || (parent.is_null() && numbered(&tokens[depth]))
@@ -229,16 +245,32 @@ impl Changes {
 
     /// The latest change at or above a place, and the way from there.
     fn latest<'t>(&self, tokens: &'t [String]) -> Option<(&Change, &'t [String])> {
+        let change = self.list.get(self.latest_index(tokens)?)?;
+        Some((change, tokens.get(change.tokens.len()..)?))
+    }
+
+    fn latest_index(&self, tokens: &[String]) -> Option<usize> {
         if self.latest.is_empty() {
-            return self
-                .list
-                .iter()
-                .rev()
-                .find_map(|change| Some((change, tokens.strip_prefix(change.tokens.as_slice())?)));
+            return self.list.iter().rposition(|change| tokens.starts_with(&change.tokens));
         }
-        let known = |depth| Some((self.latest.get(&tokens[..depth])?, &tokens[depth..]));
-        let (index, rest) = (0..=tokens.len()).filter_map(known).max_by_key(|(index, _)| *index)?;
-        Some((self.list.get(*index)?, rest))
+        (0..=tokens.len()).filter_map(|depth| self.latest.get(&tokens[..depth])).copied().max()
+    }
+
+    /// The changes below a place since it was last changed itself, in their order.
+    fn below(&self, tokens: &[String]) -> impl Iterator<Item = &Change> {
+        let is_below = |place: &[String]| place.len() > tokens.len() && place.starts_with(tokens);
+        let mut found: Vec<usize> = if self.latest.is_empty() {
+            let all = self.list.iter().enumerate();
+            all.filter(|(_, change)| is_below(&change.tokens)).map(|(index, _)| index).collect()
+        } else {
+            let behind = (Bound::Excluded(tokens), Bound::Unbounded);
+            let places = self.latest.range::<[String], _>(behind);
+            places.take_while(|(place, _)| is_below(place)).map(|(_, index)| *index).collect()
+        };
+        let own = self.latest_index(tokens);
+        found.retain(|index| own.is_none_or(|own| own < *index));
+        found.sort_unstable();
+        found.into_iter().filter_map(|index| self.list.get(index))
     }
 }
 
@@ -332,6 +364,33 @@ mod tests {
         assert_eq!(draft.get(&pointer("/status/billing/unit")).as_str(), Some("GiB"));
         draft.remove(&pointer("/status/billing"));
         assert!(draft.get(&pointer("/status/billing/unit")).is_null());
+    }
+
+    #[test]
+    fn a_copy_has_what_was_changed_below_it_however_much_was_changed() {
+        for more in [0, 2 * SCAN_LIMIT] {
+            let object = Object::parse(r#"{"status":{"a":{"b":1,"c":2},"ab":5}}"#).unwrap();
+            let mut draft = Draft::new(&object);
+            for at in 0..more {
+                draft.set(&pointer(&format!("/status/z/{at}x")), json!(at));
+            }
+            draft.set(&pointer("/status/a/d/e"), json!(3));
+            draft.remove(&pointer("/status/a/b"));
+            let copy = |draft: &Draft<'_, '_>, place| draft.copy(&pointer(place));
+            assert_eq!(copy(&draft, "/status/a"), Some(json!({"c": 2, "d": {"e": 3}})));
+            assert_eq!(copy(&draft, "/status/ab"), Some(json!(5)));
+            assert_eq!(copy(&draft, "/status/a/b"), None);
+            // What is put in its place does not have what was changed before.
+            draft.set(&pointer("/status/a"), json!({"f": 4}));
+            assert_eq!(copy(&draft, "/status/a"), Some(json!({"f": 4})));
+        }
+    }
+
+    #[test]
+    fn nobody_makes_a_list_for_what_is_in_one() {
+        for place in ["/status/history/0/owner", "/status/history/-1/owner"] {
+            assert_eq!(patch_of("{}", |draft| draft.set(&pointer(place), json!("me"))), "null");
+        }
     }
 
     #[test]

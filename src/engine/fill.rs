@@ -1,11 +1,13 @@
 //! Filling in what is absent: fields, members of conditions, whole conditions. And taking out what may
 //! not be there.
 
+use std::cell::OnceCell;
+
 use serde_json::{Map, Value};
 
-use super::conditions::{ByKey, ByType, Key, same};
+use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::{Draft, Seen};
-use super::evidence::{Element, Facts, Truth};
+use super::evidence::{Answers, Element, Facts, Truth};
 use super::fields;
 use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
@@ -35,6 +37,28 @@ struct Member<'w> {
     name: &'w str,
     /// The conditions of the list, as they are written.
     written: &'w ByType<'w, 'w>,
+}
+
+/// The conditions of a list as they are stored.
+struct Stored<'j, 'a> {
+    rules: Option<&'j ConditionList>,
+    by_key: ByKey<'j, 'j, 'a>,
+    by_type: ByType<'j, 'a>,
+}
+
+impl<'j, 'a> Stored<'j, 'a> {
+    /// The one that an element was: of the same key, and where no convention knows the list, of the
+    /// same type.
+    fn find(&mut self, item: &Json<'_>) -> Option<&'j Json<'a>> {
+        let kind = item.get("type").and_then(Json::as_str);
+        match self.rules {
+            Some(rules) => {
+                let known = kind.and_then(|kind| rules.types.find(kind));
+                self.by_key.find(item, Key::of(rules, known))
+            }
+            None => self.by_type.find(kind?),
+        }
+    }
 }
 
 impl Filler<'_, '_, '_> {
@@ -88,8 +112,10 @@ impl Filler<'_, '_, '_> {
     }
 
     /// The conditions of a list as they are stored.
-    fn stored_list(&self, list: &Pointer) -> ByType<'_, '_> {
-        ByType::new(self.stored(list).and_then(Json::as_array).unwrap_or_default())
+    fn stored_list(&self, list: &Pointer) -> Stored<'_, '_> {
+        let items = self.stored(list).and_then(Json::as_array).unwrap_or_default();
+        let (by_key, by_type) = (ByKey::new(items), ByType::new(items));
+        Stored { rules: self.facts.list_at(list), by_key, by_type }
     }
 
     /// The element of a type, whichever way it is spelled.
@@ -112,20 +138,21 @@ impl Filler<'_, '_, '_> {
         sources: &[ValueSource],
         draft: &mut Draft<'_, '_>,
     ) {
-        let (written, stored) = (self.written_list(list), self.stored_list(list));
+        let (written, mut stored) = (self.written_list(list), self.stored_list(list));
         for (index, item) in written.items().iter().enumerate() {
             let place = [&index.to_string(), member];
             if draft.is_full() {
                 return;
             }
-            let Json::Object(_) = item else { continue };
-            let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
+            if item.get("type").and_then(Json::as_str).is_none() {
+                continue;
+            }
             if !draft.in_list(list, &place).is_null() {
                 continue;
             }
             let wanted = Wanted {
                 member: Some(Member { list, name: member, written: &written }),
-                stored: stored.find(kind).and_then(|item| item.get(member)),
+                stored: stored.find(item).and_then(|item| item.get(member)),
             };
             if let Some(value) = self.first_of(sources, &wanted, draft) {
                 draft.set_in_list(list, &place, value);
@@ -149,8 +176,7 @@ impl Filler<'_, '_, '_> {
         if self.find_spelled(list, &written, kind).is_some() || draft.has_grown(list) {
             return;
         }
-        let stored_list = self.stored_list(list);
-        let stored = self.find_spelled(list, &stored_list, kind);
+        let stored = self.find_spelled(list, &self.stored_list(list).by_type, kind);
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
@@ -218,13 +244,12 @@ impl Filler<'_, '_, '_> {
         unless: &[String],
         draft: &mut Draft<'_, '_>,
     ) {
-        let stored_list = self.stored_list(list);
+        let mut stored_list = self.stored_list(list);
         for (index, item) in self.written_list(list).items().iter().enumerate() {
             if draft.is_full() {
                 return;
             }
-            let Some(kind) = item.get("type").and_then(Json::as_str) else { continue };
-            let Some(before) = stored_list.find(kind) else { continue };
+            let Some(before) = stored_list.find(item) else { continue };
             let Some(stored) = before.get(member).filter(|stored| !stored.is_null()) else {
                 continue;
             };
@@ -240,19 +265,23 @@ impl Filler<'_, '_, '_> {
     fn take_out(&self, list: &Pointer, member: &str, of: &Predicate, draft: &mut Draft<'_, '_>) {
         let Some(rules) = self.facts.list_at(list) else { return };
         let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        let items = items.unwrap_or_default();
         let facts = self.facts.reading(rules);
-        // Looked for only once there is something to take out: most writes end before.
-        let mut stored = None;
-        for (index, item) in items.unwrap_or_default().iter().enumerate() {
+        // Both are made only once there is something to take out: most writes end before.
+        let (mut stored, answers) = (None, OnceCell::new());
+        for (index, item) in items.iter().enumerate() {
             if item.get(member).is_none() {
                 continue;
             }
+            let facts = match items.len() > SCAN_LIMIT {
+                true => {
+                    facts.knowing(answers.get_or_init(|| Answers::to([of].into_iter(), &facts)))
+                }
+                false => facts,
+            };
             let kind = item.get("type").and_then(Json::as_str);
             let kind = kind.and_then(|kind| rules.types.find(kind));
-            let stored = stored.get_or_insert_with(|| {
-                ByKey::new(self.stored(list).and_then(Json::as_array).unwrap_or_default())
-            });
-            let before = stored.find(item, Key::of(rules, kind));
+            let before = stored.get_or_insert_with(|| self.stored_list(list)).find(item);
             if facts.of_element(Element { item, before, kind }).ask(of) == Truth::True {
                 draft.remove_in_list(list, &[&index.to_string(), member]);
             }
@@ -283,10 +312,7 @@ impl Filler<'_, '_, '_> {
         match source {
             ValueSource::Value(value) => Some(value.clone()),
             ValueSource::Stored => whole(wanted.stored?),
-            ValueSource::Field(path) => {
-                let seen = draft.get(path);
-                if seen.is_null() { None } else { seen.to_value() }
-            }
+            ValueSource::Field(path) => draft.copy(path),
             ValueSource::Condition { kind, member } => {
                 let wanted = wanted.member?;
                 whole(self.find_spelled(wanted.list, wanted.written, kind)?.get(member)?)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
-use crate::policy::convention::{Rule, Trigger, Watched};
+use crate::policy::convention::{PhaseRules, Rule, Trigger, Watched};
 use crate::policy::{Action, CelRule, Disposition, Owner, Policy};
 
 use super::because::quoted;
@@ -183,7 +183,15 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             }
         }
         if let Some(rules) = &convention.phase {
-            phase::judge(rules, object, old, &facts, violations);
+            // Where the mutating webhook set the phase, it is no move of the writer's, nor does his reason
+            // have to go with it.
+            let mut ours = None;
+            let mut take = |violation| {
+                if !*ours.get_or_insert_with(|| self.phase_is_ours(rules, object, old)) {
+                    violations.push(violation);
+                }
+            };
+            phase::judge(rules, object, old, &facts, &mut Violations::new(&mut take));
         }
         if let Some(generations) = &generations {
             generations.judge_object(object, old, violations);
@@ -195,7 +203,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                 None => facts,
                 Some(path) => match elsewhere {
                     Some((known, facts)) if known == path => facts,
-                    _ => elsewhere.insert((path, self.reading(path, facts))).1,
+                    _ => elsewhere.insert((path, Self::reading(path, facts))).1,
                 },
             };
             self.judge_rule(rule, object, old, &facts, violations);
@@ -211,13 +219,25 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         }
     }
 
+    /// Whether the phase is not the stored one, and would be the same had the writer left it alone.
+    fn phase_is_ours(
+        &self,
+        rules: &PhaseRules,
+        object: &Object<'a>,
+        old: Option<&Object<'a>>,
+    ) -> bool {
+        let path = phase_path(rules, object);
+        let written = in_status(object.status.as_ref(), path);
+        // The stored object by itself has none before it.
+        let moved = old.is_some_and(|old| !same(written, in_status(old.status.as_ref(), path)));
+        let text = if moved { self.replay.without([path].into_iter()) } else { None };
+        let made = text.as_deref().and_then(|text| Json::parse(text).ok());
+        made.is_some_and(|made| same(written, in_status(Some(&made), path)))
+    }
+
     /// The facts with the conditions of the list at a path; unchanged where there is no such list.
-    fn reading<'s>(&self, path: &Pointer, facts: Facts<'s, 'a>) -> Facts<'s, 'a>
-    where
-        'p: 's,
-    {
-        let mut lists = self.policy.convention.conditions.iter();
-        lists.find(|list| list.path == *path).map_or(facts, |list| facts.reading(list))
+    fn reading<'s>(path: &Pointer, facts: Facts<'s, 'a>) -> Facts<'s, 'a> {
+        facts.list_at(path).map_or(facts, |list| facts.reading(list))
     }
 
     fn judge_rule(

@@ -98,16 +98,19 @@ fn judge_move<'p>(
 }
 
 /// The time of the phase moves when the phase does.
-fn judge_time<'p>(
+fn judge_time<'p, 's>(
     rules: &'p PhaseRules,
-    object: &Object<'_>,
-    old: &Object<'_>,
+    object: &'s Object<'_>,
+    old: &'s Object<'_>,
     facts: &Facts<'_, '_>,
     violations: &mut Violations<'p, '_>,
 ) {
     let Some(time) = &rules.transition_time else { return };
-    let new = in_status(object.status.as_ref(), &time.path);
-    let before = in_status(old.status.as_ref(), &time.path);
+    // A Go writer has null or nothing where it has no time.
+    let said = |object: &'s Object<'_>| {
+        in_status(object.status.as_ref(), &time.path).filter(|time| !time.is_empty())
+    };
+    let (new, before) = (said(object), said(old));
     if new.is_none() || before.is_none() {
         return;
     }

@@ -66,7 +66,7 @@ impl Replay<'_, '_, '_> {
 
 /// Puts a value into a place, or takes out what is there. Leaves everything as it is where something on
 /// the way has no members.
-fn put(value: &mut Value, place: &[String], new: Option<Value>) {
+pub(super) fn put(value: &mut Value, place: &[String], new: Option<Value>) {
     let Some((name, rest)) = place.split_first() else {
         *value = new.unwrap_or_default();
         return;

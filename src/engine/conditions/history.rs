@@ -7,14 +7,14 @@ use crate::model::Json;
 use crate::policy::convention::{ConditionList, History, Sanction};
 
 /// Judges the growth of a list: the new one is the stored one, without some of its oldest elements
-/// where the list is full, with new ones at its end.
+/// where the list is full, with new ones at its end. How many of its elements are stored ones.
 pub(super) fn judge<'p>(
     history: &'p History,
     list: &'p ConditionList,
     items: &[Json<'_>],
     stored: &[Json<'_>],
     violations: &mut Violations<'p, '_>,
-) {
+) -> usize {
     let path = list.path.field();
     let mut say = |sanction: &'p Sanction, field: String, message: &str| {
         violations.push(Violation {
@@ -30,7 +30,7 @@ pub(super) fn judge<'p>(
         false if full => overlap(stored, items),
         false => {
             say(&history.rewritten, path.to_owned(), "what was in the list has changed");
-            return;
+            return 0;
         }
     };
     for index in known.max(1)..items.len() {
@@ -40,6 +40,7 @@ pub(super) fn judge<'p>(
             say(&history.repeated, format!("{path}[{index}]"), "says what the one before it says");
         }
     }
+    known
 }
 
 /// How many elements at the end of one list are those at the start of the other: as many as can be.

@@ -12,7 +12,8 @@ use crate::policy::convention::{ConditionList, ConditionType};
 /// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
 pub(crate) const SCAN_LIMIT: usize = 16;
 
-/// What tells elements apart: texts of some members, a type by whichever of its names.
+/// What tells elements apart: texts of some members, a type by whichever of its names. Without any no
+/// element is like another.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'p> {
     list: &'p ConditionList,
@@ -45,23 +46,29 @@ impl<'p> Key<'p> {
     where
         'p: 'j,
     {
+        if self.members.is_empty() {
+            return None;
+        }
         if let [member] = self.members {
             return self.text(item, member).map(Cow::Borrowed);
         }
         let mut key = String::new();
         for member in self.members {
-            key.push_str(self.text(item, member)?);
-            // Keeps "a","bc" from "ab","c".
-            key.push('\0');
+            let text = self.text(item, member)?;
+            // Keeps "a","bc" from "ab","c", whatever is in them.
+            key.push_str(&text.len().to_string());
+            key.push(' ');
+            key.push_str(text);
         }
         Some(Cow::Owned(key))
     }
 
     pub(super) fn are_one(&self, one: &Json<'_>, other: &Json<'_>) -> bool {
-        self.members.iter().all(|member| {
-            let text = self.text(one, member);
-            text.is_some() && text == self.text(other, member)
-        })
+        !self.members.is_empty()
+            && self.members.iter().all(|member| {
+                let text = self.text(one, member);
+                text.is_some() && text == self.text(other, member)
+            })
     }
 
     /// The member to name where a key is there twice: of several none is the wrong one. As

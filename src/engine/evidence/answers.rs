@@ -6,7 +6,7 @@ use std::ptr::from_ref;
 use super::gates::polarity_of;
 use super::{Facts, Truth, at};
 use crate::model::Json;
-use crate::policy::convention::{ElementRule, Polarity};
+use crate::policy::convention::Polarity;
 use crate::policy::{Place, Predicate, ValueTest};
 
 /// Answers that were found once for a long list. A rule may look through the whole of the list, of
@@ -23,8 +23,11 @@ pub(crate) struct Answers<'s, 'a> {
 }
 
 impl<'s, 'a> Answers<'s, 'a> {
-    /// Asks all that these rules ask and no element has a part in.
-    pub(crate) fn to(rules: &[ElementRule], facts: &Facts<'s, 'a>) -> Self {
+    /// Asks all that these ask and no element has a part in.
+    pub(crate) fn to<'p>(
+        predicates: impl Iterator<Item = &'p Predicate>,
+        facts: &Facts<'s, 'a>,
+    ) -> Self {
         let (truths, fields) = (HashMap::new(), HashMap::new());
         let mut answers = Self { truths, fields, polarities: HashMap::new() };
         let paths = facts.list.into_iter().flat_map(|list| &list.types.polarity_from);
@@ -34,8 +37,8 @@ impl<'s, 'a> Answers<'s, 'a> {
                 answers.polarities.entry(kind).or_insert_with(|| polarity_of(gate));
             }
         }
-        for rule in rules {
-            answers.ask(&rule.when, facts);
+        for predicate in predicates {
+            answers.ask(predicate, facts);
         }
         answers
     }

@@ -19,8 +19,8 @@ impl Facts<'_, '_> {
         for gate in gates {
             let found = gate.get("conditionType").and_then(Json::as_str).and_then(find);
             let polarity = polarity_of(gate);
-            match found.map(|item| Conditions::status_of(item)) {
-                Some(status) if status == Some(polarity.good()) => {}
+            match found.and_then(Conditions::status_of) {
+                Some(status) if status == polarity.good() => {}
                 Some(_) => return Truth::False,
                 None => answer = Truth::NoEvidence,
             }
