@@ -22,15 +22,13 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 const OBJECTS: usize = 1200;
-const LIST_VERSION: &str = "4711";
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
-    /// Nothing, and lists have a version, as they have in the real one: all that follows may be asked for
-    /// at once, and then this is the answer.
-    Versions(u16),
+    /// Nothing, and who asks for all objects at once is answered. Otherwise the watch cache does not keep up.
+    Cache,
     /// Every page's token has expired; the refusal brings a new one.
     ExpiredTokens,
     /// Once, the second page's token has expired, and there is no new one.
@@ -73,7 +71,7 @@ struct Stored {
     reads: HashSet<String>,
     /// Namespaces whose report was written.
     reports: Vec<String>,
-    /// How many objects each list was to have; 0 for all of them.
+    /// How many objects each list was to have; 0 for all of them at once.
     limits: Vec<usize>,
 }
 
@@ -114,8 +112,8 @@ impl Fake {
 
     /// A page; its token is the number of its first object, with an `x` for one that has expired.
     fn list(&self, query: &HashMap<String, String>) -> Response {
-        // Only a list from the cache, no older than one that came before, has no limit.
-        let all = query.get("resourceVersion").is_some_and(|version| version == LIST_VERSION);
+        // Only a list from the cache, as it is since an object was written, has no limit.
+        let all = query.get("resourceVersion").is_some_and(|version| version == "2");
         assert_ne!(all, query.contains_key("limit"), "{query:?}");
         let limit = query.get("limit").map_or(0, |limit| limit.parse().unwrap());
         let mut state = self.state.lock().unwrap();
@@ -125,6 +123,9 @@ impl Fake {
         let token = query.get("continue").map_or("", String::as_str);
         let start: usize = token.trim_end_matches('x').parse().unwrap_or_default();
         let fault = self.fault();
+        if all && fault != Fault::Cache {
+            return said(504, "Too large resource version", "");
+        }
         match fault {
             Fault::FirstList(code) if lists % 2 == 1 => return said(code, "not now", ""),
             Fault::ExpiredTokens if token.ends_with('x') => {
@@ -132,9 +133,8 @@ impl Fake {
                 body["metadata"] = json!({"continue": start.to_string()});
                 return answer(410, &body);
             }
-            Fault::Versions(code) if all && code != 200 => return said(code, "too new", ""),
             Fault::Lists(code) => return said(code, "not now", ""),
-            Fault::Forbidden if start > 0 && lists == 3 => {
+            Fault::Forbidden if start > 0 && lists == 4 => {
                 return said(403, "roles are not known yet", "");
             }
             Fault::ExpiredList if token.ends_with('x') => return said(410, "expired", ""),
@@ -152,9 +152,10 @@ impl Fake {
             token.push('x');
         }
         let items: Vec<Value> = (start..end).map(|number| self.object(number)).collect();
-        let mut metadata = json!({"continue": token, "remainingItemCount": OBJECTS - end});
-        if matches!(fault, Fault::Versions(_)) {
-            metadata["resourceVersion"] = LIST_VERSION.into();
+        let mut metadata = json!({"continue": token});
+        // With a selector the server would have to look at all that follow.
+        if !query.contains_key("labelSelector") {
+            metadata["remainingItemCount"] = (OBJECTS - end).into();
         }
         answer(200, &json!({"kind": "VSHNRedisList", "metadata": metadata, "items": items}))
     }
@@ -348,8 +349,8 @@ fn told(output: &Output) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_tries() {
     for fault in [
-        Fault::Versions(200),
-        Fault::Versions(504),
+        Fault::Nothing,
+        Fault::Cache,
         Fault::ExpiredTokens,
         Fault::ExpiredList,
         Fault::FirstList(503),
@@ -390,21 +391,32 @@ async fn an_object_that_is_gone_is_done_with() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writing_begins_with_a_small_page_and_the_next_ones_grow() {
-    let (output, stored) = backfill(Fault::Nothing).await;
+    let server = Server::start(Fault::Nothing).await;
+    let (output, stored) = (server.backfill(&["--dry-run"]).await, server.stored());
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     // The first one counts.
     assert_eq!(stored.limits, [1, 50, 100, 200, 400, 500]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_little_comes_at_once_and_page_by_page_where_the_cache_does_not_answer() {
-    let (output, stored) = backfill(Fault::Versions(200)).await;
+async fn what_is_little_comes_at_once_after_a_write_or_page_by_page_where_the_cache_does_not_answer()
+ {
+    let (output, stored) = backfill(Fault::Cache).await;
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(stored.limits, [1, 50, 0]);
-    // Too large resource version: the cache has not caught up after three seconds.
-    let (output, stored) = backfill(Fault::Versions(504)).await;
+    let (output, stored) = backfill(Fault::Nothing).await;
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(stored.limits, [1, 50, 0, 100, 200, 400, 500]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cache_is_not_asked_where_nothing_was_written() {
+    let server = Server::start(Fault::Cache).await;
+    server.backfill(&[]).await;
+    let before = server.stored().limits.len();
+    let output = server.backfill(&[]).await;
+    assert_eq!(sums(&output), [0, OBJECTS, 0, 0, 0, 0, 0], "{}", told(&output));
+    assert_eq!(server.stored().limits[before..], [1, 50, 100, 200, 400, 500]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Uri};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -125,6 +125,18 @@ impl Cluster {
         format: &str,
         body: Vec<u8>,
     ) -> Result<Answer, Silence> {
+        self.send_for(method, path, format, body, usize::MAX).await
+    }
+
+    /// The same, for an answer of so many bytes at most; a larger one is none.
+    pub(super) async fn send_for(
+        &self,
+        method: Method,
+        path: &str,
+        format: &str,
+        body: Vec<u8>,
+        most: usize,
+    ) -> Result<Answer, Silence> {
         let mut request = Request::builder().method(method).uri(path);
         request = if format.is_empty() {
             request.header(ACCEPT, "application/json")
@@ -139,7 +151,7 @@ impl Cluster {
             let seconds = response.headers().get(RETRY_AFTER);
             let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
             let retry_after = seconds.map(Duration::from_secs);
-            let body = response.into_body().collect().await?.to_bytes();
+            let body = Limited::new(response.into_body(), most).collect().await?.to_bytes();
             Ok::<_, Silence>(Answer { status, retry_after, body })
         };
         tokio::time::timeout(ANSWER_LIMIT, exchange).await?

@@ -41,18 +41,14 @@ pub struct Pages {
     allowed: bool,
     /// Objects of the next page, at most.
     limit: u32,
-    /// Whether objects may come twice: then what is little is asked for at once.
-    may_repeat: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing has come yet.
-    First,
     /// The next page is the one of the token.
-    More,
-    /// So little follows that it can come as one page, no older than this version of the list.
-    Little {
-        version: String,
+    More {
+        /// Whether what follows is little enough to be had at once.
+        little: bool,
     },
     Over,
 }
@@ -84,8 +80,6 @@ struct ListMetadata {
     token: String,
     #[serde(rename = "remainingItemCount", default)]
     remaining: Option<u64>,
-    #[serde(rename = "resourceVersion", default)]
-    version: String,
 }
 
 impl Cluster {
@@ -97,12 +91,11 @@ impl Cluster {
             target: target.clone(),
             query: query.clone(),
             token: String::new(),
-            state: State::First,
+            state: State::More { little: false },
             restarts: 0,
             patience: Patience::LONG,
             allowed: false,
             limit: query.limit,
-            may_repeat: false,
         }
     }
 
@@ -139,15 +132,39 @@ impl Cluster {
 }
 
 impl Pages {
-    /// The same from a small page on: for who has work to do with the first objects, while the server
-    /// makes more, and knows objects that come again. The first page tells how large the objects are
-    /// and how many follow. Where that is little, all of it is the second page, from the API server's
-    /// watch cache; else each page is twice as large as the one before, up to what was asked for.
+    /// The same from a small page on, each of the next ones twice as large until they are as large as
+    /// asked for: for who has work to do with the first objects, while the server makes more. And the
+    /// first page tells how large the objects are before there are 500 of them.
     #[must_use]
     pub fn growing(mut self) -> Self {
         self.limit = self.query.limit.min(FIRST_PAGE);
-        self.may_repeat = true;
         self
+    }
+
+    /// Whether so little seems to follow the page that came, the first one, that [`Self::all`] is worth a
+    /// try.
+    #[must_use]
+    pub fn are_little(&self) -> bool {
+        self.state == State::More { little: true }
+    }
+
+    /// All objects as one page, those that came already too, from the API server's watch cache: as
+    /// they are since somebody wrote an object of this kind and got this resourceVersion. Where there is no
+    /// such answer, or it is too large after all, the next page.
+    ///
+    /// The version of a list would not do: it is that of etcd, and a cache that nothing was written to
+    /// for a while does not know that it is up to date. It keeps whoever asks waiting for three seconds, and
+    /// then refuses (tried on 1.20).
+    ///
+    /// # Errors
+    /// Those of [`Self::next`].
+    pub async fn all(&mut self, since: &str) -> Result<Option<Page>, ClusterError> {
+        let path = self.path_of_all(since);
+        let answer = self.cluster.send_for(Method::GET, &path, "", Vec::new(), LITTLE).await;
+        match answer {
+            Ok(answer) if answer.status < 300 => self.page(answer.body).map(Some),
+            _ => self.next().await,
+        }
     }
 
     /// The next page; `None` after the last one.
@@ -159,18 +176,8 @@ impl Pages {
     /// # Errors
     /// When the objects cannot be listed. The kind may have been removed meanwhile.
     pub async fn next(&mut self) -> Result<Option<Page>, ClusterError> {
-        match &self.state {
-            State::Over => return Ok(None),
-            State::Little { version } => {
-                let path = self.path_of_all(version);
-                self.state = State::More;
-                let answer = self.cluster.send(Method::GET, &path, "", Vec::new()).await;
-                // A cache that does not keep up, or whatever else: the pages are still there.
-                if let Some(answer) = answer.ok().filter(|answer| answer.status < 300) {
-                    return self.page(answer.body).map(Some);
-                }
-            }
-            State::First | State::More => {}
+        if self.state == State::Over {
+            return Ok(None);
         }
         let what = format!("list {}", self.target.name());
         let mut backoff = self.patience.start();
@@ -205,14 +212,17 @@ impl Pages {
         let envelope: Envelope =
             serde_json::from_slice(&body).map_err(|source| bad(&self.target, source))?;
         self.allowed = true;
-        let ListMetadata { token, remaining, version } = envelope.metadata;
-        let bytes = remaining.map(|count| count * body.len() as u64 / u64::from(self.limit.max(1)));
-        let is_little = bytes.is_some_and(|bytes| bytes <= LITTLE) && !version.is_empty();
-        let is_first = matches!(self.state, State::First);
-        self.state = match () {
-            () if token.is_empty() => State::Over,
-            () if is_first && self.may_repeat && is_little => State::Little { version },
-            () => State::More,
+        let ListMetadata { token, remaining } = envelope.metadata;
+        let is_first = self.token.is_empty();
+        self.state = if token.is_empty() {
+            State::Over
+        } else {
+            // If they are as large as those of this page, which need not be: `all` looks at what comes.
+            let bytes =
+                |count: u64| count.saturating_mul(body.len() as u64) / u64::from(self.limit.max(1));
+            let little =
+                remaining.is_some_and(|count| count <= FEW && bytes(count) <= LITTLE as u64 / 2);
+            State::More { little: is_first && little }
         };
         self.token = token;
         // Flat memory for objects of any size: the next page is smaller where this one is large.
@@ -248,8 +258,13 @@ impl Pages {
 
     /// Without a limit: with one, the API server asks etcd.
     fn path_of_all(&self, version: &str) -> String {
-        let path = self.target.path(&self.query.namespace);
-        format!("{path}?resourceVersion={}", encoded(version))
+        let Query { namespace, selector, .. } = &self.query;
+        let path = format!("{}?resourceVersion={}", self.target.path(namespace), encoded(version));
+        if selector.is_empty() {
+            path
+        } else {
+            format!("{path}&labelSelector={}", encoded(selector))
+        }
     }
 }
 
@@ -294,9 +309,12 @@ const FIRST_PAGE: u32 = 50;
 const LARGE_PAGE: usize = 8 << 20;
 
 /// What the API server reads from its watch cache costs it a fourth of what it decodes from etcd, but
-/// it makes all of it at once: so only of as much as two large pages. The cache waits until it is as
-/// new as the first page.
-const LITTLE: u64 = 2 * LARGE_PAGE as u64;
+/// it makes all of it at once, and here it lies in memory at once: no more than this is taken, and what
+/// looks like more than half of it not asked for.
+const LITTLE: usize = 3 * LARGE_PAGE;
+
+/// However small the first ones are.
+const FEW: u64 = 5_000;
 
 /// Each takes a page's worth of objects with it at least, unless something is badly wrong.
 const MAX_RESTARTS: u32 = 10_000;

@@ -166,6 +166,8 @@ pub struct Backfill<'a> {
     gone: u64,
     /// Objects of the present target that were refused or failed.
     undone: u64,
+    /// The resourceVersion of the last object of the present target that was written.
+    version: Option<String>,
 }
 
 impl<'a> Backfill<'a> {
@@ -201,6 +203,7 @@ impl<'a> Backfill<'a> {
             failed_in_a_row: 0,
             gone: 0,
             undone: 0,
+            version: None,
         }
     }
 
@@ -213,7 +216,7 @@ impl<'a> Backfill<'a> {
         let mut end = End::default();
         let cluster = self.desk.cluster.clone();
         for target in targets {
-            (self.gone, self.undone) = (0, 0);
+            (self.gone, self.undone, self.version) = (0, 0, None);
             if *self.stop.borrow() {
                 break;
             }
@@ -265,10 +268,12 @@ impl<'a> Backfill<'a> {
         let shared = Arc::new(target.clone());
         // Sixteen bytes an object: a list that has to begin anew brings all of them again.
         let mut seen = HashSet::new();
-        let mut load = load(self.desk.cluster.pages(target, &self.plan.query).growing());
+        let mut load = load(self.desk.cluster.pages(target, &self.plan.query).growing(), None);
         while let Some((pages, page)) = self.await_page(target, load).await? {
             let Some(page) = page? else { break };
-            load = self::load(pages);
+            // Little is had at once, and cheaply, as it is since a write: then that is waited for.
+            let waits = pages.are_little() && !self.plan.dry_run;
+            let mut ahead = if waits { Ahead::Waits(pages) } else { Ahead::of(pages, None) };
             let bad = |source| ClusterError::BadAnswer {
                 what: format!("list {}", target.name()),
                 source,
@@ -277,12 +282,18 @@ impl<'a> Backfill<'a> {
                 let uid = Identity::parse(text).map_err(bad)?.uid;
                 if self.plan.shard.holds(&uid) && seen.insert(key(&uid)) {
                     self.object(&shared, text).await?;
+                    ahead = ahead.after(self.version.as_deref());
                 }
                 if *self.stop.borrow() {
                     return Ok(());
                 }
             }
             self.begin_sync().await?;
+            while ahead.waits() && !self.writers.are_idle() {
+                self.await_written(target).await?;
+                ahead = ahead.after(self.version.as_deref());
+            }
+            load = ahead.load();
         }
         Ok(())
     }
@@ -344,12 +355,14 @@ impl<'a> Backfill<'a> {
             Todo::Nothing | Todo::Broken(_) => Vec::new(),
         };
         let (object, policies) = (judged.object, judged.policies);
-        self.tell(target, Written { object, policies, changes, conflicts: 0, end: Ok(outcome) })
+        let (conflicts, version, end) = (0, None, Ok(outcome));
+        self.tell(target, Written { object, policies, changes, conflicts, version, end })
     }
 
     /// Notes and tells what became of an object.
     fn tell(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
-        let Written { object, policies, changes, conflicts, end } = written;
+        let Written { object, policies, changes, conflicts, version, end } = written;
+        self.version = version.or_else(|| self.version.take());
         let outcome = match end {
             Ok(outcome) => outcome,
             // Left as it is, and found again by the next run.
@@ -413,11 +426,47 @@ impl<'a> Backfill<'a> {
     }
 }
 
+/// The page behind the present one.
+enum Ahead {
+    /// It is asked for once an object was written.
+    Waits(Pages),
+    Loads(Load),
+}
+
+impl Ahead {
+    fn of(pages: Pages, since: Option<&str>) -> Self {
+        Self::Loads(load(pages, since.map(str::to_owned)))
+    }
+
+    const fn waits(&self) -> bool {
+        matches!(self, Self::Waits(_))
+    }
+
+    /// Asked for, if an object was written with this version.
+    fn after(self, version: Option<&str>) -> Self {
+        match self {
+            Self::Waits(pages) if version.is_some() => Self::of(pages, version),
+            ahead => ahead,
+        }
+    }
+
+    /// Asked for, whatever was written.
+    fn load(self) -> Load {
+        match self {
+            Self::Waits(pages) => load(pages, None),
+            Self::Loads(load) => load,
+        }
+    }
+}
+
 type Load = JoinHandle<(Pages, Result<Option<Page>, ClusterError>)>;
 
-fn load(mut pages: Pages) -> Load {
+fn load(mut pages: Pages, since: Option<String>) -> Load {
     tokio::spawn(async move {
-        let page = pages.next().await;
+        let page = match since {
+            Some(version) => pages.all(&version).await,
+            None => pages.next().await,
+        };
         (pages, page)
     })
 }

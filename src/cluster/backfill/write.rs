@@ -41,6 +41,8 @@ pub(super) struct Written {
     pub(super) policies: Vec<u16>,
     pub(super) changes: Vec<Change>,
     pub(super) conflicts: u32,
+    /// The resourceVersion that it has since it was written.
+    pub(super) version: Option<String>,
     pub(super) end: Result<Outcome, Abort>,
 }
 
@@ -64,17 +66,19 @@ enum Step {
 impl Desk {
     /// Writes an object, however often it takes.
     pub(super) async fn write(self: Arc<Self>, target: Arc<Target>, judged: Judged) -> Written {
-        let mut job = Job { desk: &self, target: &target, judged, conflicts: 0, unsure: false };
+        let (desk, target) = (&*self, &*target);
+        let mut job = Job { desk, target, judged, conflicts: 0, version: None, unsure: false };
         let end = job.run().await;
         if matches!(end, Err(Abort::Hopeless(_))) {
             self.hopeless.send_replace(true);
         }
-        let Job { judged, conflicts, .. } = job;
+        let Job { judged, conflicts, version, .. } = job;
         let changes = match judged.todo {
             Todo::Patch { changes, .. } => changes,
             Todo::Nothing | Todo::Broken(_) => Vec::new(),
         };
-        Written { object: judged.object, policies: judged.policies, changes, conflicts, end }
+        let (object, policies) = (judged.object, judged.policies);
+        Written { object, policies, changes, conflicts, version, end }
     }
 
     /// Waits for the turn of a request, unless the run is to end.
@@ -117,6 +121,7 @@ struct Job<'d> {
     target: &'d Target,
     judged: Judged,
     conflicts: u32,
+    version: Option<String>,
     /// A patch was sent and its answer never came: it may have been applied.
     unsure: bool,
 }
@@ -203,7 +208,7 @@ impl Job<'_> {
 
     /// A write that succeeded. One that left the version as it was stored nothing: what it filled
     /// in was pruned.
-    fn stored(&self, answer: &Answer) -> Outcome {
+    fn stored(&mut self, answer: &Answer) -> Outcome {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
         let version =
             super::Identity::parse(text).map(|identity| identity.resource_version.into_owned());
@@ -211,7 +216,10 @@ impl Job<'_> {
             Ok(version) if version == self.judged.object.resource_version => Outcome::Refused(
                 "nothing of it was stored: its schema has no such field".to_owned(),
             ),
-            _ => Outcome::Patched,
+            version => {
+                self.version = version.ok();
+                Outcome::Patched
+            }
         }
     }
 
