@@ -273,7 +273,8 @@ impl<'a> Backfill<'a> {
             let Some(page) = page? else { break };
             // Little is had at once, and cheaply, as it is since a write: then that is waited for.
             let waits = pages.are_little() && !self.plan.dry_run;
-            let mut ahead = if waits { Ahead::Waits(pages) } else { Ahead::of(pages, None) };
+            let mut ahead =
+                if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::of(pages, None) };
             let bad = |source| ClusterError::BadAnswer {
                 what: format!("list {}", target.name()),
                 source,
@@ -429,7 +430,7 @@ impl<'a> Backfill<'a> {
 /// The page behind the present one.
 enum Ahead {
     /// It is asked for once an object was written.
-    Waits(Pages),
+    Waits(Box<Pages>),
     Loads(Load),
 }
 
@@ -445,7 +446,7 @@ impl Ahead {
     /// Asked for, if an object was written with this version.
     fn after(self, version: Option<&str>) -> Self {
         match self {
-            Self::Waits(pages) if version.is_some() => Self::of(pages, version),
+            Self::Waits(pages) if version.is_some() => Self::of(*pages, version),
             ahead => ahead,
         }
     }
@@ -453,7 +454,7 @@ impl Ahead {
     /// Asked for, whatever was written.
     fn load(self) -> Load {
         match self {
-            Self::Waits(pages) => load(pages, None),
+            Self::Waits(pages) => load(*pages, None),
             Self::Loads(load) => load,
         }
     }
