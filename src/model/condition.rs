@@ -62,22 +62,9 @@ impl<'j, 'a> Conditions<'j, 'a> {
         self.0?.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
     }
 
-    /// The status of the condition of this type. `None` where the condition is absent or its status
-    /// is not one of the three: neither is evidence of anything.
-    #[must_use]
-    pub fn status(&self, kind: &str) -> Option<ConditionStatus> {
-        Self::status_of(self.find(kind)?)
-    }
-
-    /// The status of one condition, where it is one of the three.
+    /// The status of a condition. `None` where it is not one of the three, which is evidence of nothing.
     #[must_use]
     pub fn status_of(condition: &Json<'_>) -> Option<ConditionStatus> {
         condition.get("status").and_then(Json::as_str).and_then(ConditionStatus::parse)
-    }
-
-    /// The reason of the condition of this type.
-    #[must_use]
-    pub fn reason(&self, kind: &str) -> Option<&'j str> {
-        self.find(kind)?.get("reason").and_then(Json::as_str)
     }
 }

@@ -68,7 +68,8 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
         let (rest, _) = behind_string(trimmed(rest), controls)?;
         behind(b':', rest).map(trimmed)
     };
-    // What is open, a bit each, the innermost lowest: 1 for an object. The first bit is a mark.
+    // What is open, a bit each, the innermost lowest: 1 for an object. The first bit is a mark, so that 63
+    // levels fit.
     let mut open = 1_u64;
     loop {
         rest = match rest {
