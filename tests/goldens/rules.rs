@@ -78,6 +78,26 @@ fn no_two_rules_have_one_id() {
     }
 }
 
+/// Objects of Cluster API have the lists of both versions, whichever they are of: one list, one verdict.
+#[test]
+fn both_versions_of_cluster_api_judge_both_lists_alike() {
+    let policies = PolicySet::compile(&[]).unwrap();
+    let rules = |name: &str, path: &str| {
+        let lists = &policies.conventions()[name].conditions;
+        let mut list = lists.iter().find(|list| list.path.to_string() == path).unwrap().clone();
+        list.path = "/status/conditions".parse().unwrap();
+        list.source.clear();
+        format!("{list:#?}").replace(&format!("\"{name}/"), "\"")
+    };
+    for (one, path, other) in [
+        ("capi-v1beta1", "/status/v1beta2/conditions", "capi-v1beta2"),
+        ("capi-v1beta2", "/status/deprecated/v1beta1/conditions", "capi-v1beta1"),
+    ] {
+        // Not assert_eq: a thousand lines of both would hide which list it is.
+        assert!(rules(one, path) == rules(other, "/status/conditions"), "{path} of {one}");
+    }
+}
+
 impl Fixture {
     fn faults(&self) -> Vec<String> {
         let name = &self.convention;
