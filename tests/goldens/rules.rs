@@ -226,7 +226,7 @@ fn engine_rules(convention: &Convention) -> Vec<(&'static str, Say)> {
     if let Some(rules) = &convention.generation {
         let minimum = rules.minimum.map(|_| say(&rules.below_minimum));
         let mut generation = vec![say(&rules.ahead), say(&rules.ahead_at_first)];
-        generation.push(say(&rules.decreased));
+        generation.extend([&rules.decreased].into_iter().chain(&rules.reset).map(say));
         found.extend(generation.into_iter().chain(minimum).map(|say| ("generation", say)));
     }
     found
