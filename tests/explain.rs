@@ -34,6 +34,15 @@ fn a_convention_without_a_title_has_no_line_for_it() {
 }
 
 #[test]
+fn a_time_that_nothing_may_move_is_said_to_move() {
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: mine}\n\
+                spec: {conditions: [{path: /status/conditions, transitionTime: {member: since}}]}\n";
+    let policies = PolicySet::compile(&[Source { name: "mine.yaml".into(), text: text.into() }]);
+    let page = render::text(&Page::of(&policies.unwrap().conventions()["mine"]));
+    assert!(page.contains(" since moved ") && !page.contains("nothing of"), "{page}");
+}
+
+#[test]
 fn the_list_names_every_convention() {
     let (code, list, _) = explain(&[]);
     assert_eq!(code, Some(0));

@@ -74,6 +74,43 @@ fn points_into(mistakes: &Diagnostics, text: &str) {
     }
 }
 
+/// Whichever of them is put together first: each has the first list of the other as it is there.
+#[test]
+fn two_conventions_may_have_the_first_list_of_each_other() {
+    let convention = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: {name}}}\nspec:\n{spec}---\n"
+        )
+    };
+    let rule = |id: &str| {
+        format!("each: [{{id: {id}, when: {{member: x, set: true}}, action: Warn, message: m}}]")
+    };
+    let list = |more: &str| format!("{{path: /status/conditions, {more}}}");
+    let like = |name: &str| format!("{{path: /status/others, like: {name}}}");
+    for (one, other) in [("a", "b"), ("b", "a")] {
+        let text = [
+            convention("base", &format!("  conditions: [{}]\n", list(&rule("unwanted")))),
+            convention(
+                one,
+                &format!(
+                    "  extends: base\n  without: [unwanted]\n  conditions: [{}, {}]\n",
+                    list("maxItems: 3"),
+                    like(other)
+                ),
+            ),
+            convention(other, &format!("  conditions: [{}, {}]\n", list(&rule("own")), like(one))),
+        ];
+        let source = Source { name: "both.yaml".into(), text: text.concat() };
+        let policies = PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"));
+        let lists = |name: &str| {
+            let lists = policies.conventions()[name].conditions.iter();
+            lists.map(|list| (list.max_items, list.each.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(lists(one), [(Some(3), 0), (None, 1)], "{one}");
+        assert_eq!(lists(other), [(None, 1), (Some(3), 0)], "{other}");
+    }
+}
+
 #[test]
 fn mistakes_in_several_files_are_told_at_once_and_by_file() {
     let broken = |name: &str, spec: &str| Source {

@@ -214,8 +214,12 @@ impl<'s, 'a> Facts<'s, 'a> {
                 Conditions::status_of(found?).map(|status| statuses.contains(&status))
             }
             ConditionTest::Reason(reasons) => {
-                let reason = found?.get("reason").and_then(Json::as_str)?;
-                Some(reasons.iter().any(|known| known == reason))
+                let listed = |reason: &str| reasons.iter().any(|known| known == reason);
+                match found?.get("reason") {
+                    // Absence is an answer only where it is asked for, as in reason tables by "".
+                    None | Some(Json::Null) => listed("").then_some(true),
+                    Some(reason) => reason.as_str().map(listed),
+                }
             }
             ConditionTest::Present => Some(found.is_some()),
             ConditionTest::Changed => Some(found != self.find(self.old_conditions?, kind)),

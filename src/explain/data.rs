@@ -194,6 +194,7 @@ fn generation(rules: &GenerationRules) -> Value {
         ("ahead", sanction(&rules.ahead)),
         ("aheadAtFirst", sanction(&rules.ahead_at_first)),
         ("decreased", sanction(&rules.decreased)),
+        ("reset", maybe(rules.reset.as_ref())),
         ("minimum", json!(rules.minimum)),
         (
             "belowMinimum",

@@ -108,6 +108,9 @@ impl Page {
                 rules.decreased.action,
             ),
         ];
+        if let Some(reset) = &rules.reset {
+            rows.push(row("the object's own set back to 0", &reset.rule, reset.action));
+        }
         if rules.ahead_at_first.action != rules.ahead.action {
             let first = &rules.ahead_at_first;
             rows.insert(1, row("the same where none was stored", &first.rule, first.action));

@@ -56,12 +56,7 @@ fn fact(predicate: &Predicate, negated: bool) -> String {
                     let statuses = any_of(statuses.iter().map(|status| status.name().to_owned()));
                     format!("{name} is {not}{statuses}")
                 }
-                ConditionTest::Reason(reasons) if negated => {
-                    format!("{name} has another reason than {}", any_of(reasons.iter().cloned()))
-                }
-                ConditionTest::Reason(reasons) => {
-                    format!("{name} has the reason {}", any_of(reasons.iter().cloned()))
-                }
+                ConditionTest::Reason(reasons) => reason(&name, reasons, negated),
                 ConditionTest::Present => {
                     format!("{name} is {}", if negated { "absent" } else { "there" })
                 }
@@ -151,6 +146,21 @@ pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => "nothing".to_owned(),
+    }
+}
+
+/// What is asked of a reason; the empty one is none.
+fn reason(condition: &str, reasons: &[String], negated: bool) -> String {
+    let named: Vec<String> = reasons.iter().filter(|name| !name.is_empty()).cloned().collect();
+    let (only, none) = (named.is_empty(), named.len() < reasons.len());
+    let named = any_of(named.into_iter());
+    match (none, negated) {
+        (true, false) if only => format!("{condition} has no reason"),
+        (true, true) if only => format!("{condition} has a reason"),
+        (true, false) => format!("{condition} has the reason {named} or none"),
+        (true, true) => format!("{condition} has a reason, another than {named}"),
+        (false, false) => format!("{condition} has the reason {named}"),
+        (false, true) => format!("{condition} has another reason than {named}"),
     }
 }
 
@@ -267,6 +277,9 @@ mod tests {
                 r#"{not: {all: [{condition: A, is: "True"}, {set: /status/x}]}}"#,
                 "not all of: (A is True; status.x is set)",
             ),
+            (r#"{condition: A, reason: ""}"#, "A has no reason"),
+            (r#"{condition: A, reason: [B, ""]}"#, "A has the reason B or none"),
+            (r#"{not: {condition: A, reason: [B, ""]}}"#, "A has a reason, another than B"),
             ("{field: /spec/a, isNot: [1, true]}", "spec.a is not 1 or true"),
             ("{field: /status/a, before: /status/b}", "status.a is before status.b"),
             ("{length: /status/list, atLeast: 2, atMost: 3}", "status.list has 2 to 3 items"),

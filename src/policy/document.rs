@@ -40,37 +40,6 @@ pub struct Policy {
     pub rules: Vec<CelRule>,
 }
 
-/// What was declared of a rule, beside what it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Declared<'p> {
-    /// The sentence in its answers. Tables have none: what they say depends on the object.
-    pub message: Option<&'p str>,
-    /// Where it comes from; else where the rules of its convention come from.
-    pub source: &'p str,
-}
-
-impl Policy {
-    /// What was declared of the rule with this id.
-    #[must_use]
-    pub fn declared(&self, rule: &str) -> Declared<'_> {
-        let convention = &self.convention;
-        let rules = convention.rules.iter();
-        let rules = rules.map(|rule| (&rule.id, &rule.message, &rule.source));
-        let each = convention.conditions.iter().flat_map(|list| &list.each);
-        let each = each.map(|rule| (&rule.id, &rule.message, &rule.source));
-        let own = self.rules.iter().map(|rule| (&rule.id, &rule.message, &rule.source));
-        let found = rules.chain(each).chain(own).find(|(id, _, _)| *id == rule);
-        let (message, source) = match found {
-            Some((_, message, source)) => (Some(message.as_str()), source.as_str()),
-            None => (None, ""),
-        };
-        let of_convention =
-            rule.strip_prefix(convention.name.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let source = if source.is_empty() && of_convention { &convention.source } else { source };
-        Declared { message, source }
-    }
-}
-
 /// Resources in the vocabulary of webhook rules.
 #[derive(Clone, Debug)]
 pub struct ResourceRule {

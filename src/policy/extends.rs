@@ -25,8 +25,16 @@ pub(crate) struct Specs {
 /// Those of one compilation that are still as they were written.
 struct Pending<'d> {
     specs: BTreeMap<&'d str, &'d Node>,
-    /// Those being put together, outermost first: a name that comes up again is a circle.
-    open: Vec<&'d str>,
+    /// Those being put together, outermost first: one that comes up again is a circle.
+    open: Vec<Open<'d>>,
+}
+
+/// A convention that is being put together.
+struct Open<'d> {
+    name: &'d str,
+    /// Its first list, as soon as that is whole. Of two conventions each may have the other's list
+    /// beside its own, as two versions of one API do: that is no circle.
+    first: Option<Node>,
 }
 
 impl Specs {
@@ -66,7 +74,7 @@ impl Specs {
 
     fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
         let Some(own) = pending.specs.remove(name) else { return };
-        pending.open.push(name);
+        pending.open.push(Open { name, first: None });
         if let Some(whole) = self.put_together(own, pending, problems) {
             self.resolved.insert(name.to_owned(), Arc::new(whole));
         }
@@ -86,8 +94,11 @@ impl Specs {
         for (key, node) in whole.entries_mut().into_iter().flatten() {
             let Value::List(lists) = &mut node.value else { continue };
             if key.name == "conditions" {
-                for list in lists {
+                for (at, list) in lists.iter_mut().enumerate() {
                     self.complete_list(list, own, pending, problems);
+                    if let (0, Some(open)) = (at, pending.open.last_mut()) {
+                        open.first = Some(without_unwanted(list, own));
+                    }
                 }
             }
         }
@@ -108,6 +119,11 @@ impl Specs {
         list.keep_entries(|key| key != "like");
         // The name must live as long as the documents do: it is looked up in the one it is from.
         let Some(name) = own_name(own, &like) else { return };
+        let open = pending.open.iter().find(|open| name.is_text(open.name));
+        if let Some(first) = open.and_then(|open| open.first.as_ref()) {
+            *list = overlay_list(first, list);
+            return;
+        }
         let Some(base) = self.base(name, pending, problems) else { return };
         match base.member("conditions").and_then(|node| node.items().first()) {
             Some(first) => *list = overlay_list(first, list),
@@ -123,7 +139,7 @@ impl Specs {
         problems: &Problems,
     ) -> Option<&Node> {
         let text = problems.string(name)?;
-        if pending.open.contains(&text) {
+        if pending.open.iter().any(|open| open.name == text) {
             let message = format!("the convention extends itself, through \"{text}\"");
             problems.report(&name.span, message);
             return None;
@@ -278,12 +294,7 @@ fn drop_named(whole: &mut Node, name: &str) -> bool {
             }
             "conditions" => {
                 for list in items {
-                    let mut entries = list.entries_mut().into_iter().flatten();
-                    let each = entries.find(|(key, _)| key.name == "each");
-                    let Some((_, Node { value: Value::List(items), .. })) = each else { continue };
-                    let before = items.len();
-                    items.retain(|item| name_of(item) != Some(name));
-                    found |= items.len() < before;
+                    found |= drop_from_list(list, name);
                 }
             }
             _ => {}
@@ -292,11 +303,35 @@ fn drop_named(whole: &mut Node, name: &str) -> bool {
     found
 }
 
+fn drop_from_list(list: &mut Node, name: &str) -> bool {
+    let mut entries = list.entries_mut().into_iter().flatten();
+    let each = entries.find(|(key, _)| key.name == "each");
+    let Some((_, Node { value: Value::List(items), .. })) = each else { return false };
+    let before = items.len();
+    items.retain(|item| name_of(item) != Some(name));
+    items.len() < before
+}
+
+/// A list as it will be once all of its convention is there.
+fn without_unwanted(list: &Node, own: &Node) -> Node {
+    let mut list = list.clone();
+    for item in own.member("without").map(Node::items).unwrap_or_default() {
+        if let Value::String(name) = &item.value {
+            drop_from_list(&mut list, name);
+        }
+    }
+    list
+}
+
 impl Node {
     /// The value of a key, without a word about what else is wrong.
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    fn is_text(&self, text: &str) -> bool {
+        matches!(&self.value, Value::String(own) if own == text)
     }
 
     /// The items of a list; of anything else, which is a mistake and said where it is read, none.

@@ -4,6 +4,7 @@
 mod action;
 pub mod cel;
 pub mod convention;
+mod declared;
 mod diagnostic;
 mod document;
 mod extends;
@@ -18,8 +19,9 @@ pub(crate) mod yaml;
 
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
+pub use declared::Declared;
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use document::{Declared, Owner, Policy, ResourceRule, WriterRule, Writers};
+pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use glob::Glob;
 pub use json_schema::DocumentKind;
 pub use pattern::Pattern;

@@ -5,7 +5,7 @@
 //!
 //! ```yaml
 //! {condition: Ready, is: "True"}              # is, isNot: one status or several
-//! {condition: Synced, reason: ReconcilePaused}
+//! {condition: Synced, reason: ReconcilePaused} # one reason or several; "" is none, too
 //! {condition: PodReady, present: false}
 //! {condition: Ready, changed: true}           # this write changed it
 //! {oldCondition: Ready, present: true}        # the same, of the stored object
@@ -87,7 +87,7 @@ pub enum Predicate {
 pub enum ConditionTest {
     /// Its status is one of these.
     Is(Vec<ConditionStatus>),
-    /// Its reason is one of these.
+    /// Its reason is one of these. The empty one stands for absence too.
     Reason(Vec<String>),
     /// It is in the list at all. The only test for which absence is an answer.
     Present,

@@ -78,6 +78,58 @@ fn no_two_rules_have_one_id() {
     }
 }
 
+/// A person who is warned asks where a rule comes from: "the convention" is no answer to that.
+#[test]
+fn every_rule_says_where_it_comes_from() {
+    for name in PolicySet::compile(&[]).unwrap().conventions().keys() {
+        let policies = policy(name, "", &[]);
+        let policy = &policies.policies()[0];
+        for (id, _) in sentences(&policy.convention) {
+            let source = policy.declared(&id).source;
+            let whole = id == policy.convention.status_rule;
+            assert!(!source.is_empty(), "{id}");
+            assert_eq!(source == policy.convention.source, whole, "{id}: {source}");
+        }
+    }
+    for (id, source) in [
+        ("crossplane/condition-reason-form", "XP-S2"),
+        ("crossplane/condition-status", "ValidateCondition"),
+        ("crossplane/generation-ahead", "B-T6, B-T7"),
+        ("crossplane/ready-reason", "XP-X1"),
+        ("appcat/condition-reason-form", "XP-S2"),
+        ("appcat/phase-value", "ADR 0051, phase table; AC-S4; AC-T1"),
+        ("appcat/phase-reason", "AC-S5"),
+        ("appcat/phase-ready", "AC-X3, AC-X4, AC-X5"),
+        ("kstatus/condition-duplicate", "kstatus §1; KS-S3"),
+        ("kstatus/observed-generation", "KS-S2"),
+        ("capi-v1beta2/condition-status", "ValidateCondition; C1-S1"),
+        ("stackable/condition-order", "ADR 027; operator-rs; ST-S1, ST-S4"),
+    ] {
+        let policies = policy(id.split_once('/').unwrap().0, "", &[]);
+        assert_eq!(policies.policies()[0].declared(id).source, source, "{id}");
+    }
+}
+
+/// Objects of Cluster API have the lists of both versions, whichever they are of: one list, one verdict.
+#[test]
+fn both_versions_of_cluster_api_judge_both_lists_alike() {
+    let policies = PolicySet::compile(&[]).unwrap();
+    let rules = |name: &str, path: &str| {
+        let lists = &policies.conventions()[name].conditions;
+        let mut list = lists.iter().find(|list| list.path.to_string() == path).unwrap().clone();
+        list.path = "/status/conditions".parse().unwrap();
+        list.source.clear();
+        format!("{list:#?}").replace(&format!("\"{name}/"), "\"")
+    };
+    for (one, path, other) in [
+        ("capi-v1beta1", "/status/v1beta2/conditions", "capi-v1beta2"),
+        ("capi-v1beta2", "/status/deprecated/v1beta1/conditions", "capi-v1beta1"),
+    ] {
+        // Not assert_eq: a thousand lines of both would hide which list it is.
+        assert!(rules(one, path) == rules(other, "/status/conditions"), "{path} of {one}");
+    }
+}
+
 impl Fixture {
     fn faults(&self) -> Vec<String> {
         let name = &self.convention;
@@ -206,7 +258,7 @@ fn engine_rules(convention: &Convention) -> Vec<(&'static str, Say)> {
     if let Some(rules) = &convention.generation {
         let minimum = rules.minimum.map(|_| say(&rules.below_minimum));
         let mut generation = vec![say(&rules.ahead), say(&rules.ahead_at_first)];
-        generation.push(say(&rules.decreased));
+        generation.extend([&rules.decreased].into_iter().chain(&rules.reset).map(say));
         found.extend(generation.into_iter().chain(minimum).map(|say| ("generation", say)));
     }
     found

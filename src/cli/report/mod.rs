@@ -75,7 +75,7 @@ pub(super) fn rules(objects: &[Judged], policies: &PolicySet) -> BTreeMap<String
         let policy = policies.policies().iter().find(|policy| policy.name == found.policy);
         let rule = policy.map(|policy| policy.declared(&found.rule)).map(|declared| Rule {
             message: declared.message.unwrap_or_default().to_owned(),
-            source: declared.source.to_owned(),
+            source: declared.source.into_owned(),
         });
         rules.insert(found.rule.clone(), rule.unwrap_or_default());
     }

@@ -6,6 +6,8 @@ use super::violation;
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{GenerationRules, Sanction};
 
+const WENT_BACK: &str = "went back to an older generation";
+
 /// The generation that may be observed, and how.
 pub(crate) struct Generations<'p> {
     rules: &'p GenerationRules,
@@ -41,7 +43,9 @@ impl<'p> Generations<'p> {
             };
             let Some(new) = observed(object) else { continue };
             let field = || path.field().to_owned();
-            if let Some((sanction, message)) = self.judge(new, old.and_then(observed)) {
+            let before = old.and_then(observed);
+            let found = self.judge(new, before).or_else(|| self.judge_reset(new, before));
+            if let Some((sanction, message)) = found {
                 let found = violation(&sanction.rule, field(), message.to_owned());
                 let (cause, action) = (Cause::Invalid, sanction.action);
                 violations.push(Violation { cause, action, ratcheted: false, ..found });
@@ -71,10 +75,14 @@ impl<'p> Generations<'p> {
                 Some((sanction, "is a generation that does not exist yet"))
             }
             // 0 is the same as none: SetStatusCondition resets to it.
-            Some(old) if new < old && new != 0 => {
-                Some((&self.rules.decreased, "went back to an older generation"))
-            }
+            Some(old) if new < old && new != 0 => Some((&self.rules.decreased, WENT_BACK)),
             _ => None,
         }
+    }
+
+    /// No library resets the object's own, and to some readers 0 is a generation like any other.
+    fn judge_reset(&self, new: i64, old: Option<i64>) -> Option<(&'p Sanction, &'static str)> {
+        let reset = self.rules.reset.as_ref()?;
+        (new == 0 && old.is_some_and(|old| old > 0)).then_some((reset, WENT_BACK))
     }
 }

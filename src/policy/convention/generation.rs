@@ -18,6 +18,8 @@ pub struct GenerationRules {
     pub ahead_at_first: Sanction,
     /// Said of one that was observed before.
     pub decreased: Sanction,
+    /// Said of the object's own that is set back to 0; nothing, where that is the same as none.
+    pub reset: Option<Sanction>,
     /// The least that the object's own may be. Flux's CRDs begin with −1, to be told apart from
     /// an object that was observed.
     pub minimum: Option<i64>,
@@ -35,6 +37,7 @@ impl Reader<'_> {
             ahead: self.sanction(&map, "ahead", "generation-ahead", Action::Deny),
             ahead_at_first: self.sanction(&map, "aheadAtFirst", "generation-ahead", Action::Warn),
             decreased: self.sanction(&map, "decreased", "generation-decreased", Action::Warn),
+            reset: self.sanction_if_said(&map, "reset", "generation-decreased"),
             minimum: map.get("minimum").and_then(|node| self.problems.integer(node)),
             below_minimum: self.sanction(&map, "belowMinimum", "generation-minimum", Action::Deny),
             source: self.text(&map, "source"),

@@ -144,6 +144,7 @@ fn generation() -> Value {
             "ahead": disposition(),
             "aheadAtFirst": disposition(),
             "decreased": disposition(),
+            "reset": disposition(),
             "minimum": {"type": ["integer", "null"]},
             "belowMinimum": disposition(),
             "source": or_null(text()),
