@@ -8,6 +8,7 @@
 mod backfill;
 mod gate;
 mod moves;
+mod pairs;
 mod phases;
 mod policy;
 mod rules;
@@ -70,6 +71,10 @@ pub enum Kind {
     TwoStepLockout,
     /// The same under `disagreement: Deny`, which is why such writers are named in policies.
     TwoStepDeadEnd,
+    /// A default that is left out beside some phases.
+    DefaultWaits,
+    /// Policies of which one would undo what the other sets.
+    PoliciesDisagree,
     /// A rule about a polarity that no type of the convention has.
     WaitsForType,
     /// A phase that no move leads to.
@@ -98,6 +103,8 @@ impl Kind {
             Self::PatchRefused => "patch-refused",
             Self::TwoStepLockout => "two-step-lockout",
             Self::TwoStepDeadEnd => "two-step-dead-end",
+            Self::DefaultWaits => "default-waits",
+            Self::PoliciesDisagree => "policies-disagree",
             Self::WaitsForType => "waits-for-type",
             Self::NoWayIn => "no-way-in",
             Self::NoMoveOut => "no-move-out",
@@ -112,6 +119,8 @@ impl Kind {
         !matches!(
             self,
             Self::TwoStepDeadEnd
+                | Self::DefaultWaits
+                | Self::PoliciesDisagree
                 | Self::WaitsForType
                 | Self::NoWayIn
                 | Self::NoMoveOut
