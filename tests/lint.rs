@@ -270,6 +270,46 @@ fn a_default_that_waits_beside_a_phase_is_noted() {
 }
 
 #[test]
+fn a_phase_that_gives_way_at_the_next_write_is_found() {
+    let phases = |values: &str| {
+        format!(
+            "{CONDITIONS}\nphase: {{path: /status/phase, default: Unknown, values: [{values}, {{phase: Unknown}}]}}"
+        )
+    };
+    let of = |spec: &str| -> Vec<String> {
+        let found = remarks(spec).into_iter().filter(|remark| remark.kind == Kind::NotStable);
+        found.map(|remark| remark.message).collect()
+    };
+    let turns = |name: &str| {
+        format!(
+            "{{phase: {name}, necessary: {{not: {{oldPhase: {name}}}}}, sufficient: {{not: {{oldPhase: {name}}}}}}}"
+        )
+    };
+    assert_eq!(
+        of(&phases(&format!("{}, {}", turns("A"), turns("B")))),
+        [
+            "phase B is Repair's choice, and once it is stored the next write makes it A",
+            "phase A is Repair's choice, and once it is stored the next write makes it B"
+        ]
+    );
+    let imposed =
+        |when: &str| format!("imposed: {{when: {when}, since: /metadata/creationTimestamp}}");
+    assert_eq!(
+        of(&phases(&format!(
+            "{{phase: A, {}}}, {{phase: B, {}}}",
+            imposed("{not: {oldPhase: A}}"),
+            imposed("{oldPhase: A}")
+        ))),
+        [
+            "phase B is imposed, and once it is stored the next write makes it A",
+            "phase A is imposed, and once it is stored the next write makes it B"
+        ]
+    );
+    // A phase that stays where it is settled by itself.
+    assert_eq!(of(&two_phases("")), [""; 0]);
+}
+
+#[test]
 fn a_two_step_writer_that_is_locked_out_is_found() {
     let lockout = "rules:
   - {id: up, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Paused, is: 'True'}}

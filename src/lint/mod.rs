@@ -57,6 +57,8 @@ pub enum Kind {
     RepairFindsNothing,
     /// A state in which Repair chooses a phase that may not stand.
     RepairNotAdmissible,
+    /// A phase that Repair chooses, or that is imposed, and that gives way to another at the next write.
+    NotStable,
     /// A rule, or evidence, that no state can violate or settle.
     NeverFires,
     /// Rules that between them refuse everything.
@@ -96,6 +98,7 @@ impl Kind {
             Self::UnreachablePhase => "unreachable-phase",
             Self::RepairFindsNothing => "repair-finds-nothing",
             Self::RepairNotAdmissible => "repair-not-admissible",
+            Self::NotStable => "not-stable",
             Self::NeverFires => "never-fires",
             Self::Contradiction => "contradiction",
             Self::PhaseNeverWritten => "phase-never-written",
