@@ -43,6 +43,8 @@ struct Settings {
     /// With every rule and default that is off by itself.
     everything: bool,
     subresource: bool,
+    /// The convention of a second policy on the same resources, which repairs, too.
+    beside: Option<String>,
 }
 
 fn all_settings() -> &'static [Settings] {
@@ -60,9 +62,23 @@ fn all_settings() -> &'static [Settings] {
                             disagreement,
                             everything,
                             subresource,
+                            beside: None,
                         });
                     }
                 }
+            }
+        }
+        let with_phase = |(_, convention): &(&String, &Arc<Convention>)| convention.phase.is_some();
+        for (convention, _) in built_in().conventions().iter().filter(with_phase) {
+            for beside in built_in().conventions().keys() {
+                all.push(Settings {
+                    index: all.len(),
+                    convention: convention.clone(),
+                    disagreement: "Repair",
+                    everything: true,
+                    subresource: true,
+                    beside: Some(beside.clone()),
+                });
             }
         }
         all
@@ -74,10 +90,14 @@ fn built_in() -> &'static PolicySet {
     BUILT_IN.get_or_init(|| PolicySet::compile(&[]).unwrap_or_else(|error| panic!("{error}")))
 }
 
-fn all_policies() -> &'static PolicySet {
-    static POLICIES: OnceLock<PolicySet> = OnceLock::new();
-    POLICIES.get_or_init(|| {
-        let documents: Vec<String> = all_settings().iter().map(Settings::document).collect();
+/// The policies that are alone, and those that are not: in one set each would be asked of every write.
+fn policies_of(settings: &Settings) -> &'static PolicySet {
+    static ALONE: OnceLock<PolicySet> = OnceLock::new();
+    static BESIDE: OnceLock<PolicySet> = OnceLock::new();
+    let beside = settings.beside.is_some();
+    if beside { &BESIDE } else { &ALONE }.get_or_init(|| {
+        let documents = all_settings().iter().filter(|other| other.beside.is_some() == beside);
+        let documents: Vec<String> = documents.map(Settings::document).collect();
         let source = Source { name: "all.yaml".into(), text: documents.join("---\n") };
         PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"))
     })
@@ -85,15 +105,20 @@ fn all_policies() -> &'static PolicySet {
 
 impl Settings {
     fn document(&self) -> String {
-        let Self { index, convention, disagreement, subresource, .. } = self;
-        let parts: Vec<&str> =
-            self.convention().optional_parts().filter(|_| self.everything).collect();
-        format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p{index}}}\n\
-             spec: {{convention: {convention}, disagreement: {disagreement}, enable: [{}], \
-             resources: [{{apiGroups: [g{index}], apiVersions: ['*'], resources: ['*'], statusSubresource: {subresource}}}]}}\n",
-            parts.join(", ")
-        )
+        let Self { index, convention, disagreement, subresource, beside, .. } = self;
+        let policy = |name: String, convention: &String| {
+            let parts = built_in().conventions()[convention].optional_parts();
+            let parts: Vec<&str> = parts.filter(|_| self.everything).collect();
+            format!(
+                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+                 spec: {{convention: {convention}, disagreement: {disagreement}, enable: [{}], \
+                 resources: [{{apiGroups: [g{index}], apiVersions: ['*'], resources: ['*'], statusSubresource: {subresource}}}]}}\n",
+                parts.join(", ")
+            )
+        };
+        let first = policy(format!("p{index}"), convention);
+        let second = beside.as_ref().map(|beside| policy(format!("p{index}-beside"), beside));
+        std::iter::once(first).chain(second).collect::<Vec<_>>().join("---\n")
     }
 
     fn convention(&self) -> &'static Arc<Convention> {
@@ -115,7 +140,7 @@ struct Write {
 }
 
 fn writes() -> impl Strategy<Value = Write> {
-    writes_under(all_settings().iter().collect())
+    writes_under(all_settings().iter().filter(|settings| settings.beside.is_none()).collect())
 }
 
 fn writes_under(settings: Vec<&'static Settings>) -> impl Strategy<Value = Write> {
@@ -377,9 +402,10 @@ impl Write {
             object: Object::parse(&new).unwrap(),
             old: Some(Object::parse(&old).unwrap()),
         };
-        let verdict = decide(all_policies(), &subject, webhook, now.parse().unwrap());
+        let verdict = decide(policies_of(self.settings), &subject, webhook, now.parse().unwrap());
         assert!(!verdict.patch_failed, "a patch always applies");
-        assert_eq!(verdict.policies.len(), 1, "the policy applies");
+        let policies = 1 + usize::from(self.settings.beside.is_some());
+        assert_eq!(verdict.policies.len(), policies, "the policies apply");
         question(&verdict)
     }
 
@@ -449,6 +475,20 @@ proptest! {
         }
     }
 
+    /// The same of two policies that repair side by side; and no phase is set twice.
+    #[test]
+    fn two_policies_do_not_undo_each_other(write in writes_under(side_by_side())) {
+        let (once, _) = write.mutated(write.new.as_ref(), NOW);
+        let (twice, patched) = write.mutated(once.as_ref(), LATER);
+        prop_assert!(!patched, "first {:?}, then {:?}", once, twice);
+        let set = write.ask(write.new.as_ref(), Webhook::Mutate, NOW, |verdict| {
+            let operations = verdict.patch.iter().flat_map(|patch| &patch.0);
+            operations.filter(|operation| operation.path().as_str() == "/status/phase").count()
+        });
+        prop_assert!(set <= 1, "{} times", set);
+        prop_assert_eq!(write.denials_either_way(write.old.as_ref()), Vec::<String>::new());
+    }
+
     /// Nothing is left of what the convention says is absent, and no rule refuses what was taken out:
     /// AS-X1 and AS-X2 have nothing to say where the cleanup is on.
     #[test]
@@ -506,11 +546,16 @@ proptest! {
     }
 }
 
+fn side_by_side() -> Vec<&'static Settings> {
+    all_settings().iter().filter(|settings| settings.beside.is_some()).collect()
+}
+
 /// The settings under which something is taken out of elements.
 fn taking_out() -> Vec<&'static Settings> {
     let takes = |fill: &Backfill| matches!(fill.filling, Filling::AbsentMember { .. });
     let takes = |settings: &&Settings| {
-        settings.everything && settings.convention().backfill.iter().any(takes)
+        let alone = settings.everything && settings.beside.is_none();
+        alone && settings.convention().backfill.iter().any(takes)
     };
     all_settings().iter().filter(takes).collect()
 }

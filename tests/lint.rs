@@ -219,6 +219,96 @@ fn what_is_taken_out_of_nothing_is_found() {
     assert_eq!(fault.message, "backfill cleanup takes severity out of no element");
 }
 
+/// Two conditions, the second of which is filled in.
+fn filled_in(more: &str) -> String {
+    format!(
+        "{more}
+backfill: [{{name: first, list: /status/conditions, element: {{type: A, status: Unknown}}}}]"
+    )
+}
+
+#[test]
+fn what_is_filled_in_and_refused_by_the_convention_itself_is_found() {
+    let rules = |spec: &str| only(Kind::PatchRefused, spec).rules;
+    let of_type =
+        "backfill: [{path: /status/x, value: 5}]\nfields: [{path: /status/x, type: string, id: x}]";
+    assert_eq!(rules(&format!("{CONDITIONS}\n{of_type}")), ["test/x"]);
+    let never = "conditions: [{path: /status/conditions, types: {A: {present: Deny}}}]";
+    assert_eq!(rules(&filled_in(never)), ["test/a-present"]);
+    let other =
+        "conditions: [{path: /status/conditions, members: {status: {enum: ['True', 'False']}}}]";
+    assert_eq!(rules(&filled_in(other)), ["test/condition-status"]);
+    let rule = "{id: r, path: /status/conditions, action: Deny, message: m, when: {condition: A, is: Unknown}}";
+    let fault = only(Kind::PatchRefused, &filled_in(&format!("{CONDITIONS}\nrules: [{rule}]")));
+    assert_eq!(fault.rules, ["test/r"]);
+    assert!(fault.witness.unwrap().contains("written: true"));
+}
+
+#[test]
+fn a_phase_that_is_imposed_and_refused_is_found() {
+    let spec = format!(
+        "{CONDITIONS}
+phase:
+  path: /status/phase
+  default: Unknown
+  values:
+    - {{phase: A, imposed: {{when: {{condition: Ready, is: 'True'}}, since: /metadata/creationTimestamp}}, necessary: {{condition: Ready, is: 'False'}}}}
+    - {{phase: Unknown}}"
+    );
+    assert_eq!(only(Kind::PatchRefused, &spec).rules, ["test/phase-a"]);
+}
+
+#[test]
+fn a_default_that_waits_beside_a_phase_is_noted() {
+    let more = "backfill: [{name: first, list: /status/conditions, element: {type: Ready, status: Unknown}}]";
+    let note = only(Kind::DefaultWaits, &two_phases(more));
+    assert_eq!(
+        note.message,
+        "backfill first waits where it would contradict phase Up: it is not filled in here"
+    );
+    assert!(note.witness.unwrap().contains("phase: Up"));
+}
+
+#[test]
+fn a_phase_that_gives_way_at_the_next_write_is_found() {
+    let phases = |values: &str| {
+        format!(
+            "{CONDITIONS}\nphase: {{path: /status/phase, default: Unknown, values: [{values}, {{phase: Unknown}}]}}"
+        )
+    };
+    let of = |spec: &str| -> Vec<String> {
+        let found = remarks(spec).into_iter().filter(|remark| remark.kind == Kind::NotStable);
+        found.map(|remark| remark.message).collect()
+    };
+    let turns = |name: &str| {
+        format!(
+            "{{phase: {name}, necessary: {{not: {{oldPhase: {name}}}}}, sufficient: {{not: {{oldPhase: {name}}}}}}}"
+        )
+    };
+    assert_eq!(
+        of(&phases(&format!("{}, {}", turns("A"), turns("B")))),
+        [
+            "phase B is Repair's choice, and once it is stored the next write makes it A",
+            "phase A is Repair's choice, and once it is stored the next write makes it B"
+        ]
+    );
+    let imposed =
+        |when: &str| format!("imposed: {{when: {when}, since: /metadata/creationTimestamp}}");
+    assert_eq!(
+        of(&phases(&format!(
+            "{{phase: A, {}}}, {{phase: B, {}}}",
+            imposed("{not: {oldPhase: A}}"),
+            imposed("{oldPhase: A}")
+        ))),
+        [
+            "phase B is imposed, and once it is stored the next write makes it A",
+            "phase A is imposed, and once it is stored the next write makes it B"
+        ]
+    );
+    // A phase that stays where it is settled by itself.
+    assert_eq!(of(&two_phases("")), [""; 0]);
+}
+
 #[test]
 fn a_two_step_writer_that_is_locked_out_is_found() {
     let lockout = "rules:
@@ -476,6 +566,47 @@ fn a_member_that_a_policy_takes_out_and_misses_is_found() {
     );
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].kind, found[0].rules[0].as_str()), (Kind::PatchRefused, "local/noted"));
+}
+
+#[test]
+fn policies_that_undo_each_other_are_noted() {
+    let convention = |name: &str, up: &str, down: &str| {
+        format!(
+            "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: {name}}}\nspec:\n  {CONDITIONS}\n  \
+             phase: {{path: /status/phase, default: Unknown, values: [\
+             {{phase: {up}, necessary: {{condition: Ready, is: 'True'}}, sufficient: {{condition: Ready, is: 'True'}}}}, \
+             {{phase: {down}, necessary: {{condition: Ready, isNot: 'True'}}}}, {{phase: Unknown}}]}}\n"
+        )
+    };
+    let policy = |name: &str, convention: &str, things: &str, more: &str| {
+        format!(
+            "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec: {{convention: {convention}, \
+             resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{things}]}}], {more}}}\n"
+        )
+    };
+    let noted = |things: &str, more: &str| {
+        let documents = [
+            convention("one", "A", "B"),
+            convention("two", "B", "A"),
+            policy("pa", "one", "things", "disagreement: Repair"),
+            policy("pb", "two", things, more),
+        ];
+        let source = Source { name: "test.yaml".into(), text: documents.concat() };
+        let of =
+            |name| lint::lint_policy(std::slice::from_ref(&source), name).unwrap().unwrap().remarks;
+        assert_eq!(of("pa"), []);
+        of("pb")
+    };
+    for more in ["disagreement: Repair", "writers: [{users: [a], disagreement: Repair}]"] {
+        let notes = noted("things", more);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert_eq!((notes[0].kind, notes[0].kind.is_fault()), (Kind::PoliciesDisagree, false));
+        assert!(notes[0].message.starts_with("policy pa repairs to "), "{notes:?}");
+        assert!(notes[0].witness.as_ref().unwrap().contains("phase: "));
+    }
+    assert_eq!(noted("'*'", "disagreement: Repair").len(), 1);
+    assert_eq!(noted("others", "disagreement: Repair"), []);
+    assert_eq!(noted("things", "disagreement: Warn"), []);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Agreement: phase and conditions tell the same story.
 
 use crate::model::{Object, Resource};
-use crate::policy::Policy;
-use crate::policy::convention::{Phase, PhaseRules, RepairTo};
+use crate::policy::convention::{Convention, Phase, PhaseRules, RepairTo, Rule};
+use crate::policy::{Action, Disposition, Policy};
 
 use super::evidence::{Facts, Truth};
 
@@ -17,6 +17,30 @@ pub(crate) fn contradicted<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> 
 /// evidence contradicts it may have changed; the write did not bring the disagreement in.
 pub(crate) fn stood_before(phase: &Phase, rules: &PhaseRules, stored: &Facts<'_, '_>) -> bool {
     contradicted(rules, stored).is_some_and(|before| before.name == phase.name)
+}
+
+/// Whether a phase is contradicted that was not by what was there `before`, or refused by a rule that has
+/// nothing against the rest.
+pub(crate) fn fell_out(
+    convention: &Convention,
+    before: &Facts<'_, '_>,
+    after: &Facts<'_, '_>,
+) -> bool {
+    let Some(rules) = &convention.phase else { return false };
+    let before = before.supposing(after.phase);
+    let contradicted = |facts| contradicted(rules, facts).is_some();
+    let refused = |rule: &Rule| {
+        let fires = |facts: &Facts<'_, '_>| {
+            let list = rule.list.as_ref().and_then(|path| facts.list_at(path));
+            list.map_or(*facts, |list| facts.reading(list)).ask(&rule.when) == Truth::True
+        };
+        fires(after) && !fires(&before) && !fires(&after.supposing(None))
+    };
+    let refuses = |rule: &&Rule| {
+        matches!(rule.action, Disposition::Disagreement | Disposition::Fixed(Action::Deny))
+    };
+    (contradicted(after) && !contradicted(&before))
+        || convention.rules.iter().filter(refuses).any(refused)
 }
 
 /// Why a phase is contradicted, in words that do not change while the state does not.

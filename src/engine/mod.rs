@@ -32,6 +32,7 @@ mod draft;
 mod evidence;
 mod fields;
 mod fill;
+mod holder;
 mod judge;
 mod mutate;
 mod phase;
@@ -60,7 +61,8 @@ pub use verdict::{Cause, Finding, Verdict};
 ///
 /// Several policies on one resource combine so: each is applied whole, in the order of the
 /// documents; a later one sees what earlier ones filled in, and does not fill in again what is
-/// there; all findings count; what several say is said once, with the strongest action.
+/// there; one alone sets the phase; all findings count; what several say is said once, with the
+/// strongest action.
 #[must_use]
 pub fn decide<'p>(
     policies: &'p PolicySet,

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use crate::model::{Json, Object, Pointer, Subject, in_status, same_instant};
-use crate::policy::convention::{PhaseRules, Since};
+use crate::policy::convention::{Backfill, PhaseRules, Since};
 use crate::policy::{Action, Policy};
 
 use super::because::quoted;
@@ -22,54 +22,74 @@ pub(crate) fn restore(policy: &Policy, subject: &Subject<'_>, draft: &mut Draft<
     }
 }
 
-/// Applies one policy to the draft of `object`, which is the subject's own with what was restored.
-/// The phase is left alone where `has_phase` is not set. Answers whether a default was filled in.
-pub(crate) fn mutate<'p>(
+/// What a policy may do with the phase of an object.
+#[derive(Clone, Copy)]
+pub(crate) enum Say<'v> {
+    /// Everything. `refused` tells whether another policy takes the phase as written, if there is one,
+    /// and would refuse another one there.
+    All { refused: &'v dyn Fn(Option<&str>, &str) -> bool },
+    /// Another one repairs it: a default where that one has none, and the time of its own convention.
+    Beside { default: bool, refused: &'v dyn Fn(Option<&str>, &str) -> bool },
+    /// Nothing: another one imposes it.
+    Nothing,
+}
+
+/// Sets the phase and its time in the draft of `object`, which is the subject's own with what earlier
+/// rounds changed. `facts` are those of `object`.
+pub(crate) fn set_phase<'p>(
     policy: &'p Policy,
     subject: &Subject<'_>,
     object: &Object<'_>,
     now: i64,
-    has_phase: bool,
+    (facts, say): (&Facts<'_, '_>, Say<'_>),
     draft: &mut Draft<'_, '_>,
     findings: &mut Vec<Finding<'p>>,
+) {
+    let Some(rules) = policy.convention.phase.as_ref() else { return };
+    let path = phase_path(rules, object);
+    let current = draft.get(path);
+    let (phase, source) = match (current.is_null(), current.as_str()) {
+        (true, _) | (false, Some("")) => (None, Source::Default),
+        // What another policy has put there in this round is not the writer's.
+        (false, Some(text)) if facts.phase != Some(text) => (Some(text.to_owned()), Source::Repair),
+        (false, Some(text)) => (Some(text.to_owned()), Source::Writer),
+        // Not a text: the validating webhook says so.
+        (false, None) => (None, Source::Nobody),
+    };
+    if source != Source::Nobody {
+        let step = PhaseStep { policy, rules, path, subject, now, say };
+        step.run(facts, phase.as_deref(), source, draft, findings);
+    }
+}
+
+/// Fills in the defaults of one policy, but for those that are `barred`, and remembers which had an effect.
+pub(crate) fn fill<'p>(
+    policy: &'p Policy,
+    filler: &Filler<'_, '_, '_>,
+    barred: &[&'p Backfill],
+    filled: &mut Vec<&'p Backfill>,
+    draft: &mut Draft<'_, '_>,
 ) -> bool {
-    if !draft.is_workable() {
-        return false;
-    }
-    let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), &subject.resource);
-    if let Some(rules) = policy.convention.phase.as_ref().filter(|_| has_phase) {
-        let path = phase_path(rules, object);
-        let current = draft.get(path);
-        let (phase, source) = match (current.is_null(), current.as_str()) {
-            (true, _) | (false, Some("")) => (None, Source::Default),
-            (false, Some(text)) => (Some(text.to_owned()), Source::Writer),
-            // Not a text: the validating webhook says so.
-            (false, None) => (None, Source::Nobody),
-        };
-        if source != Source::Nobody {
-            let step = PhaseStep { policy, rules, path, subject, now };
-            step.run(&facts, phase.as_deref(), draft, findings);
-        }
-    }
+    let is_in = |list: &[&Backfill], default| list.iter().any(|one| std::ptr::eq(*one, default));
     let before = draft.len();
-    if !policy.backfill.is_empty() {
-        let filler = Filler { facts: &facts, subject, object, now };
-        for default in &policy.backfill {
-            filler.fill(default, draft);
+    for default in &policy.backfill {
+        if is_in(barred, default) {
+            continue;
+        }
+        let before = draft.len();
+        filler.fill(default, draft);
+        if draft.len() > before && !is_in(filled, default) {
+            filled.push(default);
         }
     }
     draft.len() > before
 }
 
-/// Where a policy imposes a phase on this object, if it does.
-pub(crate) fn imposes_at<'p>(
-    policy: &'p Policy,
-    subject: &Subject<'_>,
-    object: &Object<'_>,
-) -> Option<&'p Pointer> {
-    let rules = policy.convention.phase.as_ref()?;
+/// Whether a policy imposes a phase on this object.
+pub(crate) fn imposes(policy: &Policy, subject: &Subject<'_>, object: &Object<'_>) -> bool {
+    let Some(rules) = &policy.convention.phase else { return false };
     let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), &subject.resource);
-    imposed(rules, &facts).map(|_| phase_path(rules, object))
+    imposed(rules, &facts).is_some()
 }
 
 /// The phase that is set whatever the writer says.
@@ -98,6 +118,7 @@ struct PhaseStep<'p, 's, 'a> {
     path: &'p Pointer,
     subject: &'s Subject<'a>,
     now: i64,
+    say: Say<'s>,
 }
 
 impl<'p> PhaseStep<'p, '_, '_> {
@@ -105,23 +126,34 @@ impl<'p> PhaseStep<'p, '_, '_> {
         &self,
         facts: &Facts<'_, '_>,
         written: Option<&str>,
+        source: Source,
         draft: &mut Draft<'_, '_>,
         findings: &mut Vec<Finding<'p>>,
     ) {
         let rules = self.rules;
-        let chosen = match (imposed(rules, facts), written) {
+        if matches!(self.say, Say::Nothing) {
+            return;
+        }
+        let free = |phase: &str| match self.say {
+            Say::All { refused } => written == Some(phase) || !refused(written, phase),
+            Say::Beside { default, refused } => default && !refused(written, phase),
+            Say::Nothing => false,
+        };
+        let is_holder = matches!(self.say, Say::All { .. });
+        let imposed = if is_holder { imposed(rules, facts) } else { None };
+        let chosen = match (imposed.filter(|(phase, _)| free(phase)), written) {
             (Some((phase, since)), _) => (phase, Source::Imposed(since)),
-            (None, None) => match &rules.default {
-                Some(default) => (default.as_str(), Source::Default),
+            (None, None) => match rules.default.as_deref().filter(|default| free(default)) {
+                Some(default) => (default, Source::Default),
                 None => return,
             },
-            (None, Some(written)) => match self.repair(facts, written, findings) {
-                Some(repaired) => (repaired, Source::Repair),
-                None => {
-                    self.keep_time(facts, written, Source::Writer, draft);
-                    return;
+            (None, Some(written)) => {
+                let repair = || self.repair(facts, written, &free, findings);
+                match is_holder.then(repair).flatten() {
+                    Some(repaired) => (repaired, Source::Repair),
+                    None => return self.keep_time(facts, written, source, draft),
                 }
-            },
+            }
         };
         let (phase, source) = chosen;
         if written != Some(phase) {
@@ -136,6 +168,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
         &self,
         facts: &Facts<'_, '_>,
         written: &str,
+        free: &dyn Fn(&str) -> bool,
         findings: &mut Vec<Finding<'p>>,
     ) -> Option<&'p str> {
         let facts = facts.supposing(Some(written));
@@ -148,7 +181,7 @@ impl<'p> PhaseStep<'p, '_, '_> {
         if stored.is_some_and(|stored| agreement::stood_before(phase, self.rules, &stored)) {
             return None;
         }
-        let repaired = agreement::repaired(self.rules, &facts)?;
+        let repaired = agreement::repaired(self.rules, &facts).filter(|phase| free(phase))?;
         let reason = agreement::reason(phase, &facts);
         findings.push(Finding {
             policy: &self.policy.name,

@@ -120,6 +120,9 @@ pub struct Verdict<'p> {
     pub findings: Vec<Finding<'p>>,
     /// What to change. Never empty where it is there.
     pub patch: Option<Patch>,
+    /// Defaults that were not filled in, by name: beside the phase that is there they would be evidence
+    /// against it.
+    pub withheld: Vec<&'p str>,
     /// A patch was made that did not apply to its own object. That is a bug of ours: nothing is
     /// sent, and someone should be told.
     pub patch_failed: bool,

@@ -130,6 +130,12 @@ impl<T: PartialEq> Table<T> {
         rows.filter_map(|(number, row)| Some((number, self.outcomes.get((*row)?)?)))
     }
 
+    /// What follows from a combination; `None` where it cannot be.
+    #[must_use]
+    pub fn outcome(&self, number: usize) -> Option<&T> {
+        self.outcomes.get((*self.rows.get(number)?)?)
+    }
+
     /// The table in few lines, as `view` sees it: a line has answers only for the facts that make a
     /// difference, and combinations that `view` does not want have none.
     pub fn collapsed<V: Clone + PartialEq>(

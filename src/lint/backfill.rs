@@ -1,10 +1,14 @@
-//! What the mutating webhook takes out is there somewhere, and nobody is refused for its absence.
+//! Nobody is refused for what the mutating webhook fills in, imposes or takes out; and what it takes out is
+//! there somewhere.
 
-use super::rules::{MAX_SEARCH, stored};
+use serde_json::{Value, json};
+
+use super::gate::{MODES, Mode};
+use super::rules::{MAX_SEARCH, MAX_WRITES, plain, stored};
 use super::{Kind, Lint};
-use crate::explain::{Clause, Question, space_of};
+use crate::explain::{Clause, Question, Scene, Space, space_of};
 use crate::model::Pointer;
-use crate::policy::convention::{Backfill, Filling};
+use crate::policy::convention::{Backfill, Convention, Filling};
 use crate::policy::{Place, Predicate, ValueTest};
 
 impl Lint<'_> {
@@ -14,6 +18,69 @@ impl Lint<'_> {
                 self.taken_out(fill, list, member, of);
             }
         }
+        self.undone();
+        self.waiting();
+    }
+
+    /// What the mutating webhook makes of a write is not refused where the write itself is not, whatever
+    /// a disagreement leads to.
+    fn undone(&mut self) {
+        for scene in self.patched() {
+            let resource = self.stage.resource(&scene.plural);
+            for (mode, _) in MODES {
+                let rules = self.gate.undone(mode, &resource, &stored(&scene), &scene.object);
+                let mut known =
+                    self.remarks.iter().filter(|remark| remark.kind == Kind::PatchRefused);
+                if !rules.is_empty() && !known.any(|known| known.rules == rules) {
+                    self.say(Kind::PatchRefused, rules, UNDONE, Some(scene.to_yaml()));
+                }
+            }
+        }
+    }
+
+    /// Phases beside which a default is left out, because it would contradict them.
+    fn waiting(&mut self) {
+        let Some(rules) = &self.convention.phase else { return };
+        if self.convention.backfill.is_empty() {
+            return;
+        }
+        // By default: the phases beside which it waits, and the first state in which it does.
+        let mut waiting: Vec<(String, Vec<&str>, String)> = Vec::new();
+        for mut scene in self.patched() {
+            for phase in &rules.phases {
+                self.stage.set_phase(&mut scene.object, &phase.name);
+                let resource = self.stage.resource(&scene.plural);
+                for name in self.gate.withheld(&resource, &stored(&scene), &scene.object) {
+                    match waiting.iter_mut().find(|(known, ..)| *known == name) {
+                        Some((_, phases, _)) if phases.contains(&phase.name.as_str()) => {}
+                        Some((_, phases, _)) => phases.push(&phase.name),
+                        None => waiting.push((name, vec![&phase.name], scene.to_yaml())),
+                    }
+                }
+            }
+        }
+        for (name, phases, witness) in waiting {
+            let message = format!(
+                "backfill {name} waits where it would contradict phase {}: it is not filled in here",
+                phases.join(" or ")
+            );
+            self.say(Kind::DefaultWaits, Vec::new(), message, Some(witness));
+        }
+    }
+
+    /// Writes in the states in which the mutating webhook does something.
+    fn patched(&mut self) -> Vec<Scene> {
+        let spaces = patched(self.convention, self.stage.version, &self.convention.backfill);
+        let mut scenes = Vec::new();
+        for space in spaces {
+            let size = space.size().unwrap_or(MAX_WRITES);
+            let tried = Space::scattered(size).take(MAX_WRITES);
+            self.combinations += size.min(MAX_WRITES);
+            let scene = |number| self.stage.scene(&space, &space.combination(number));
+            scenes.extend(tried.filter_map(scene));
+        }
+        scenes.iter_mut().for_each(write);
+        scenes
     }
 
     fn taken_out(&mut self, fill: &Backfill, list: &Pointer, member: &str, of: &Predicate) {
@@ -42,7 +109,7 @@ impl Lint<'_> {
             let refused = (0..size).find_map(|number| {
                 let scene = self.stage.scene(&space, &space.combination(number))?;
                 let resource = self.stage.resource(&scene.plural);
-                let rules = self.gate.undone(&resource, &stored(&scene), &scene.object);
+                let rules = self.gate.undone(Mode::Deny, &resource, &stored(&scene), &scene.object);
                 (!rules.is_empty()).then_some((scene, rules))
             });
             if let Some((scene, rules)) = refused {
@@ -54,8 +121,48 @@ impl Lint<'_> {
     }
 }
 
+/// What is said of a write that is undone.
+pub(super) const UNDONE: &str = "this write is refused for what the mutating webhook makes of it";
+
+/// The states in which the mutating webhook has something to do: nothing is there, or what imposed phases
+/// and defaults ask for.
+pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfill]) -> Vec<Space> {
+    let space = |questions: &[Question<'_>]| space_of(convention, version, questions);
+    let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
+    let imposed = phases.filter_map(|phase| phase.imposed.as_ref());
+    let mut spaces = vec![space(&[])];
+    spaces.extend(imposed.map(|imposed| space(&[plain(&imposed.when)])));
+    for fill in backfill {
+        spaces.extend(fill.when.as_ref().map(|when| space(&[plain(when)])));
+        let known = |list: &Pointer| convention.conditions.iter().find(|known| known.path == *list);
+        match &fill.filling {
+            Filling::AbsentMember { list, member, of } => {
+                let predicate = &taken(fill, member, of);
+                spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
+            }
+            // Into an element: it has to be there.
+            Filling::Member { list, member, .. } => {
+                let place = |name: &str| Place::Member { old: false, name: name.to_owned() };
+                let set = |name| Predicate::Value(place(name), ValueTest::Set);
+                let predicate = &Predicate::All(vec![set("type"), set("status"), set(member)]);
+                spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
+            }
+            _ => {}
+        }
+    }
+    spaces
+}
+
+/// A write that changes nothing by itself is never refused: this one does.
+pub(super) fn write(scene: &mut Scene) {
+    if scene.object.get("status").and_then(Value::as_object).is_none() {
+        scene.object["status"] = json!({});
+    }
+    scene.object["status"]["written"] = true.into();
+}
+
 /// Where a member is taken out: it is there, and may not be.
-pub(super) fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
+fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
     let place = Place::Member { old: false, name: member.to_owned() };
     let there = Predicate::Value(place, ValueTest::Set);
     Predicate::All([of.clone(), there].into_iter().chain(fill.when.clone()).collect())

@@ -22,7 +22,7 @@ pub(super) enum Mode {
     Warn,
 }
 
-const MODES: [(Mode, &str); 3] =
+pub(super) const MODES: [(Mode, &str); 3] =
     [(Mode::Deny, "Deny"), (Mode::Repair, "Repair"), (Mode::Warn, "Warn")];
 
 /// A write that was refused: the rules that did it.
@@ -73,16 +73,40 @@ impl Gate {
         old: &Value,
         new: &Value,
     ) -> Result<Value, Refused> {
-        let policies = MODES.iter().zip(&self.modes).find(|((known, _), _)| *known == mode);
-        let Some((_, policies)) = policies else { return Ok(new.clone()) };
+        let policies = self.policies(mode);
         let new = mutated(policies, resource, old, new);
         let rules = refusing(policies, resource, old, &new);
         if rules.is_empty() { Ok(new) } else { Err(Refused(rules)) }
     }
 
     /// The rules that refuse a write only for what the mutating webhook made of it.
-    pub(super) fn undone(&self, resource: &Resource<'_>, old: &Value, new: &Value) -> Vec<String> {
-        undone(&self.modes[0], resource, old, new)
+    pub(super) fn undone(
+        &self,
+        mode: Mode,
+        resource: &Resource<'_>,
+        old: &Value,
+        new: &Value,
+    ) -> Vec<String> {
+        undone(self.policies(mode), resource, old, new)
+    }
+
+    /// The defaults that are left out of a write, for they would contradict its phase.
+    pub(super) fn withheld(
+        &self,
+        resource: &Resource<'_>,
+        old: &Value,
+        new: &Value,
+    ) -> Vec<String> {
+        let (old, new) = (old.to_string(), new.to_string());
+        let Some(subject) = subject(resource, &old, &new) else { return Vec::new() };
+        let verdict = decide(self.policies(Mode::Deny), &subject, Webhook::Mutate, now());
+        verdict.withheld.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn policies(&self, mode: Mode) -> &PolicySet {
+        let at = MODES.iter().position(|(known, _)| *known == mode);
+        // One for each of the modes there are.
+        &self.modes[at.unwrap_or_default()]
     }
 }
 
@@ -103,7 +127,12 @@ pub(super) fn undone(
 }
 
 /// What the mutating webhook makes of a write.
-fn mutated(policies: &PolicySet, resource: &Resource<'_>, old: &Value, new: &Value) -> Value {
+pub(super) fn mutated(
+    policies: &PolicySet,
+    resource: &Resource<'_>,
+    old: &Value,
+    new: &Value,
+) -> Value {
     let (old, text, mut new) = (old.to_string(), new.to_string(), new.clone());
     if let Some(subject) = subject(resource, &old, &text)
         && let Some(patch) = decide(policies, &subject, Webhook::Mutate, now()).patch

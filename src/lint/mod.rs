@@ -8,6 +8,7 @@
 mod backfill;
 mod gate;
 mod moves;
+mod pairs;
 mod phases;
 mod policy;
 mod rules;
@@ -56,6 +57,8 @@ pub enum Kind {
     RepairFindsNothing,
     /// A state in which Repair chooses a phase that may not stand.
     RepairNotAdmissible,
+    /// A phase that Repair chooses, or that is imposed, and that gives way to another at the next write.
+    NotStable,
     /// A rule, or evidence, that no state can violate or settle.
     NeverFires,
     /// Rules that between them refuse everything.
@@ -70,6 +73,10 @@ pub enum Kind {
     TwoStepLockout,
     /// The same under `disagreement: Deny`, which is why such writers are named in policies.
     TwoStepDeadEnd,
+    /// A default that is left out beside some phases.
+    DefaultWaits,
+    /// Policies of which one would undo what the other sets.
+    PoliciesDisagree,
     /// A rule about a polarity that no type of the convention has.
     WaitsForType,
     /// A phase that no move leads to.
@@ -91,6 +98,7 @@ impl Kind {
             Self::UnreachablePhase => "unreachable-phase",
             Self::RepairFindsNothing => "repair-finds-nothing",
             Self::RepairNotAdmissible => "repair-not-admissible",
+            Self::NotStable => "not-stable",
             Self::NeverFires => "never-fires",
             Self::Contradiction => "contradiction",
             Self::PhaseNeverWritten => "phase-never-written",
@@ -98,6 +106,8 @@ impl Kind {
             Self::PatchRefused => "patch-refused",
             Self::TwoStepLockout => "two-step-lockout",
             Self::TwoStepDeadEnd => "two-step-dead-end",
+            Self::DefaultWaits => "default-waits",
+            Self::PoliciesDisagree => "policies-disagree",
             Self::WaitsForType => "waits-for-type",
             Self::NoWayIn => "no-way-in",
             Self::NoMoveOut => "no-move-out",
@@ -112,6 +122,8 @@ impl Kind {
         !matches!(
             self,
             Self::TwoStepDeadEnd
+                | Self::DefaultWaits
+                | Self::PoliciesDisagree
                 | Self::WaitsForType
                 | Self::NoWayIn
                 | Self::NoMoveOut

@@ -2,7 +2,7 @@
 
 use super::rules::plain;
 use super::{Kind, Lint};
-use crate::explain::{PhaseOutcome, Table, has_evidence};
+use crate::explain::{Answer, Fact, PhaseOutcome, Space, Table, has_evidence};
 use crate::policy::convention::PhaseRules;
 
 impl Lint<'_> {
@@ -17,6 +17,7 @@ impl Lint<'_> {
         };
         self.combinations += table.rows.len();
         self.states(rules, &table);
+        self.stable(rules, &table);
         self.evidence(rules, &table);
     }
 
@@ -52,7 +53,6 @@ impl Lint<'_> {
                 let witness = self.witness(table, number, Some(name));
                 self.say(Kind::RepairFindsNothing, vec![phase.rule.clone()], message, witness);
             }
-            // Stable by the same token: an admissible phase is not repaired again.
             let astray = table.iter().find(|(_, outcome)| {
                 repair(outcome).is_some_and(|to| outcome.admissible.get(to) != Some(&true))
             });
@@ -65,6 +65,43 @@ impl Lint<'_> {
                 );
                 let witness = self.witness(table, number, Some(&phase.name));
                 self.say(Kind::RepairNotAdmissible, vec![phase.rule.clone()], message, witness);
+            }
+        }
+    }
+
+    /// What is imposed or chosen by Repair stays at the next write, whose stored phase it is: else each
+    /// write would have another phase, and none of them would be the writer's.
+    fn stable(&mut self, rules: &PhaseRules, table: &Table<PhaseOutcome>) {
+        let mut said: Vec<usize> = Vec::new();
+        for (number, outcome) in table.iter() {
+            let chosen = match outcome.imposed {
+                Some(imposed) => vec![imposed],
+                None => outcome.repairs.iter().copied().flatten().collect(),
+            };
+            for chosen in chosen {
+                let Some(phase) = rules.phases.get(chosen).filter(|_| !said.contains(&chosen))
+                else {
+                    continue;
+                };
+                let Some(next) = next_write(&table.space, number, &phase.name) else { continue };
+                let Some(after) = table.outcome(next) else { continue };
+                let then = match after.imposed {
+                    Some(imposed) => Some(imposed),
+                    None if after.admissible.get(chosen) == Some(&true) => None,
+                    None => after.repairs.get(chosen).copied().flatten(),
+                };
+                let Some(then) = then.filter(|then| *then != chosen) else { continue };
+                said.push(chosen);
+                let how =
+                    if outcome.imposed.is_some() { "is imposed" } else { "is Repair's choice" };
+                let then = rules.phases.get(then).map(|phase| phase.name.as_str());
+                let message = format!(
+                    "phase {} {how}, and once it is stored the next write makes it {}",
+                    phase.name,
+                    then.unwrap_or_default()
+                );
+                let witness = self.witness(table, next, Some(&phase.name));
+                self.say(Kind::NotStable, vec![phase.rule.clone()], message, witness);
             }
         }
     }
@@ -117,4 +154,30 @@ impl Lint<'_> {
         }
         Some(scene.to_yaml())
     }
+}
+
+/// The combination of the write that follows on one, of the same status with the phase that came of it: what
+/// is asked of the stored object has the answer that the object had. `None` where that is none of the
+/// answers that are told apart.
+fn next_write(space: &Space, number: usize, phase: &str) -> Option<usize> {
+    let combination = space.combination(number);
+    let mut places = space.facts.iter().zip(&space.answers).zip(&combination);
+    places.try_fold(0, |number, ((fact, answers), at)| {
+        let answer = |wanted: &Fact| space.answer(wanted, &combination);
+        let place = |wanted: &Answer| answers.iter().position(|known| known == wanted);
+        let at = match fact {
+            Fact::Phase { old: true } => answers.iter().position(
+                |known| matches!(known, Answer::Value { value, .. } if value.as_str() == Some(phase)),
+            )?,
+            Fact::Condition { old: true, list, kind } => {
+                let (list, kind) = (list.clone(), kind.clone());
+                place(answer(&Fact::Condition { old: false, list, kind })?)?
+            }
+            Fact::Field { old: true, path } => {
+                place(answer(&Fact::Field { old: false, path: path.clone() })?)?
+            }
+            _ => *at,
+        };
+        Some(number * answers.len() + at)
+    })
 }

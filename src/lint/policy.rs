@@ -4,16 +4,14 @@
 //! refused only for what the mutating webhook made of it, for which a witness is proof enough. What a
 //! CEL rule refuses in every state cannot be: its states cannot be listed.
 
-use serde_json::{Value, json};
-
-use super::backfill::taken;
+use super::backfill::{UNDONE, patched, write};
 use super::gate::{refusing, undone};
 use super::rules::{MAX_WRITES, plain, stored};
 use super::{Kind, Remark, Report};
 use crate::explain::{Question, Scene, Space, Stage, space_of};
 use crate::model::Resource;
-use crate::policy::convention::{Filling, PhaseRules};
-use crate::policy::{Action, Diagnostics, Glob, Policy, PolicySet, Source};
+use crate::policy::convention::PhaseRules;
+use crate::policy::{Action, Diagnostics, Glob, Policy, PolicySet, ResourceRule, Source};
 
 /// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
 /// for roll-outs. Nothing, where there is none of this name.
@@ -30,28 +28,38 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     policy.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
     let convention = policy.convention.clone();
     let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
-    for rule in policy.resources.clone() {
+    let mut at = |rule: &ResourceRule, look: &mut dyn FnMut(&mut Lint<'_, '_>)| {
         let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
         let names = (sample(&rule.groups), sample(&rule.versions), sample(&rule.resources));
-        let (Some(group), Some(version), Some(plural)) = names else { continue };
+        let (Some(group), Some(version), Some(plural)) = names else { return };
         let stage = Stage { convention: &convention, version: &version };
         let policies = PolicySet::of(vec![policy.clone()]);
-        let mut lint =
-            Lint { policy: &policy, policies, stage, group, plural, report: &mut report };
-        if let Some(rules) = &convention.phase {
-            lint.phases(rules);
+        let report = &mut report;
+        look(&mut Lint { policy: &policy, policies, stage, group, plural, report });
+    };
+    for rule in &policy.resources {
+        at(rule, &mut |lint| {
+            if let Some(rules) = &convention.phase {
+                lint.phases(rules);
+            }
+            lint.patches();
+        });
+    }
+    for earlier in all.policies().iter().take_while(|earlier| earlier.name != name) {
+        // Of the resources of both: one may name what the other means with a star.
+        for rule in policy.resources.iter().chain(&earlier.resources) {
+            at(rule, &mut |lint| lint.beside(earlier));
         }
-        lint.patches();
     }
     report.remarks.sort_by_key(|remark| remark.kind);
     Ok(Some(report))
 }
 
 /// A policy under examination, at one of its resources.
-struct Lint<'p, 'r> {
-    policy: &'p Policy,
+pub(super) struct Lint<'p, 'r> {
+    pub(super) policy: &'p Policy,
     policies: PolicySet,
-    stage: Stage<'p>,
+    pub(super) stage: Stage<'p>,
     group: String,
     plural: String,
     report: &'r mut Report,
@@ -96,41 +104,20 @@ impl Lint<'_, '_> {
 
     /// What the mutating webhook makes of a write is not refused where the write itself is not.
     fn patches(&mut self) {
-        let convention = self.stage.convention;
-        let version = self.stage.version;
-        let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
-        let imposed = phases.filter_map(|phase| phase.imposed.as_ref());
-        let mut spaces = vec![space_of(convention, version, &[])];
-        let imposed = imposed.map(|imposed| plain(&imposed.when));
-        spaces.extend(imposed.map(|when| space_of(convention, version, &[when])));
-        for fill in &self.policy.backfill {
-            let when = fill.when.as_ref();
-            spaces.extend(when.map(|when| space_of(convention, version, &[plain(when)])));
-            if let Filling::AbsentMember { list, member, of } = &fill.filling {
-                let list = convention.conditions.iter().find(|known| known.path == *list);
-                let predicate = &taken(fill, member, of);
-                let question = Question { predicate, list, of_element: true };
-                spaces.push(space_of(convention, version, &[question]));
-            }
-        }
+        let spaces = patched(self.stage.convention, self.stage.version, &self.policy.backfill);
         for space in spaces {
             for mut scene in self.scenes(&space) {
                 let old = stored(&scene);
-                // A write that changes nothing by itself is never refused: this one does.
-                if scene.object.get("status").and_then(Value::as_object).is_none() {
-                    scene.object["status"] = json!({});
-                }
-                scene.object["status"]["written"] = true.into();
+                write(&mut scene);
                 let rules = undone(&self.policies, &self.resource(&scene), &old, &scene.object);
                 if !rules.is_empty() {
-                    let message = "this write is refused for what the mutating webhook makes of it";
-                    self.say(Kind::PatchRefused, rules, message, &scene);
+                    self.say(Kind::PatchRefused, rules, UNDONE, &scene);
                 }
             }
         }
     }
 
-    fn scenes(&mut self, space: &Space) -> Vec<Scene> {
+    pub(super) fn scenes(&mut self, space: &Space) -> Vec<Scene> {
         let size = space.size().unwrap_or(MAX_WRITES);
         let tried = Space::scattered(size).take(MAX_WRITES);
         self.report.combinations += size.min(MAX_WRITES);
@@ -150,7 +137,7 @@ impl Lint<'_, '_> {
         scenes.filter(|scene| globs.iter().any(|glob| glob.matches(&scene.plural))).collect()
     }
 
-    fn resource<'s>(&'s self, scene: &'s Scene) -> Resource<'s> {
+    pub(super) fn resource<'s>(&'s self, scene: &'s Scene) -> Resource<'s> {
         Resource {
             group: self.group.as_str().into(),
             version: self.stage.version.into(),
@@ -159,7 +146,13 @@ impl Lint<'_, '_> {
     }
 
     /// Once for the same rules: the first witness is as good as the others.
-    fn say(&mut self, kind: Kind, rules: Vec<String>, message: impl Into<String>, scene: &Scene) {
+    pub(super) fn say(
+        &mut self,
+        kind: Kind,
+        rules: Vec<String>,
+        message: impl Into<String>,
+        scene: &Scene,
+    ) {
         let message = message.into();
         let same =
             |known: &Remark| known.kind == kind && known.rules == rules && known.message == message;
