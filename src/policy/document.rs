@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
-use super::convention::{Backfill, ConditionList, Convention, Names, read_backfill};
+use super::convention::{Backfill, ConditionList, Convention, Names, read_backfill, remaining};
 use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
@@ -193,9 +193,8 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
     let own: Vec<Backfill> = own
         .map(|node| read_own_backfill(node, problems, &names, lists, inherited))
         .unwrap_or_default();
-    let inherited =
-        inherited.iter().filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
-    let backfill: Vec<Backfill> = inherited.chain(&own).cloned().collect();
+    let inherited = remaining(inherited, &own);
+    let backfill: Vec<Backfill> = inherited.into_iter().chain(&own).cloned().collect();
     let policy = Policy {
         name: name.to_owned(),
         resources: list.unwrap_or_default(),

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::convention::{self, Label};
 use super::yaml::{Key, Node, Problems, Span, Value, near};
 
 /// The specs of conventions, with everything that they extend.
@@ -174,7 +175,8 @@ fn overlay_spec(base: &Node, own: &Node) -> Node {
     whole.keep_entries(|key| !PERSONAL.contains(&key));
     overlay_entries(&mut whole, own, |key, base, own| match key {
         "conditions" => named(base, own, overlay_list),
-        "rules" | "fields" | "backfill" => named(base, own, |_, own| own.clone()),
+        "rules" | "fields" => named(base, own, |_, own| own.clone()),
+        "backfill" => fills(base, own),
         "generation" | "phase" => members(base, own),
         _ => own.clone(),
     });
@@ -242,6 +244,25 @@ fn named(base: &Node, own: &Node, join: impl Fn(&Node, &Node) -> Node) -> Node {
     Node { value: Value::List(joined), span: own.span.clone() }
 }
 
+/// Defaults over defaults, as those of a policy are over those of its convention. The first of
+/// one's own stands where the first of those stood that it replaces: an order may matter.
+fn fills(base: &Node, own: &Node) -> Node {
+    let (Value::List(items), Value::List(own_items)) = (&base.value, &own.value) else {
+        return own.clone();
+    };
+    let (theirs, ours) = (Label::of_all(items), Label::of_all(own_items));
+    let mut left: Vec<Option<&Node>> = own_items.iter().map(Some).collect();
+    let mut joined = Vec::new();
+    for (item, their) in items.iter().zip(&theirs) {
+        match ours.iter().position(|our| their.is_replaced(&theirs, our)) {
+            Some(at) => joined.extend(left[at].take().cloned()),
+            None => joined.push(item.clone()),
+        }
+    }
+    joined.extend(left.into_iter().flatten().cloned());
+    Node { value: Value::List(joined), span: own.span.clone() }
+}
+
 /// What an item of a list is called.
 fn name_of(item: &Node) -> Option<&str> {
     ["id", "name", "path"].iter().find_map(|key| match &item.member(key)?.value {
@@ -271,9 +292,14 @@ fn drop_named(whole: &mut Node, name: &str) -> bool {
     for (key, node) in whole.entries_mut().into_iter().flatten() {
         let Value::List(items) = &mut node.value else { continue };
         match key.name.as_str() {
-            "rules" | "fields" | "backfill" => {
+            "rules" | "fields" => {
                 let before = items.len();
                 items.retain(|item| name_of(item) != Some(name));
+                found |= items.len() < before;
+            }
+            "backfill" => {
+                let before = items.len();
+                items.retain(|item| convention::name_of(item).as_deref() != Some(name));
                 found |= items.len() < before;
             }
             "conditions" => {

@@ -5,14 +5,17 @@ use super::super::Predicate;
 use super::super::predicate::{self, pointer};
 use super::super::yaml::{Key, Map, Node, Problems, Value};
 use super::super::{Action, Check};
+use super::place::{place_of, remaining};
 use super::{ConditionList, Names};
 use crate::model::Pointer;
 
 /// Something to fill in where it is absent, or to take out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backfill {
-    /// What a policy calls it by; the path, where the document gives no name.
+    /// What a policy calls it by; its place, where the document gives no name.
     pub name: String,
+    /// What it is about: the path, or the list and what of its elements.
+    pub(crate) place: String,
     /// Off, unless a policy enables it.
     pub optional: bool,
     /// Only when this holds.
@@ -173,6 +176,7 @@ pub(crate) fn read_list(
 ) -> Vec<Backfill> {
     let read = |item| Some((read(item, problems, names)?, item));
     let own: Vec<(Backfill, &Node)> = problems.list(node, read);
+    let inherited: Vec<&Backfill> = remaining(inherited, own.iter().map(|(fill, _)| fill));
     let mut settled: Vec<&Pointer> = Vec::new();
     for (at, (fill, item)) in own.iter().enumerate() {
         if fill.when.is_none()
@@ -193,8 +197,7 @@ pub(crate) fn read_list(
             check_taken(list, member, item, problems, lists);
         }
         let before = own[..at].iter().map(|(other, _)| other);
-        let replaced = |other: &&Backfill| own.iter().any(|(own, _)| own.name == other.name);
-        let mut others = before.chain(inherited.iter().filter(|other| !replaced(other)));
+        let mut others = before.chain(inherited.iter().copied());
         // One run would never be the last: each would undo what the other did.
         let undoes = |other: &&Backfill| {
             (fill.takes().is_some() && fill.takes() == other.gives())
@@ -262,10 +265,10 @@ fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
     };
     map.close();
     let filling = filling?;
-    let mut found =
-        Backfill { name: String::new(), optional, when, filling, source: source.to_owned() };
-    found.name = name.map_or_else(|| found.path().to_string(), str::to_owned);
-    Some(found)
+    // What has a filling has a place.
+    let place = place_of(node).unwrap_or_default();
+    let name = name.map_or_else(|| place.clone(), str::to_owned);
+    Some(Backfill { name, place, optional, when, filling, source: source.to_owned() })
 }
 
 /// One mistake, not one for each key that belongs to what is wrong.

@@ -7,6 +7,7 @@ mod conditions;
 mod generation;
 mod names;
 mod phase;
+mod place;
 mod rule;
 mod times;
 mod types;
@@ -23,6 +24,7 @@ pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
 
 pub(crate) use backfill::read_list as read_backfill;
 pub(crate) use names::Names;
+pub(crate) use place::{Label, name_of, remaining};
 pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
