@@ -382,10 +382,9 @@ fn read_element(node: &Node, problems: &Problems) -> Option<Element> {
     let read = |(key, node): &(Key, Node)| {
         let sources = if let Value::Map(_) = node.value {
             let copy = problems.map(node)?;
-            let from = copy.required("copyOf")?;
-            let sources = problems.one_or_many(from, |item| read_source(item, problems));
+            let from = copy.required("copyOf");
             copy.close();
-            sources
+            problems.one_or_many(from?, |item| read_source(item, problems))
         } else {
             vec![ValueSource::Value(predicate::unquoted_status(node))]
         };

@@ -109,25 +109,33 @@ impl Reader<'_> {
             None if history.is_some() => Vec::new(),
             None => vec!["type".to_owned()],
         };
-        let list = ConditionList {
+        let versions = self.list(&map, "apiVersions", |item| self.problems.parsed(item));
+        let duplicate = self.sanction(&map, "duplicate", "condition-duplicate", Action::Deny);
+        let max_items = map.get("maxItems").and_then(|node| schema::size(node, self.problems));
+        let too_long = self.sanction(&map, "tooLong", "conditions-length", Action::Deny);
+        let other_members = self.sanction_if_said(&map, "otherMembers", "condition-member-unknown");
+        let types = self.condition_types(&map);
+        let times = map.get("transitionTime").and_then(|node| self.transition_times(node));
+        let each = self.list(&map, "each", |item| self.element_rule(item));
+        let source = self.text(&map, "source");
+        self.check_lengths(&map, history.is_some(), max_items);
+        map.close();
+        Some(ConditionList {
             path: path?,
-            versions: self.list(&map, "apiVersions", |item| self.problems.parsed(item)),
+            versions,
             shape_rule: self.id("condition-shape"),
             key,
-            duplicate: self.sanction(&map, "duplicate", "condition-duplicate", Action::Deny),
-            max_items: map.get("maxItems").and_then(|node| schema::size(node, self.problems)),
-            too_long: self.sanction(&map, "tooLong", "conditions-length", Action::Deny),
+            duplicate,
+            max_items,
+            too_long,
             history,
             members: members.unwrap_or_default(),
-            other_members: self.sanction_if_said(&map, "otherMembers", "condition-member-unknown"),
-            types: self.condition_types(&map),
-            times: map.get("transitionTime").and_then(|node| self.transition_times(node)),
-            each: self.list(&map, "each", |item| self.element_rule(item)),
-            source: self.text(&map, "source"),
-        };
-        self.check_lengths(&map, &list);
-        map.close();
-        Some(list)
+            other_members,
+            types,
+            times,
+            each,
+            source,
+        })
     }
 
     fn member(&self, (key, node): &(Key, Node)) -> (String, Vec<Check>) {
@@ -156,22 +164,23 @@ impl Reader<'_> {
         let action = action.and_then(|node| Disposition::read(node, self.problems));
         let message = map.required("message");
         let message = message.and_then(|node| self.problems.sentence(node, "message"));
-        let rule = ElementRule {
+        let (member, source) = (self.text(&map, "member"), self.text(&map, "source"));
+        let optional = self.flag(&map, "optional");
+        map.close();
+        Some(ElementRule {
             id: self.id(id?),
             when: when?,
             action: action?,
-            member: self.text(&map, "member"),
+            member,
             message: message?.to_owned(),
-            source: self.text(&map, "source"),
-            optional: self.flag(&map, "optional"),
-        };
-        map.close();
-        Some(rule)
+            source,
+            optional,
+        })
     }
 
     /// A history that may grow without end would be cut by nobody and rewritten by nobody.
-    fn check_lengths(&self, map: &Map<'_>, list: &ConditionList) {
-        if list.history.is_some() && list.max_items.is_none() {
+    fn check_lengths(&self, map: &Map<'_>, is_history: bool, max_items: Option<usize>) {
+        if is_history && max_items.is_none() {
             let help = Some("add \"maxItems\"".to_owned());
             let message = "a history forgets its oldest elements at some length";
             self.problems.report_with_help(&map.node.span, message, help);

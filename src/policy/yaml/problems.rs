@@ -121,6 +121,19 @@ impl Problems {
         }
     }
 
+    /// The same, where an empty list is a mistake: `why` is what it would mean.
+    pub(crate) fn filled<'n, T>(
+        &self,
+        node: &'n Node,
+        why: &str,
+        read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        if matches!(&node.value, Value::List(items) if items.is_empty()) {
+            self.report(&node.span, why);
+        }
+        self.one_or_many(node, read)
+    }
+
     /// A list of texts.
     pub(crate) fn strings(&self, node: &Node) -> Vec<String> {
         self.list(node, |item| self.string(item).map(str::to_owned))
