@@ -102,6 +102,7 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
     let starts = [
         "a.yaml:4: unknown convention",
         "a.yaml:4: \"resources\" is missing",
+        "b.yaml:3: there is a policy \"same\" already",
         "c.yaml:3: there is a policy \"same\" already",
         "d.yaml:1: not YAML",
     ];

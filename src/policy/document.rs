@@ -161,19 +161,32 @@ impl Writers {
 pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) -> Option<Policy> {
     let before = problems.count();
     let map = problems.map(spec)?;
-    let convention = map.required("convention").and_then(|node| known.find(node, problems));
+    let named = map.required("convention");
+    let convention = named.and_then(|node| known.find(node, problems));
+    let broken = named.and_then(|node| known.find_broken(node));
+    let parts: Option<Vec<&str>> = match (&convention, broken) {
+        (Some(convention), _) => Some(convention.optional_parts().collect()),
+        (None, Some(broken)) => {
+            broken.parts.as_ref().map(|parts| parts.iter().map(String::as_str).collect())
+        }
+        (None, None) => None,
+    };
     let enabled = map.get("enable").map(|node| {
         problems.list(node, |item| {
             let name = problems.string(item)?;
-            if let Some(convention) = &convention
-                && !convention.optional_parts().any(|part| part == name)
+            if let Some(parts) = &parts
+                && !parts.contains(&name)
             {
-                let known = convention.optional_parts();
-                problems.unknown(&item.span, "optional part", name, known);
+                problems.unknown(&item.span, "optional part", name, parts.iter().copied());
             }
             Some(name.to_owned())
         })
     });
+    let names = match (&convention, broken) {
+        (Some(convention), _) => Names::of(convention),
+        (None, Some(broken)) => broken.names.clone(),
+        (None, None) => Names::default(),
+    };
     let convention = convention.map(|convention| {
         if convention.optional_parts().next().is_some() {
             Arc::new(convention.with_parts(&enabled.unwrap_or_default()))
@@ -181,7 +194,6 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             convention
         }
     });
-    let names = convention.as_deref().map(Names::of).unwrap_or_default();
     let list = map.required("resources").map(|node| {
         let why = "a policy without resources would judge nothing";
         problems.filled_list(node, why, |item| read_resources(item, problems))

@@ -180,7 +180,7 @@ impl Reader<'_> {
 
     /// A history that may grow without end would be cut by nobody and rewritten by nobody.
     fn check_lengths(&self, map: &Map<'_>, is_history: bool, max_items: Option<usize>) {
-        if is_history && max_items.is_none() {
+        if is_history && max_items.is_none() && self.complete {
             let help = Some("add \"maxItems\"".to_owned());
             let message = "a history forgets its oldest elements at some length";
             self.problems.report_with_help(&map.node.span, message, help);

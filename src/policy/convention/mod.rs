@@ -96,15 +96,19 @@ impl Convention {
     }
 }
 
-/// Reads the `spec` of a `StatusConvention`, with all that it extends. `None` where it has
-/// mistakes; they are in `problems`.
-pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Convention> {
+/// Reads the `spec` of a `StatusConvention`, with what it extends; `complete` where that is all
+/// known. `None` where it is not, or has mistakes; they are in `problems`.
+pub(crate) fn read(
+    name: &str,
+    (spec, complete): (&Node, bool),
+    problems: &Problems,
+) -> Option<Convention> {
     let before = problems.count();
     let map = problems.map(spec)?;
     let title = map.get("title").and_then(|node| problems.sentence(node, "title"));
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
-    let names = Names::read(spec, problems);
-    let reader = Reader { name, problems, names: &names };
+    let names = Names::read(spec, complete, problems);
+    let reader = Reader { name, problems, names: &names, complete };
     let phase = map.get("phase").and_then(|node| reader.phase(node));
     let conditions = reader.condition_lists(&map);
     let fill = map.get("backfill");
@@ -126,7 +130,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
         phase,
     };
     map.close();
-    (problems.count() == before).then_some(convention)
+    (complete && problems.count() == before).then_some(convention)
 }
 
 /// Reads the parts of one convention.
@@ -134,9 +138,16 @@ struct Reader<'r> {
     name: &'r str,
     problems: &'r Problems,
     names: &'r Names,
+    /// Whether all is known that the convention inherits. What is not may be what is missing.
+    complete: bool,
 }
 
 impl Reader<'_> {
+    /// The value of a key that must be there, written or inherited.
+    fn required<'n>(&self, map: &Map<'n>, key: &'static str) -> Option<&'n Node> {
+        if self.complete { map.required(key) } else { map.get(key) }
+    }
+
     fn id(&self, rule: &str) -> String {
         format!("{}/{rule}", self.name)
     }

@@ -4,7 +4,7 @@ use super::super::yaml::{Node, Problems, Span, Value};
 use super::Convention;
 
 /// The names that a predicate, a rule or a default may use. `None` is what nobody knows, of a
-/// convention that has mistakes of its own: there no name is wrong.
+/// convention that extends one that is not known: there no name is wrong.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     phases: Option<Vec<String>>,
@@ -24,7 +24,8 @@ impl Names {
 
     /// The names in the spec of a convention, without a word about what is wrong with an entry: that
     /// is said where the rest of it is read. A phase that is there twice is reported at the second.
-    pub(super) fn read(spec: &Node, problems: &Problems) -> Self {
+    /// Where it is not `complete`, its own phases are still all that there are: they replace others.
+    pub(crate) fn read(spec: &Node, complete: bool, problems: &Problems) -> Self {
         let mut phases: Vec<String> = Vec::new();
         for (name, span) in texts(spec.member("phase"), "values", "phase") {
             if phases.iter().any(|known| known == name) {
@@ -35,7 +36,11 @@ impl Names {
         }
         let lists = texts(Some(spec), "conditions", "path");
         let lists = lists.into_iter().map(|(path, _)| path.to_owned()).collect();
-        Self { phases: Some(phases), lists: Some(lists) }
+        let has_phases = spec.member("phase").and_then(|phase| phase.member("values")).is_some();
+        Self {
+            phases: (complete || has_phases).then_some(phases),
+            lists: complete.then_some(lists),
+        }
     }
 
     /// Reports a phase that does not exist.

@@ -147,14 +147,14 @@ impl Moves {
 impl Reader<'_> {
     pub(super) fn phase(&self, node: &Node) -> Option<PhaseRules> {
         let map = self.problems.map(node)?;
-        let paths = map.required("path");
+        let paths = self.required(&map, "path");
         let paths = paths.map(|node| {
             let why = "without a path there is no phase";
             self.problems.filled(node, why, |item| pointer(item, self.problems))
         });
         let mut paths = paths.unwrap_or_default().into_iter();
         let path = paths.next();
-        let values = map.required("values");
+        let values = self.required(&map, "values");
         let phases: Vec<Phase> = values
             .map(|node| {
                 let why = "without a value no phase could be written";

@@ -79,7 +79,7 @@ impl Reader<'_> {
         let path = match map.get("path") {
             Some(node) => pointer(node, self.problems),
             None => list.clone().or_else(|| phase.map(|phase| phase.path.clone())).or_else(|| {
-                self.problems.report(&map.node.span, "\"path\" is missing here");
+                self.required(&map, "path");
                 None
             }),
         };

@@ -45,7 +45,7 @@ pub enum Movers {
 impl Reader<'_> {
     pub(super) fn transition_times(&self, node: &Node) -> Option<TransitionTimes> {
         let map = self.problems.map(node)?;
-        let member = map.required("member").and_then(|node| self.problems.string(node));
+        let member = self.required(&map, "member").and_then(|node| self.problems.string(node));
         let skew = map.get("skewSeconds").and_then(|node| {
             let skew = self.problems.integer(node)?;
             if skew < 0 {
@@ -74,7 +74,7 @@ impl Reader<'_> {
             source: self.text(&map, "source"),
         };
         for name in &times.must_move_on {
-            if !times.may_move_on.include(name) {
+            if self.complete && !times.may_move_on.include(name) {
                 let message = format!("\"{name}\" must move the time but is not in mayMoveOn");
                 self.problems.report(&map.node.span, message);
             }
