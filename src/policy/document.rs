@@ -172,8 +172,13 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         (None, None) => None,
     };
     let enabled = map.get("enable").map(|node| {
+        let mut before: Vec<&str> = Vec::new();
         problems.list(node, |item| {
             let name = problems.string(item)?;
+            if before.contains(&name) {
+                problems.report(&item.span, format!("\"{name}\" is enabled twice"));
+            }
+            before.push(name);
             if let Some(parts) = &parts
                 && !parts.contains(&name)
             {
@@ -220,16 +225,13 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             .unwrap_or(Action::Deny),
         writers: map
             .get("writers")
-            .map(|node| problems.list(node, |item| read_writer_rule(item, problems)))
+            .map(|node| read_writer_rules(node, problems))
             .unwrap_or_default(),
         fields: map
             .get("fields")
             .map(|node| schema::read_fields(node, problems, name))
             .unwrap_or_default(),
-        owners: map
-            .get("owners")
-            .map(|node| problems.list(node, |item| read_owner(item, problems)))
-            .unwrap_or_default(),
+        owners: map.get("owners").map(|node| read_owners(node, problems)).unwrap_or_default(),
         owner_rule: format!("{name}/owner"),
         preserve: map
             .get("preserve")
@@ -298,6 +300,45 @@ fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
         versions: versions?,
         resources: plurals?,
         status_subresource,
+    })
+}
+
+/// The first entry that names a writer counts: of one behind all of whose writers are named before
+/// nobody would hear.
+fn read_writer_rules(node: &Node, problems: &Problems) -> Vec<WriterRule> {
+    let mut above = Writers::default();
+    problems.list(node, |item| {
+        let rule = read_writer_rule(item, problems)?;
+        let Writers { users, groups } = &rule.writers;
+        let everybody = above.users.iter().any(|user| user.covers(&Glob::from("*")));
+        let covered = |some: &[Glob], glob: &Glob| some.iter().any(|known| known.covers(glob));
+        if (!users.is_empty() || !groups.is_empty())
+            && users.iter().all(|user| covered(&above.users, user))
+            && groups.iter().all(|group| everybody || covered(&above.groups, group))
+        {
+            let message = "all of these writers are in entries above already";
+            let help = "the first entry that names a writer counts".to_owned();
+            problems.report_with_help(&item.span, message, Some(help));
+        }
+        above.users.extend_from_slice(users);
+        above.groups.extend_from_slice(groups);
+        Some(rule)
+    })
+}
+
+/// Each entry is judged: of two for one field nobody but those in both would own it.
+fn read_owners(node: &Node, problems: &Problems) -> Vec<Owner> {
+    let mut known: Vec<Pointer> = Vec::new();
+    problems.list(node, |item| {
+        let owner = read_owner(item, problems)?;
+        if known.contains(&owner.path) {
+            let message = format!("{} has owners above already", owner.path);
+            let help = "name all of them in one entry".to_owned();
+            let span = item.member("path").map_or(&item.span, |path| &path.span);
+            problems.report_with_help(span, message, Some(help));
+        }
+        known.push(owner.path.clone());
+        Some(owner)
     })
 }
 

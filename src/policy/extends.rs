@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Glob;
 use super::convention::{self, Label};
 use super::yaml::{Key, Node, Problems, Span, Value, near};
 
@@ -212,12 +213,29 @@ fn overlay_list(base: &Node, own: &Node) -> Node {
         "types" => {
             let mut types = base.clone();
             overlay_entries(&mut types, own, |_, base, own| members(base, own));
+            put_above_families(&mut types, base);
             types
         }
         "each" => named(base, own, |_, own| own.clone()),
         _ => own.clone(),
     });
     whole
+}
+
+/// The first entry that fits a type counts: one that is added to a family goes above it.
+fn put_above_families(types: &mut Node, base: &Node) {
+    let Some(entries) = types.entries_mut() else { return };
+    let inherited = entries.iter().filter(|(key, _)| base.member(&key.name).is_some()).count();
+    let mut above = inherited;
+    for at in inherited..entries.len() {
+        let name = entries[at].0.name.as_str();
+        let is_family = |key: &Key| key.name.contains('*') && Glob::from(&*key.name).matches(name);
+        if let Some(family) = entries[..above].iter().position(|(key, _)| is_family(key)) {
+            let entry = entries.remove(at);
+            entries.insert(family, entry);
+            above += 1;
+        }
+    }
 }
 
 /// A mapping over a mapping, member by member.

@@ -180,6 +180,12 @@ impl Reader<'_> {
         map.get(key).and_then(|node| self.problems.boolean(node)).unwrap_or(false)
     }
 
+    /// The same, of a list that says nothing when it is empty.
+    fn filled_strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
+        let text = |item| self.problems.string(item).map(str::to_owned);
+        map.get(key).map(|node| self.problems.filled(node, text)).unwrap_or_default()
+    }
+
     fn strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
         let text = |item| self.problems.string(item).map(str::to_owned);
         map.get(key).map(|node| self.problems.one_or_many(node, text)).unwrap_or_default()

@@ -2,12 +2,16 @@
 
 use super::super::yaml::{Node, Problems, Span, Value};
 use super::Convention;
+use super::conditions::one_or_all;
+use crate::model::Pointer;
 
 /// The names that a predicate, a rule or a default may use. `None` is what nobody knows, of a
 /// convention that extends one that is not known: there no name is wrong.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     phases: Option<Vec<String>>,
+    /// Where the phase is, as far as that is known.
+    phase_paths: Vec<String>,
     lists: Option<Vec<String>>,
 }
 
@@ -16,7 +20,10 @@ impl Names {
     pub(crate) fn of(convention: &Convention) -> Self {
         let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
         let lists = convention.conditions.iter();
+        let paths = convention.phase.iter();
+        let paths = paths.flat_map(|rules| std::iter::once(&rules.path).chain(&rules.other_paths));
         Self {
+            phase_paths: paths.map(Pointer::to_string).collect(),
             phases: Some(phases.map(|phase| phase.name.clone()).collect()),
             lists: Some(lists.map(|list| list.path.to_string()).collect()),
         }
@@ -36,11 +43,19 @@ impl Names {
         }
         let lists = texts(Some(spec), "conditions", "path");
         let lists = lists.into_iter().map(|(path, _)| path.to_owned()).collect();
+        let paths = spec.member("phase").and_then(|phase| phase.member("path"));
+        let paths = paths.iter().flat_map(|node| one_or_all(node));
         let has_phases = spec.member("phase").and_then(|phase| phase.member("values")).is_some();
         Self {
+            phase_paths: paths.filter_map(|node| text(node)).map(str::to_owned).collect(),
             phases: (complete || has_phases).then_some(phases),
             lists: complete.then_some(lists),
         }
+    }
+
+    /// Whether the phase is there.
+    pub(crate) fn is_phase(&self, path: &Pointer) -> bool {
+        self.phase_paths.contains(&path.to_string())
     }
 
     /// Reports a phase that does not exist.
@@ -72,6 +87,13 @@ fn check(
             problems.unknown(span, what, found, known.iter().map(String::as_str));
         }
         _ => {}
+    }
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 

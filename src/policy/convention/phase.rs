@@ -148,10 +148,8 @@ impl Reader<'_> {
     pub(super) fn phase(&self, node: &Node) -> Option<PhaseRules> {
         let map = self.problems.map(node)?;
         let paths = self.required(&map, "path");
-        let paths = paths.map(|node| {
-            let why = "without a path there is no phase";
-            self.problems.filled(node, why, |item| pointer(item, self.problems))
-        });
+        let paths =
+            paths.map(|node| self.problems.filled(node, |item| pointer(item, self.problems)));
         let mut paths = paths.unwrap_or_default().into_iter();
         let path = paths.next();
         let values = self.required(&map, "values");
