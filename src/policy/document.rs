@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
-use super::convention::{Backfill, ConditionList, Convention, Names, read_backfill, remaining};
+use super::convention::{
+    Backfill, ConditionList, Convention, Names, OWNER, check_ids, read_backfill, remaining,
+};
 use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
@@ -232,7 +234,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             .map(|node| schema::read_fields(node, problems, name))
             .unwrap_or_default(),
         owners: map.get("owners").map(|node| read_owners(node, problems)).unwrap_or_default(),
-        owner_rule: format!("{name}/owner"),
+        owner_rule: format!("{name}/{OWNER}"),
         preserve: map
             .get("preserve")
             .map(|node| problems.list(node, |item| pointer(item, problems)))
@@ -251,6 +253,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         },
     };
     map.close();
+    check_ids(spec, &policy.fields, known.conventions.get(name).map(Arc::as_ref), problems);
     (problems.count() == before).then_some(policy)
 }
 

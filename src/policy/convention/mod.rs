@@ -5,6 +5,7 @@
 mod backfill;
 mod conditions;
 mod generation;
+mod ids;
 mod names;
 mod phase;
 mod place;
@@ -23,6 +24,7 @@ pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
 
 pub(crate) use backfill::read_list as read_backfill;
+pub(crate) use ids::{OWNER, check_policy as check_ids};
 pub(crate) use names::Names;
 pub(crate) use place::{Label, name_of, remaining};
 pub(crate) use rule::read_trigger;
@@ -130,6 +132,7 @@ pub(crate) fn read(
         phase,
     };
     map.close();
+    ids::check(spec, &convention, problems);
     (complete && problems.count() == before).then_some(convention)
 }
 
