@@ -162,6 +162,22 @@ impl PolicySet {
             .filter(|(_, policy)| policy.selects(subject))
     }
 
+    /// The policies of some documents in the place of these, under the same conventions.
+    ///
+    /// # Errors
+    /// All mistakes in the documents.
+    pub(crate) fn only(&self, sources: &[Source]) -> Result<Self, Diagnostics> {
+        let (documents, mut mistakes) = read_documents(sources, 0);
+        let known = Known { conventions: self.conventions.clone(), ..Known::default() };
+        let (policies, more) = compile_policies(&documents, &known);
+        mistakes.extend(more);
+        if mistakes.is_empty() {
+            Ok(Self::index(policies, known.conventions))
+        } else {
+            Err(Diagnostics::new(sources, mistakes))
+        }
+    }
+
     /// A set of some policies, for those who ask the engine about one at a time.
     pub(crate) fn of(policies: Vec<Policy>) -> Self {
         Self::index(policies, Conventions::new())
