@@ -116,10 +116,10 @@ mod tests {
     #[test]
     fn what_is_about_another_member_or_type_stays() {
         let theirs = format!(
-            "{{{LIST}, member: reason, value: theirs}}, {{{LIST}, element: {{type: Ready, status: theirs}}}}"
+            "{{{LIST}, member: reason, value: theirs}}, {{{LIST}, element: {{type: Ready, message: theirs}}}}"
         );
         let own = format!(
-            "{{{LIST}, member: severity, value: ours}}, {{{LIST}, element: {{type: Synced, status: ours}}}}"
+            "{{{LIST}, member: severity, value: ours}}, {{{LIST}, element: {{type: Synced, message: ours}}}}"
         );
         let expected = [
             ("reason in /status/conditions", "theirs"),
@@ -151,8 +151,8 @@ mod tests {
                 "{list: /status/conditions, member: unit, value: ours}",
             ),
             (
-                "{name: a, list: /status/conditions, element: {type: A, status: theirs}}",
-                "{name: b, list: /status/conditions, element: {type: A, status: ours}}",
+                "{name: a, list: /status/conditions, element: {type: A, message: theirs}}",
+                "{name: b, list: /status/conditions, element: {type: A, message: ours}}",
             ),
         ] {
             for found in [names(theirs, own), inherited(theirs, &format!("backfill: [{own}]"))] {
