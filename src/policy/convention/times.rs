@@ -8,6 +8,10 @@ use super::{Reader, Sanction};
 /// clusters with unsynchronised nodes show in practice, and far below what would hide an outage.
 const DEFAULT_SKEW_SECONDS: i64 = 300;
 
+/// The most that a document may say. Clocks that are a day apart are broken, and certificates fail
+/// before conditions do.
+const MAX_SKEW_SECONDS: i64 = 86_400;
+
 /// When the transition time of a condition moves.
 #[derive(Clone, Debug)]
 pub struct TransitionTimes {
@@ -50,6 +54,10 @@ impl Reader<'_> {
             let skew = self.problems.integer(node)?;
             if skew < 0 {
                 self.problems.report(&node.span, "clocks cannot differ by less than nothing");
+            }
+            if skew > MAX_SKEW_SECONDS {
+                let message = format!("clocks differ by at most {MAX_SKEW_SECONDS} seconds, a day");
+                self.problems.report(&node.span, message);
             }
             Some(skew)
         });
