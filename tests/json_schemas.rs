@@ -59,6 +59,118 @@ fn what_the_reader_takes_the_schema_takes() {
     }
 }
 
+/// What somebody might write in the place of a value: nothing, a list of it, what is in the list, a
+/// whole number, a text.
+fn variants(value: &Value) -> Vec<Value> {
+    let mut others =
+        vec![Value::Null, json!([]), json!([value]), json!("/status"), json!(1), json!(true)];
+    if let Value::Array(items) = value {
+        others.extend(items.first().cloned());
+    }
+    others.retain(|other| other != value);
+    others
+}
+
+/// All places of a document; of those that differ only by the index in a list, one.
+fn places(document: &Value) -> Vec<String> {
+    fn walk(value: &Value, at: &str, kind: &str, found: &mut Vec<(String, String)>) {
+        if !found.iter().any(|(_, known)| known == kind) {
+            found.push((at.to_owned(), kind.to_owned()));
+        }
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    walk(value, &format!("{at}/{key}"), &format!("{kind}/{key}"), found);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    walk(item, &format!("{at}/{index}"), &format!("{kind}/*"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(&document["spec"], "/spec", "/spec", &mut found);
+    found.into_iter().map(|(at, _)| at).collect()
+}
+
+/// Whether the reader takes a document; then the schema has to.
+fn both_take(name: &str, document: &Value, validator: &Validator) -> bool {
+    let source = Source { name: name.to_owned(), text: document.to_string() };
+    let taken = PolicySet::compile(&[source]).is_ok();
+    assert!(!taken || validator.is_valid(document), "{name}: the schema refuses {document:#}");
+    taken
+}
+
+#[test]
+fn what_the_reader_takes_in_another_form_the_schema_takes() {
+    let mut taken = 0;
+    for (name, document) in documents() {
+        // The built-in ones have few forms and many words; the fixtures are made of forms.
+        if !name.contains("fixtures") {
+            continue;
+        }
+        let validator = validator(&document);
+        for place in places(&document) {
+            for other in variants(document.pointer(&place).unwrap()) {
+                let mut changed = document.clone();
+                changed["metadata"]["name"] = json!("of-its-own");
+                *changed.pointer_mut(&place).unwrap() = other;
+                taken += usize::from(both_take(&format!("{name}{place}"), &changed, &validator));
+            }
+        }
+    }
+    assert!(taken > 50, "{taken}");
+}
+
+/// Null removes what is inherited.
+#[test]
+fn what_can_be_removed_the_schema_removes() {
+    let mut taken = 0;
+    let conventions = documents().into_iter().filter(|(name, _)| name.starts_with("src/"));
+    for (name, document) in conventions {
+        let base = document["metadata"]["name"].clone();
+        let heir = |spec: Value| {
+            let mut heir = json!({
+                "apiVersion": "statusgate.dev/v1alpha1", "kind": "StatusConvention",
+                "metadata": {"name": "heir"}, "spec": spec,
+            });
+            heir["spec"]["extends"] = base.clone();
+            heir
+        };
+        let keys = |value: &Value| -> Vec<String> {
+            value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+        };
+        let mut heirs = Vec::new();
+        for key in keys(&document["spec"]) {
+            for inner in keys(&document["spec"][&key]) {
+                heirs.push(heir(json!({&key: {inner: null}})));
+            }
+            heirs.push(heir(json!({key: null})));
+        }
+        for list in document["spec"]["conditions"].as_array().into_iter().flatten() {
+            let with = |key: &str, value: Value| {
+                heir(json!({"conditions": [{"path": list["path"], key: value}]}))
+            };
+            for key in keys(list).iter().filter(|key| *key != "path") {
+                heirs.push(with(key, Value::Null));
+                for inner in keys(&list[key]) {
+                    heirs.push(with(key, json!({&inner: null})));
+                    for innermost in keys(&list[key][&inner]) {
+                        heirs.push(with(key, json!({&inner: {innermost: null}})));
+                    }
+                }
+            }
+        }
+        let validator = validator(&document);
+        taken += heirs.iter().filter(|heir| both_take(&name, heir, &validator)).count();
+    }
+    assert!(taken > 100, "{taken}");
+}
+
 /// Puts an unknown key into each mapping of a document in turn.
 fn with_unknown_keys(document: &Value, at: &str, found: &mut Vec<String>) {
     match document {

@@ -139,6 +139,7 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
     let starts = [
         "a.yaml:4: unknown convention",
         "a.yaml:4: \"resources\" is missing",
+        "b.yaml:3: there is a policy \"same\" already",
         "c.yaml:3: there is a policy \"same\" already",
         "d.yaml:1: not YAML",
     ];
@@ -204,6 +205,27 @@ fn billing_services_follow_a_convention_that_extends_metav1() {
     let names: Vec<&str> =
         policies.policies().iter().filter(plural).map(|policy| policy.name.as_str()).collect();
     assert_eq!(names, ["appcat-billing"]);
+}
+
+/// The first entry that fits counts, and an heir cannot write above what it inherits.
+#[test]
+fn a_type_that_is_added_to_an_inherited_family_is_found() {
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: heir}\nspec:\n  \
+        extends: capi-v1beta1\n  conditions:\n    - path: /status/conditions\n      types:\n        \
+        NodesReady: {polarity: negative}\n        TaskSucceeded: {polarity: negative}\n        Other: {polarity: negative}\n";
+    let set = PolicySet::compile(&[Source::new("a.yaml", text)])
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let types = &set.conventions()["heir"].conditions[0].types;
+    let polarity = |name: &str| types.find(name).map(|known| known.polarity.name());
+    for (name, expected) in [
+        ("NodesReady", "negative"),
+        ("TaskSucceeded", "negative"),
+        ("Other", "negative"),
+        ("PodsReady", "positive"),
+        ("HookSucceeded", "positive"),
+    ] {
+        assert_eq!(polarity(name), Some(expected), "{name}");
+    }
 }
 
 const PAGE: &str = include_str!("../docs/policies.md");

@@ -12,7 +12,7 @@ use super::input::Input;
 use super::judge::{judge, writer};
 use super::report::{Format, Judged, Report, plural, rules};
 use super::{Outcome, explain, time};
-use crate::files::{File, Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
+use crate::files::{Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
 
@@ -212,21 +212,5 @@ pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::R
         },
     })
     .to_string();
-    let mut sources = conventions_of(sources);
-    sources.push(Source { name: "--convention".to_owned(), text });
-    Ok(PolicySet::compile(&sources)?)
-}
-
-/// The documents of some sources that are conventions, each as a source of its own.
-fn conventions_of(sources: Vec<Source>) -> Vec<Source> {
-    let files: Vec<File> =
-        sources.into_iter().map(|source| File::new(source.name, source.text)).collect();
-    Manifests::read(&files)
-        .iter()
-        .filter(|manifest| manifest.identity.kind == "StatusConvention")
-        .map(|manifest| Source {
-            name: manifest.file.to_owned(),
-            text: manifest.written().to_owned(),
-        })
-        .collect()
+    Ok(given.only(&[Source { name: "--convention".to_owned(), text }])?)
 }

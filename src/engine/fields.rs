@@ -24,10 +24,12 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
     if let Some(kind) = check.kind
         && !is_of(value, kind)
     {
-        let found = if kind == FieldType::Integer && is_whole(value) {
-            "does not fit in 64 bits".to_owned()
-        } else {
-            format!("is {}", value.kind())
+        let found = match kind {
+            FieldType::Integer if value.as_i64().is_some() => {
+                "has a decimal point or an exponent".to_owned()
+            }
+            FieldType::Integer if is_whole(value) => "does not fit in 64 bits".to_owned(),
+            _ => format!("is {}", value.kind()),
         };
         return Some((Cause::TypeInvalid, format!("must be {kind}, it {found}")));
     }
@@ -44,7 +46,8 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
 fn is_of(value: &Json<'_>, kind: FieldType) -> bool {
     match kind {
         FieldType::String => matches!(value, Json::String(_)),
-        FieldType::Integer => value.as_i64().is_some(),
+        // JSON Schema takes 3.0, too. Clients in Go do not: who decodes it as int64 fails.
+        FieldType::Integer => value.as_int64().is_some(),
         FieldType::Number => matches!(value, Json::Number(_)),
         FieldType::Boolean => matches!(value, Json::Bool(_)),
         FieldType::Object => matches!(value, Json::Object(_) | Json::Deep | Json::Large(_)),
@@ -202,6 +205,30 @@ mod tests {
             said(Json::Deep),
             "Unsupported value: a deeply nested value: supported values: \"x\""
         );
+    }
+
+    #[test]
+    fn a_whole_number_is_one_that_go_reads() {
+        use crate::policy::{PolicySet, Source};
+        let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: own}\n\
+                    spec: {fields: [{path: /status/a, type: integer}]}\n";
+        let set = PolicySet::compile(&[Source::new("a.yaml", text)]).unwrap();
+        let check = &set.conventions()["own"].fields[0].check;
+        let said = |text: &str| {
+            violation(check, Some(&Json::parse(text).unwrap())).map(|(_, message)| message)
+        };
+        for good in ["3", "0", "-0", "-9223372036854775808"] {
+            assert_eq!(said(good), None, "{good}");
+        }
+        let decimal = "must be a whole number, it has a decimal point or an exponent";
+        for (odd, message) in [
+            ("3.0", decimal),
+            ("3e0", decimal),
+            ("3.5", "must be a whole number, it is a number"),
+            ("9223372036854775808", "must be a whole number, it does not fit in 64 bits"),
+        ] {
+            assert_eq!(said(odd).as_deref(), Some(message), "{odd}");
+        }
     }
 
     #[test]

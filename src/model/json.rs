@@ -118,7 +118,12 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn as_int64(&self) -> Option<i64> {
         match self {
-            Self::Number(number) => number.as_i64(),
+            // Of serde_json `-0` is a float, for its sign.
+            Self::Number(number) => number.as_i64().or_else(|| {
+                let zero =
+                    number.as_f64().is_some_and(|zero| zero == 0.0 && zero.is_sign_negative());
+                zero.then_some(0)
+            }),
             _ => None,
         }
     }
@@ -445,6 +450,10 @@ mod tests {
         assert_eq!(whole("-9223372036854775808.0"), Some(i64::MIN));
         for odd in ["3.5", "9223372036854775808", "9223372036854775808.0", "1e30", "-1e19"] {
             assert_eq!(whole(odd), None, "{odd}");
+        }
+        let written = |text: &str| Json::parse(text).unwrap().as_int64();
+        for (text, number) in [("-0", Some(0)), ("0", Some(0)), ("3", Some(3)), ("3.0", None)] {
+            assert_eq!(written(text), number, "{text}");
         }
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::model::{Operation, Pointer, Subject, Writer};
 
-use super::convention::{Backfill, ConditionList, Convention, Names, read_backfill};
+use super::convention::{
+    Backfill, ConditionList, Convention, Names, OWNER, check_ids, read_backfill, remaining,
+};
 use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
@@ -130,19 +132,37 @@ impl Writers {
 pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) -> Option<Policy> {
     let before = problems.count();
     let map = problems.map(spec)?;
-    let convention = map.required("convention").and_then(|node| known.find(node, problems));
+    let named = map.required("convention");
+    let convention = named.and_then(|node| known.find(node, problems));
+    let broken = named.and_then(|node| known.find_broken(node));
+    let parts: Option<Vec<&str>> = match (&convention, broken) {
+        (Some(convention), _) => Some(convention.optional_parts().collect()),
+        (None, Some(broken)) => {
+            broken.parts.as_ref().map(|parts| parts.iter().map(String::as_str).collect())
+        }
+        (None, None) => None,
+    };
     let enabled = map.get("enable").map(|node| {
+        let mut before: Vec<&str> = Vec::new();
         problems.list(node, |item| {
             let name = problems.string(item)?;
-            if let Some(convention) = &convention
-                && !convention.optional_parts().any(|part| part == name)
+            if before.contains(&name) {
+                problems.report(&item.span, format!("\"{name}\" is enabled twice"));
+            }
+            before.push(name);
+            if let Some(parts) = &parts
+                && !parts.contains(&name)
             {
-                let known = convention.optional_parts();
-                problems.unknown(&item.span, "optional part", name, known);
+                problems.unknown(&item.span, "optional part", name, parts.iter().copied());
             }
             Some(name.to_owned())
         })
     });
+    let names = match (&convention, broken) {
+        (Some(convention), _) => Names::of(convention),
+        (None, Some(broken)) => broken.names.clone(),
+        (None, None) => Names::default(),
+    };
     let convention = convention.map(|convention| {
         if convention.optional_parts().next().is_some() {
             Arc::new(convention.with_parts(&enabled.unwrap_or_default()))
@@ -150,7 +170,6 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             convention
         }
     });
-    let names = convention.as_deref().map(Names::of).unwrap_or_default();
     let list = map.required("resources").map(|node| {
         let why = "a policy without resources would judge nothing";
         problems.filled_list(node, why, |item| read_resources(item, problems))
@@ -162,9 +181,8 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
     let own: Vec<Backfill> = own
         .map(|node| read_own_backfill(node, problems, &names, lists, inherited))
         .unwrap_or_default();
-    let inherited =
-        inherited.iter().filter(|theirs| own.iter().all(|ours| ours.name != theirs.name));
-    let backfill: Vec<Backfill> = inherited.chain(&own).cloned().collect();
+    let inherited = remaining(inherited, &own);
+    let backfill: Vec<Backfill> = inherited.into_iter().chain(&own).cloned().collect();
     let policy = Policy {
         name: name.to_owned(),
         resources: list.unwrap_or_default(),
@@ -178,17 +196,14 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             .unwrap_or(Action::Deny),
         writers: map
             .get("writers")
-            .map(|node| problems.list(node, |item| read_writer_rule(item, problems)))
+            .map(|node| read_writer_rules(node, problems))
             .unwrap_or_default(),
         fields: map
             .get("fields")
             .map(|node| schema::read_fields(node, problems, name))
             .unwrap_or_default(),
-        owners: map
-            .get("owners")
-            .map(|node| problems.list(node, |item| read_owner(item, problems)))
-            .unwrap_or_default(),
-        owner_rule: format!("{name}/owner"),
+        owners: map.get("owners").map(|node| read_owners(node, problems)).unwrap_or_default(),
+        owner_rule: format!("{name}/{OWNER}"),
         preserve: map
             .get("preserve")
             .map(|node| problems.list(node, |item| pointer(item, problems)))
@@ -207,6 +222,7 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
         },
     };
     map.close();
+    check_ids(spec, &policy.fields, known.conventions.get(name).map(Arc::as_ref), problems);
     (problems.count() == before).then_some(policy)
 }
 
@@ -256,6 +272,45 @@ fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
         versions: versions?,
         resources: plurals?,
         status_subresource,
+    })
+}
+
+/// The first entry that names a writer counts: of one behind all of whose writers are named before
+/// nobody would hear.
+fn read_writer_rules(node: &Node, problems: &Problems) -> Vec<WriterRule> {
+    let mut above = Writers::default();
+    problems.list(node, |item| {
+        let rule = read_writer_rule(item, problems)?;
+        let Writers { users, groups } = &rule.writers;
+        let everybody = above.users.iter().any(|user| user.covers(&Glob::from("*")));
+        let covered = |some: &[Glob], glob: &Glob| some.iter().any(|known| known.covers(glob));
+        if (!users.is_empty() || !groups.is_empty())
+            && users.iter().all(|user| covered(&above.users, user))
+            && groups.iter().all(|group| everybody || covered(&above.groups, group))
+        {
+            let message = "all of these writers are in entries above already";
+            let help = "the first entry that names a writer counts".to_owned();
+            problems.report_with_help(&item.span, message, Some(help));
+        }
+        above.users.extend_from_slice(users);
+        above.groups.extend_from_slice(groups);
+        Some(rule)
+    })
+}
+
+/// Each entry is judged: of two for one field nobody but those in both would own it.
+fn read_owners(node: &Node, problems: &Problems) -> Vec<Owner> {
+    let mut known: Vec<Pointer> = Vec::new();
+    problems.list(node, |item| {
+        let owner = read_owner(item, problems)?;
+        if known.contains(&owner.path) {
+            let message = format!("{} has owners above already", owner.path);
+            let help = "name all of them in one entry".to_owned();
+            let span = item.member("path").map_or(&item.span, |path| &path.span);
+            problems.report_with_help(span, message, Some(help));
+        }
+        known.push(owner.path.clone());
+        Some(owner)
     })
 }
 

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Glob;
+use super::convention::{self, Label};
 use super::yaml::{Key, Node, Problems, Span, Value, near};
 
 /// The specs of conventions, with everything that they extend.
@@ -16,6 +18,8 @@ use super::yaml::{Key, Node, Problems, Span, Value, near};
 pub(crate) struct Specs {
     /// Shared: each compilation starts with the built-in ones.
     resolved: BTreeMap<String, Arc<Node>>,
+    /// Those of them of which something is not known that they inherit.
+    partial: Vec<String>,
     /// Whether there are documents that could not be read.
     pub(crate) incomplete: bool,
     /// What conventions are called whose names are no names: who names one has made no mistake.
@@ -52,9 +56,14 @@ impl Specs {
         }
     }
 
-    /// The whole spec of a convention; `None` where it does not exist or could not be put together.
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
-        self.resolved.get(name).map(Arc::as_ref)
+    /// The spec of a convention with what it extends, as far as that is known, and whether all of it
+    /// is.
+    pub(crate) fn get(&self, name: &str) -> Option<(&Node, bool)> {
+        Some((self.resolved.get(name)?, !self.is_partial(name)))
+    }
+
+    fn is_partial(&self, name: &str) -> bool {
+        self.partial.iter().any(|partial| partial == name)
     }
 
     /// Reports that there is no convention of this name. It may be in a document that could not be
@@ -75,82 +84,96 @@ impl Specs {
     fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
         let Some(own) = pending.specs.remove(name) else { return };
         pending.open.push(Open { name, first: None });
-        if let Some(whole) = self.put_together(own, pending, problems) {
-            self.resolved.insert(name.to_owned(), Arc::new(whole));
+        let (whole, complete) = self.put_together(own, pending, problems);
+        self.resolved.insert(name.to_owned(), Arc::new(whole));
+        if !complete {
+            self.partial.push(name.to_owned());
         }
         pending.open.pop();
     }
 
+    /// What cannot be found is left out: the rest has mistakes of its own to be told.
     fn put_together<'d>(
         &mut self,
         own: &'d Node,
         pending: &mut Pending<'d>,
         problems: &Problems,
-    ) -> Option<Node> {
-        let mut whole = match own.member("extends") {
-            Some(name) => overlay_spec(self.base(name, pending, problems)?, own),
-            None => own.clone(),
+    ) -> (Node, bool) {
+        let mut complete = true;
+        let mut whole = match own.member("extends").map(|name| self.base(name, pending, problems)) {
+            Some(Some((base, known))) => {
+                complete &= known;
+                overlay_spec(base, own)
+            }
+            inherits => {
+                complete &= inherits.is_none();
+                own.clone()
+            }
         };
+        whole.keep_entries(|key| key != "extends");
         for (key, node) in whole.entries_mut().into_iter().flatten() {
             let Value::List(lists) = &mut node.value else { continue };
             if key.name == "conditions" {
                 for (at, list) in lists.iter_mut().enumerate() {
-                    self.complete_list(list, own, pending, problems);
+                    complete &= self.complete_list(list, own, pending, problems);
                     if let (0, Some(open)) = (at, pending.open.last_mut()) {
                         open.first = Some(without_unwanted(list, own));
                     }
                 }
             }
         }
-        drop_unwanted(&mut whole, own, problems);
+        drop_unwanted(&mut whole, own, complete, problems);
         report_twice(own, problems);
-        Some(whole)
+        (whole, complete)
     }
 
     /// `like: metav1` in a list of conditions: the first list of that convention, at another path.
+    /// Whether all of that is known.
     fn complete_list<'d>(
         &mut self,
         list: &mut Node,
         own: &'d Node,
         pending: &mut Pending<'d>,
         problems: &Problems,
-    ) {
-        let Some(like) = list.member("like").cloned() else { return };
+    ) -> bool {
+        let Some(like) = list.member("like").cloned() else { return true };
         list.keep_entries(|key| key != "like");
         // The name must live as long as the documents do: it is looked up in the one it is from.
-        let Some(name) = own_name(own, &like) else { return };
+        let Some(name) = own_name(own, &like) else { return true };
         let open = pending.open.iter().find(|open| name.is_text(open.name));
         if let Some(first) = open.and_then(|open| open.first.as_ref()) {
             *list = overlay_list(first, list);
-            return;
+            return true;
         }
-        let Some(base) = self.base(name, pending, problems) else { return };
+        let Some((base, complete)) = self.base(name, pending, problems) else { return false };
         match base.member("conditions").and_then(|node| node.items().first()) {
             Some(first) => *list = overlay_list(first, list),
-            None => problems.report(&like.span, "that convention has no conditions"),
+            None if complete => problems.report(&like.span, "that convention has no conditions"),
+            None => {}
         }
+        complete
     }
 
-    /// The spec of the convention that `name` speaks of.
+    /// The spec of the convention that `name` speaks of, and whether all of it is known.
     fn base<'d>(
         &mut self,
         name: &'d Node,
         pending: &mut Pending<'d>,
         problems: &Problems,
-    ) -> Option<&Node> {
+    ) -> Option<(&Node, bool)> {
         let text = problems.string(name)?;
         if pending.open.iter().any(|open| open.name == text) {
             let message = format!("the convention extends itself, through \"{text}\"");
             problems.report(&name.span, message);
             return None;
         }
-        let declared = pending.specs.contains_key(text);
         self.resolve(text, pending, problems);
-        if !declared && !self.resolved.contains_key(text) {
+        if !self.resolved.contains_key(text) {
             let known = self.resolved.keys().map(String::as_str);
+            let known = known.chain(pending.specs.keys().copied());
             self.report_unknown(name, text, known, problems);
         }
-        self.resolved.get(text).map(Arc::as_ref)
+        self.get(text)
     }
 }
 
@@ -190,11 +213,11 @@ fn overlay_spec(base: &Node, own: &Node) -> Node {
     whole.keep_entries(|key| !PERSONAL.contains(&key));
     overlay_entries(&mut whole, own, |key, base, own| match key {
         "conditions" => named(base, own, overlay_list),
-        "rules" | "fields" | "backfill" => named(base, own, |_, own| own.clone()),
+        "rules" | "fields" => named(base, own, |_, own| own.clone()),
+        "backfill" => fills(base, own),
         "generation" | "phase" => members(base, own),
         _ => own.clone(),
     });
-    whole.keep_entries(|key| key != "extends");
     whole
 }
 
@@ -206,12 +229,29 @@ fn overlay_list(base: &Node, own: &Node) -> Node {
         "types" => {
             let mut types = base.clone();
             overlay_entries(&mut types, own, |_, base, own| members(base, own));
+            put_above_families(&mut types, base);
             types
         }
         "each" => named(base, own, |_, own| own.clone()),
         _ => own.clone(),
     });
     whole
+}
+
+/// The first entry that fits a type counts: one that is added to a family goes above it.
+fn put_above_families(types: &mut Node, base: &Node) {
+    let Some(entries) = types.entries_mut() else { return };
+    let inherited = entries.iter().filter(|(key, _)| base.member(&key.name).is_some()).count();
+    let mut above = inherited;
+    for at in inherited..entries.len() {
+        let name = entries[at].0.name.as_str();
+        let is_family = |key: &Key| key.name.contains('*') && Glob::from(&*key.name).matches(name);
+        if let Some(family) = entries[..above].iter().position(|(key, _)| is_family(key)) {
+            let entry = entries.remove(at);
+            entries.insert(family, entry);
+            above += 1;
+        }
+    }
 }
 
 /// A mapping over a mapping, member by member.
@@ -258,6 +298,25 @@ fn named(base: &Node, own: &Node, join: impl Fn(&Node, &Node) -> Node) -> Node {
     Node { value: Value::List(joined), span: own.span.clone() }
 }
 
+/// Defaults over defaults, as those of a policy are over those of its convention. The first of
+/// one's own stands where the first of those stood that it replaces: an order may matter.
+fn fills(base: &Node, own: &Node) -> Node {
+    let (Value::List(items), Value::List(own_items)) = (&base.value, &own.value) else {
+        return own.clone();
+    };
+    let (theirs, ours) = (Label::of_all(items), Label::of_all(own_items));
+    let mut left: Vec<Option<&Node>> = own_items.iter().map(Some).collect();
+    let mut joined = Vec::new();
+    for (item, their) in items.iter().zip(&theirs) {
+        match ours.iter().position(|our| their.is_replaced(&theirs, our)) {
+            Some(at) => joined.extend(left[at].take().cloned()),
+            None => joined.push(item.clone()),
+        }
+    }
+    joined.extend(left.into_iter().flatten().cloned());
+    Node { value: Value::List(joined), span: own.span.clone() }
+}
+
 /// What an item of a list is called.
 fn name_of(item: &Node) -> Option<&str> {
     ["id", "name", "path"].iter().find_map(|key| match &item.member(key)?.value {
@@ -267,10 +326,10 @@ fn name_of(item: &Node) -> Option<&str> {
 }
 
 /// `without: [settled, first-visit]`: inherited rules and defaults that are not wanted.
-fn drop_unwanted(whole: &mut Node, own: &Node, problems: &Problems) {
+fn drop_unwanted(whole: &mut Node, own: &Node, complete: bool, problems: &Problems) {
     let Some(unwanted) = own.member("without") else { return };
     for (name, span) in problems.list(unwanted, |item| Some((problems.string(item)?, &item.span))) {
-        if !drop_named(whole, name) {
+        if !drop_named(whole, name) && complete {
             report_unknown(name, span, problems);
         }
     }
@@ -287,9 +346,14 @@ fn drop_named(whole: &mut Node, name: &str) -> bool {
     for (key, node) in whole.entries_mut().into_iter().flatten() {
         let Value::List(items) = &mut node.value else { continue };
         match key.name.as_str() {
-            "rules" | "fields" | "backfill" => {
+            "rules" | "fields" => {
                 let before = items.len();
                 items.retain(|item| name_of(item) != Some(name));
+                found |= items.len() < before;
+            }
+            "backfill" => {
+                let before = items.len();
+                items.retain(|item| convention::name_of(item).as_deref() != Some(name));
                 found |= items.len() < before;
             }
             "conditions" => {

@@ -63,6 +63,12 @@ impl Glob {
         left[0][0]
     }
 
+    /// Whether every name that `other` matches matches here too, as far as that shows: a star of its
+    /// own stands for itself there.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.matches(&other.to_string())
+    }
+
     /// A name that matches: an example for each star.
     pub(crate) fn sample(&self) -> String {
         self.to_string().replace('*', "example")

@@ -112,7 +112,7 @@ fn policy() -> Value {
                 "additionalProperties": false,
                 "properties": with(writers.clone(), json!({"disagreement": reference("disagreement")})),
             })), "Writers whose disagreements are met in another way."),
-            "backfill": described(array(reference("backfill")), "Fields to fill in, beside the convention's own."),
+            "backfill": described(array(reference("fill")), "Fields to fill in, beside the convention's own."),
             "fields": described(array(reference("field")), "Local schema."),
             "owners": described(array(json!({
                 "type": "object",

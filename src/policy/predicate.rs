@@ -152,10 +152,18 @@ impl Reader<'_> {
         let mut parts = Vec::new();
         let nested = |item| self.predicate(item);
         if let Some(node) = map.get("all") {
-            parts.push(Predicate::All(problems.list(node, nested)));
+            parts.push(Predicate::All(problems.filled_list(
+                node,
+                "an empty list: this would always hold",
+                nested,
+            )));
         }
         if let Some(node) = map.get("any") {
-            parts.push(Predicate::Any(problems.list(node, nested)));
+            parts.push(Predicate::Any(problems.filled_list(
+                node,
+                "an empty list: this would never hold",
+                nested,
+            )));
         }
         if let Some(node) = map.get("not") {
             parts.extend(nested(node).map(Box::new).map(Predicate::Not));
@@ -186,7 +194,7 @@ impl Reader<'_> {
             let old = current.is_none();
             push(parts, Predicate::Condition { old, kind: name.to_owned(), test }, negated);
         };
-        let statuses = |node| problems.one_or_many(node, |item| status(item, problems));
+        let statuses = |node| problems.filled(node, |item| status(item, problems));
         if let Some(node) = map.get("is") {
             test(ConditionTest::Is(statuses(node)), false);
         }
@@ -195,7 +203,7 @@ impl Reader<'_> {
         }
         if let Some(node) = map.get("reason") {
             let reason = |item| problems.string(item).map(str::to_owned);
-            test(ConditionTest::Reason(problems.one_or_many(node, reason)), false);
+            test(ConditionTest::Reason(problems.filled(node, reason)), false);
         }
         if let Some(present) = map.get("present").and_then(|node| problems.boolean(node)) {
             test(ConditionTest::Present, !present);
@@ -262,7 +270,7 @@ impl Reader<'_> {
                 ("current", Observed::Current),
                 ("ahead", Observed::Ahead),
             ];
-            let observed = problems.one_or_many(node, |item| problems.word(item, &words));
+            let observed = problems.filled(node, |item| problems.word(item, &words));
             parts.push(Predicate::Observed(observed));
         }
         if let Some(node) = map.get("length") {
@@ -286,16 +294,16 @@ impl Reader<'_> {
             && let Some(node) = map.get("polarity")
         {
             let read = |item| super::convention::read_polarity(item, problems);
-            parts.push(Predicate::Polarity(problems.one_or_many(node, read)));
+            parts.push(Predicate::Polarity(problems.filled(node, read)));
         }
         if let Some(node) = map.get("resource") {
-            let globs = problems.one_or_many(node, |item| problems.parsed(item));
+            let globs = problems.filled(node, |item| problems.parsed(item));
             parts.push(Predicate::Resource(globs));
         }
     }
 
     fn phase_names(&self, node: &Node) -> Vec<String> {
-        self.problems.one_or_many(node, |item| {
+        self.problems.filled(node, |item| {
             let name = self.problems.string(item)?;
             self.names.check_phase(&item.span, name, self.problems);
             Some(name.to_owned())

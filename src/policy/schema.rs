@@ -65,7 +65,7 @@ pub struct Check {
     pub kind: Option<FieldType>,
     /// The texts it may have.
     pub values: Vec<String>,
-    /// A pattern over the whole text.
+    /// A pattern that is found in the text; of the whole text where it says so, with `^` and `$`.
     pub pattern: Option<Pattern>,
     /// The least number of characters.
     pub min_length: Option<usize>,
@@ -180,6 +180,9 @@ fn refuse_the_impossible(map: &Map<'_>, check: &Check, problems: &Problems) {
             problems.report(&node.span, message);
         }
     };
+    if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
+        report("enum", "none of these has the pattern and the length that are asked".to_owned());
+    }
     if let (Some(least), Some(most)) = (check.minimum, check.maximum)
         && least > most
     {
@@ -192,11 +195,30 @@ fn refuse_the_impossible(map: &Map<'_>, check: &Check, problems: &Problems) {
             report(key, format!("no text has at least {least} characters and {key} {most}"));
         }
     }
-    if let Some(kind) = check.kind.filter(|kind| *kind != FieldType::String)
-        && !check.values.is_empty()
-    {
-        report("enum", format!("these are texts, but the type is {kind}"));
+    let Some(kind) = check.kind else { return };
+    let is_number = matches!(kind, FieldType::Integer | FieldType::Number);
+    if kind != FieldType::String {
+        if !check.values.is_empty() {
+            report("enum", format!("these are texts, but the type is {kind}"));
+        }
+        for key in ["pattern", "minLength", "maxLength", "maxBytes", "format"] {
+            // A plain number is a quantity.
+            if key != "format" || !is_number || check.format != Some(Format::Quantity) {
+                report(key, format!("this is asked of texts, but the type is {kind}"));
+            }
+        }
     }
+    for key in ["minimum", "maximum"].into_iter().filter(|_| !is_number) {
+        report(key, format!("this is asked of numbers, but the type is {kind}"));
+    }
+}
+
+fn fits(check: &Check, value: &str) -> bool {
+    let length = value.chars().count();
+    check.pattern.as_ref().is_none_or(|pattern| pattern.is_match(value))
+        && check.min_length.is_none_or(|least| length >= least)
+        && check.max_length.is_none_or(|most| length <= most)
+        && check.max_bytes.is_none_or(|most| value.len() <= most)
 }
 
 /// A number of things.

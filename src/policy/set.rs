@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use crate::model::Subject;
 
 use super::convention;
-use super::known::{Conventions, Known};
+use super::known::{Broken, Conventions, Known};
 use super::yaml::{self, Document, Node, Problems, Span, Value};
 use super::{Diagnostic, Diagnostics, Policy, document};
 
@@ -162,6 +162,22 @@ impl PolicySet {
             .filter(|(_, policy)| policy.selects(subject))
     }
 
+    /// The policies of some documents in the place of these, under the same conventions.
+    ///
+    /// # Errors
+    /// All mistakes in the documents.
+    pub(crate) fn only(&self, sources: &[Source]) -> Result<Self, Diagnostics> {
+        let (documents, mut mistakes) = read_documents(sources, 0);
+        let known = Known { conventions: self.conventions.clone(), ..Known::default() };
+        let (policies, more) = compile_policies(&documents, &known);
+        mistakes.extend(more);
+        if mistakes.is_empty() {
+            Ok(Self::index(policies, known.conventions))
+        } else {
+            Err(Diagnostics::new(sources, mistakes))
+        }
+    }
+
     /// A set of some policies, for those who ask the engine about one at a time.
     pub(crate) fn of(policies: Vec<Policy>) -> Self {
         Self::index(policies, Conventions::new())
@@ -312,7 +328,10 @@ fn compile_conventions(documents: &[Document], known: &mut Known) -> Vec<Diagnos
             Some(convention) => {
                 known.conventions.insert((*name).to_owned(), Arc::new(convention));
             }
-            None => known.broken.push((*name).to_owned()),
+            None => {
+                let broken = whole.map(|(spec, complete)| Broken::of(spec, complete));
+                known.broken.insert((*name).to_owned(), broken.unwrap_or_default());
+            }
         }
         mistakes.extend(told_apart(problems, span, name));
     }
@@ -356,20 +375,22 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 fn compile_policies(documents: &[Document], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
+    let mut names: Vec<String> = Vec::new();
     for document in documents {
         let problems = Problems::default();
         if let Some(envelope) = Envelope::read(document, &problems)
             && envelope.kind == Kind::Policy
         {
             let name = envelope.name(&problems).and_then(|(text, node)| {
-                if policies.iter().any(|policy| policy.name == text) {
+                if names.iter().any(|known| known == text) {
                     problems.report(&node.span, format!("there is a policy \"{text}\" already"));
                     return None;
                 }
-                if policies.len() > usize::from(u16::MAX) {
+                if names.len() > usize::from(u16::MAX) {
                     problems.report(&node.span, "more than 65,536 policies");
                     return None;
                 }
+                names.push(text.to_owned());
                 Some(text)
             });
             let policy = document::read(name.unwrap_or(STAND_IN), envelope.spec, &problems, known);

@@ -176,7 +176,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             let (cause, action) = (Cause::Invalid, sanction.action);
             violations.push(Violation { cause, action, ratcheted: false, ..found });
         };
-        if old != Some(new) && new > now + times.skew {
+        if old != Some(new) && new > now.saturating_add(times.skew) {
             say(&times.future, "lies in the future");
         }
         let Some(old) = old else { return };

@@ -5,14 +5,17 @@ use super::super::Predicate;
 use super::super::predicate::{self, pointer};
 use super::super::yaml::{Key, Map, Node, Problems, Value};
 use super::super::{Action, Check};
+use super::place::{place_of, remaining};
 use super::{ConditionList, Names};
 use crate::model::Pointer;
 
 /// Something to fill in where it is absent, or to take out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backfill {
-    /// What a policy calls it by; the path, where the document gives no name.
+    /// What a policy calls it by; its place, where the document gives no name.
     pub name: String,
+    /// What it is about: the path, or the list and what of its elements.
+    pub(crate) place: String,
     /// Off, unless a policy enables it.
     pub optional: bool,
     /// Only when this holds.
@@ -173,6 +176,7 @@ pub(crate) fn read_list(
 ) -> Vec<Backfill> {
     let read = |item| Some((read(item, problems, names)?, item));
     let own: Vec<(Backfill, &Node)> = problems.list(node, read);
+    let inherited: Vec<&Backfill> = remaining(inherited, own.iter().map(|(fill, _)| fill));
     let mut settled: Vec<&Pointer> = Vec::new();
     for (at, (fill, item)) in own.iter().enumerate() {
         if fill.when.is_none()
@@ -193,8 +197,7 @@ pub(crate) fn read_list(
             check_taken(list, member, item, problems, lists);
         }
         let before = own[..at].iter().map(|(other, _)| other);
-        let replaced = |other: &&Backfill| own.iter().any(|(own, _)| own.name == other.name);
-        let mut others = before.chain(inherited.iter().filter(|other| !replaced(other)));
+        let mut others = before.chain(inherited.iter().copied());
         // One run would never be the last: each would undo what the other did.
         let undoes = |other: &&Backfill| {
             (fill.takes().is_some() && fill.takes() == other.gives())
@@ -252,7 +255,7 @@ fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
             pass_over(&map);
             None
         }
-        (Some(path), None) => read_field(path, &map, problems),
+        (Some(path), None) => read_field(path, &map, problems, names),
         (None, Some(list)) => read_in_list(list, &map, problems, names),
         _ => {
             problems.report(&node.span, "either \"path\" or \"list\" says what is filled in");
@@ -262,10 +265,10 @@ fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
     };
     map.close();
     let filling = filling?;
-    let mut found =
-        Backfill { name: String::new(), optional, when, filling, source: source.to_owned() };
-    found.name = name.map_or_else(|| found.path().to_string(), str::to_owned);
-    Some(found)
+    // What has a filling has a place.
+    let place = place_of(node).unwrap_or_default();
+    let name = name.map_or_else(|| place.clone(), str::to_owned);
+    Some(Backfill { name, place, optional, when, filling, source: source.to_owned() })
 }
 
 /// One mistake, not one for each key that belongs to what is wrong.
@@ -287,7 +290,7 @@ fn does_one_thing(map: &Map<'_>, problems: &Problems) -> bool {
     false
 }
 
-fn read_field(path: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling> {
+fn read_field(path: &Node, map: &Map<'_>, problems: &Problems, names: &Names) -> Option<Filling> {
     let of_elements = ["member", "element", "steadyWhile", "absentWhere"];
     let entry = map.entries().iter().find(|(key, _)| of_elements.contains(&key.name.as_str()));
     if let Some((key, _)) = entry {
@@ -305,7 +308,17 @@ fn read_field(path: &Node, map: &Map<'_>, problems: &Problems) -> Option<Filling
         return path.map(Filling::Absent);
     }
     let sources = read_sources(map, problems);
-    Some(Filling::Field(path?, sources?))
+    let path = path?;
+    if let Some(value) = map.get("value")
+        && names.is_phase(&path)
+    {
+        match &value.value {
+            Value::String(name) => names.check_phase(&value.span, name, problems),
+            Value::Null => {}
+            _ => problems.report(&value.span, "a phase is a text"),
+        }
+    }
+    Some(Filling::Field(path, sources?))
 }
 
 fn read_in_list(node: &Node, map: &Map<'_>, problems: &Problems, names: &Names) -> Option<Filling> {
@@ -323,7 +336,9 @@ fn read_in_list(node: &Node, map: &Map<'_>, problems: &Problems, names: &Names) 
     };
     let member = problems.string(member)?.to_owned();
     if let Some(same) = map.get("steadyWhile") {
-        let unless = problems.strings(same);
+        let why = "whatever changes, the member would be put back";
+        let unless =
+            problems.filled_list(same, why, |item| problems.string(item).map(str::to_owned));
         return Some(Filling::Steady { list: list?, member, unless });
     }
     if let Some(of) = map.get("absentWhere") {
@@ -337,8 +352,8 @@ fn read_in_list(node: &Node, map: &Map<'_>, problems: &Problems, names: &Names) 
 /// `value: …`, or `copyOf: …`.
 fn read_sources(map: &Map<'_>, problems: &Problems) -> Option<Vec<ValueSource>> {
     match (map.get("value"), map.get("copyOf")) {
-        (Some(value), None) => Some(vec![ValueSource::Value(value.to_json())]),
-        (None, Some(from)) => Some(problems.one_or_many(from, |item| read_source(item, problems))),
+        (Some(value), None) => Some(vec![ValueSource::Value(problems.json(value)?)]),
+        (None, Some(from)) => Some(problems.filled(from, |item| read_source(item, problems))),
         // That is two things, and said already.
         (Some(_), Some(_)) => None,
         (None, None) => {
@@ -377,14 +392,27 @@ fn read_element(node: &Node, problems: &Problems) -> Option<Element> {
     let map = problems.map(node)?;
     let kind = map.required("type").and_then(|node| problems.string(node));
     let read = |(key, node): &(Key, Node)| {
-        let sources = if let Value::Map(_) = node.value {
-            let copy = problems.map(node)?;
-            let from = copy.required("copyOf")?;
-            let sources = problems.one_or_many(from, |item| read_source(item, problems));
-            copy.close();
-            sources
-        } else {
-            vec![ValueSource::Value(predicate::unquoted_status(node))]
+        let sources = match &node.value {
+            Value::Map(_) => {
+                let copy = problems.map(node)?;
+                let from = copy.required("copyOf");
+                copy.close();
+                problems.filled(from?, |item| read_source(item, problems))
+            }
+            Value::Null | Value::List(_) => {
+                let help = "or {copyOf: …}; what is not to be there is left out".to_owned();
+                let message = "a member of a condition is a text or a number here";
+                problems.report_with_help(&node.span, message, Some(help));
+                return None;
+            }
+            _ if key.name == "status" => {
+                let status = predicate::status(node, problems)?;
+                vec![ValueSource::Value(status.name().into())]
+            }
+            _ => {
+                problems.json(node)?;
+                vec![ValueSource::Value(predicate::unquoted_status(node))]
+            }
         };
         Some((key.name.clone(), sources))
     };

@@ -2,7 +2,7 @@
 
 use super::super::predicate::{self, pointer};
 use super::super::schema::{self, Check, kebab};
-use super::super::yaml::{Key, Map, Node};
+use super::super::yaml::{Key, Map, Node, Span, Value, near};
 use super::super::{Action, Disposition, Glob, Predicate};
 use super::{ConditionTypes, Reader, Sanction, TransitionTimes};
 use crate::model::Pointer;
@@ -78,6 +78,10 @@ impl ConditionList {
     }
 }
 
+/// What members of conditions are called everywhere.
+const MEMBERS: [&str; 7] =
+    ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
+
 impl Reader<'_> {
     /// All lists. Of two at one path an object has one, by its version.
     pub(super) fn condition_lists(&self, map: &Map<'_>) -> Vec<ConditionList> {
@@ -105,29 +109,38 @@ impl Reader<'_> {
             .map(|members| members.entries().iter().map(|entry| self.member(entry)).collect());
         let history = map.get("history").and_then(|node| self.history(node));
         let key = match map.get("key") {
-            Some(_) => self.strings(&map, "key"),
+            Some(_) => self.filled_strings(&map, "key"),
             None if history.is_some() => Vec::new(),
             None => vec!["type".to_owned()],
         };
-        let list = ConditionList {
+        let versions = self.list(&map, "apiVersions", |item| self.problems.parsed(item));
+        let duplicate = self.sanction(&map, "duplicate", "condition-duplicate", Action::Deny);
+        let max_items = map.get("maxItems").and_then(|node| schema::size(node, self.problems));
+        let too_long = self.sanction(&map, "tooLong", "conditions-length", Action::Deny);
+        let other_members = self.sanction_if_said(&map, "otherMembers", "condition-member-unknown");
+        let types = self.condition_types(&map);
+        let times = map.get("transitionTime").and_then(|node| self.transition_times(node));
+        let each = self.list(&map, "each", |item| self.element_rule(item));
+        let source = self.text(&map, "source");
+        self.check_lengths(&map, history.is_some(), max_items);
+        self.check_member_names(node);
+        map.close();
+        Some(ConditionList {
             path: path?,
-            versions: self.list(&map, "apiVersions", |item| self.problems.parsed(item)),
+            versions,
             shape_rule: self.id("condition-shape"),
             key,
-            duplicate: self.sanction(&map, "duplicate", "condition-duplicate", Action::Deny),
-            max_items: map.get("maxItems").and_then(|node| schema::size(node, self.problems)),
-            too_long: self.sanction(&map, "tooLong", "conditions-length", Action::Deny),
+            duplicate,
+            max_items,
+            too_long,
             history,
             members: members.unwrap_or_default(),
-            other_members: self.sanction_if_said(&map, "otherMembers", "condition-member-unknown"),
-            types: self.condition_types(&map),
-            times: map.get("transitionTime").and_then(|node| self.transition_times(node)),
-            each: self.list(&map, "each", |item| self.element_rule(item)),
-            source: self.text(&map, "source"),
-        };
-        self.check_lengths(&map, &list);
-        map.close();
-        Some(list)
+            other_members,
+            types,
+            times,
+            each,
+            source,
+        })
     }
 
     fn member(&self, (key, node): &(Key, Node)) -> (String, Vec<Check>) {
@@ -138,7 +151,7 @@ impl Reader<'_> {
     fn history(&self, node: &Node) -> Option<History> {
         let map = self.problems.map(node)?;
         let history = History {
-            distinct: self.strings(&map, "distinct"),
+            distinct: self.filled_strings(&map, "distinct"),
             rewritten: self.sanction(&map, "rewritten", "history-rewritten", Action::Warn),
             repeated: self.sanction(&map, "repeated", "history-repeated", Action::Warn),
         };
@@ -156,25 +169,65 @@ impl Reader<'_> {
         let action = action.and_then(|node| Disposition::read(node, self.problems));
         let message = map.required("message");
         let message = message.and_then(|node| self.problems.sentence(node, "message"));
-        let rule = ElementRule {
+        let (member, source) = (self.text(&map, "member"), self.text(&map, "source"));
+        let optional = self.flag(&map, "optional");
+        map.close();
+        Some(ElementRule {
             id: self.id(id?),
             when: when?,
             action: action?,
-            member: self.text(&map, "member"),
+            member,
             message: message?.to_owned(),
-            source: self.text(&map, "source"),
-            optional: self.flag(&map, "optional"),
+            source,
+            optional,
+        })
+    }
+
+    /// Slips in the names of members, where a table names some. A list says of which members it
+    /// knows, not that there are no others: only what looks like one of those is a slip.
+    fn check_member_names(&self, list: &Node) {
+        let entries = |node: &'_ Node, key: &str| match node.member(key) {
+            Some(Node { value: Value::Map(entries), .. }) => entries.clone(),
+            _ => Vec::new(),
         };
-        map.close();
-        Some(rule)
+        let members = entries(list, "members");
+        let known = members.iter().map(|(key, _)| key.name.as_str()).chain(MEMBERS);
+        let check = |span: &Span, name: &str, word: Option<&'static str>| {
+            let known = known.clone().chain(word);
+            let is_known = known.clone().any(|known| known == name);
+            if self.complete && !is_known && near(name, known.clone()).is_some() {
+                self.problems.unknown(span, "member", name, known);
+            }
+        };
+        for (_, kind) in entries(list, "types") {
+            for (reason, _) in entries(&kind, "reasons") {
+                for (member, _) in entries(kind.member("reasons").unwrap_or(&kind), &reason.name) {
+                    check(&member.span, &member.name, Some("action"));
+                }
+            }
+        }
+        let movers = list.member("transitionTime").and_then(|times| times.member("mayMoveOn"));
+        for node in movers.iter().flat_map(|node| one_or_all(node)) {
+            if let Value::String(name) = &node.value {
+                check(&node.span, name, Some("anything"));
+            }
+        }
     }
 
     /// A history that may grow without end would be cut by nobody and rewritten by nobody.
-    fn check_lengths(&self, map: &Map<'_>, list: &ConditionList) {
-        if list.history.is_some() && list.max_items.is_none() {
+    fn check_lengths(&self, map: &Map<'_>, is_history: bool, max_items: Option<usize>) {
+        if is_history && max_items.is_none() && self.complete {
             let help = Some("add \"maxItems\"".to_owned());
             let message = "a history forgets its oldest elements at some length";
             self.problems.report_with_help(&map.node.span, message, help);
         }
+    }
+}
+
+/// The items of a list, or what stands in its place.
+pub(super) fn one_or_all(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::List(items) => items,
+        _ => std::slice::from_ref(node),
     }
 }

@@ -5,8 +5,10 @@
 mod backfill;
 mod conditions;
 mod generation;
+mod ids;
 mod names;
 mod phase;
+mod place;
 mod rule;
 mod times;
 mod types;
@@ -22,7 +24,9 @@ pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
 
 pub(crate) use backfill::read_list as read_backfill;
+pub(crate) use ids::{OWNER, check_policy as check_ids};
 pub(crate) use names::Names;
+pub(crate) use place::{Label, name_of, remaining};
 pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
@@ -94,15 +98,19 @@ impl Convention {
     }
 }
 
-/// Reads the `spec` of a `StatusConvention`, with all that it extends. `None` where it has
-/// mistakes; they are in `problems`.
-pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Convention> {
+/// Reads the `spec` of a `StatusConvention`, with what it extends; `complete` where that is all
+/// known. `None` where it is not, or has mistakes; they are in `problems`.
+pub(crate) fn read(
+    name: &str,
+    (spec, complete): (&Node, bool),
+    problems: &Problems,
+) -> Option<Convention> {
     let before = problems.count();
     let map = problems.map(spec)?;
     let title = map.get("title").and_then(|node| problems.sentence(node, "title"));
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
-    let names = Names::read(spec, problems);
-    let reader = Reader { name, problems, names: &names };
+    let names = Names::read(spec, complete, problems);
+    let reader = Reader { name, problems, names: &names, complete };
     let phase = map.get("phase").and_then(|node| reader.phase(node));
     let conditions = reader.condition_lists(&map);
     let fill = map.get("backfill");
@@ -124,7 +132,8 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems) -> Option<Conve
         phase,
     };
     map.close();
-    (problems.count() == before).then_some(convention)
+    ids::check(spec, &convention, problems);
+    (complete && problems.count() == before).then_some(convention)
 }
 
 /// Reads the parts of one convention.
@@ -132,9 +141,16 @@ struct Reader<'r> {
     name: &'r str,
     problems: &'r Problems,
     names: &'r Names,
+    /// Whether all is known that the convention inherits. What is not may be what is missing.
+    complete: bool,
 }
 
 impl Reader<'_> {
+    /// The value of a key that must be there, written or inherited.
+    fn required<'n>(&self, map: &Map<'n>, key: &'static str) -> Option<&'n Node> {
+        if self.complete { map.required(key) } else { map.get(key) }
+    }
+
     fn id(&self, rule: &str) -> String {
         format!("{}/{rule}", self.name)
     }
@@ -165,6 +181,12 @@ impl Reader<'_> {
 
     fn flag(&self, map: &Map<'_>, key: &'static str) -> bool {
         map.get(key).and_then(|node| self.problems.boolean(node)).unwrap_or(false)
+    }
+
+    /// The same, of a list that says nothing when it is empty.
+    fn filled_strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
+        let text = |item| self.problems.string(item).map(str::to_owned);
+        map.get(key).map(|node| self.problems.filled(node, text)).unwrap_or_default()
     }
 
     fn strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {

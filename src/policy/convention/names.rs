@@ -2,12 +2,16 @@
 
 use super::super::yaml::{Node, Problems, Span, Value};
 use super::Convention;
+use super::conditions::one_or_all;
+use crate::model::Pointer;
 
 /// The names that a predicate, a rule or a default may use. `None` is what nobody knows, of a
-/// convention that has mistakes of its own: there no name is wrong.
+/// convention that extends one that is not known: there no name is wrong.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     phases: Option<Vec<String>>,
+    /// Where the phase is, as far as that is known.
+    phase_paths: Vec<String>,
     lists: Option<Vec<String>>,
 }
 
@@ -16,7 +20,10 @@ impl Names {
     pub(crate) fn of(convention: &Convention) -> Self {
         let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
         let lists = convention.conditions.iter();
+        let paths = convention.phase.iter();
+        let paths = paths.flat_map(|rules| std::iter::once(&rules.path).chain(&rules.other_paths));
         Self {
+            phase_paths: paths.map(Pointer::to_string).collect(),
             phases: Some(phases.map(|phase| phase.name.clone()).collect()),
             lists: Some(lists.map(|list| list.path.to_string()).collect()),
         }
@@ -24,7 +31,8 @@ impl Names {
 
     /// The names in the spec of a convention, without a word about what is wrong with an entry: that
     /// is said where the rest of it is read. A phase that is there twice is reported at the second.
-    pub(super) fn read(spec: &Node, problems: &Problems) -> Self {
+    /// Where it is not `complete`, its own phases are still all that there are: they replace others.
+    pub(crate) fn read(spec: &Node, complete: bool, problems: &Problems) -> Self {
         let mut phases: Vec<String> = Vec::new();
         for (name, span) in texts(spec.member("phase"), "values", "phase") {
             if phases.iter().any(|known| known == name) {
@@ -35,7 +43,19 @@ impl Names {
         }
         let lists = texts(Some(spec), "conditions", "path");
         let lists = lists.into_iter().map(|(path, _)| path.to_owned()).collect();
-        Self { phases: Some(phases), lists: Some(lists) }
+        let paths = spec.member("phase").and_then(|phase| phase.member("path"));
+        let paths = paths.iter().flat_map(|node| one_or_all(node));
+        let has_phases = spec.member("phase").and_then(|phase| phase.member("values")).is_some();
+        Self {
+            phase_paths: paths.filter_map(|node| text(node)).map(str::to_owned).collect(),
+            phases: (complete || has_phases).then_some(phases),
+            lists: complete.then_some(lists),
+        }
+    }
+
+    /// Whether the phase is there.
+    pub(crate) fn is_phase(&self, path: &Pointer) -> bool {
+        self.phase_paths.contains(&path.to_string())
     }
 
     /// Reports a phase that does not exist.
@@ -67,6 +87,13 @@ fn check(
             problems.unknown(span, what, found, known.iter().map(String::as_str));
         }
         _ => {}
+    }
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::String(text) => Some(text),
+        _ => None,
     }
 }
 

@@ -147,12 +147,12 @@ impl Moves {
 impl Reader<'_> {
     pub(super) fn phase(&self, node: &Node) -> Option<PhaseRules> {
         let map = self.problems.map(node)?;
-        let paths = map.required("path");
+        let paths = self.required(&map, "path");
         let paths =
-            paths.map(|node| self.problems.one_or_many(node, |item| pointer(item, self.problems)));
+            paths.map(|node| self.problems.filled(node, |item| pointer(item, self.problems)));
         let mut paths = paths.unwrap_or_default().into_iter();
         let path = paths.next();
-        let values = map.required("values");
+        let values = self.required(&map, "values");
         let phases: Vec<Phase> = values
             .map(|node| {
                 let why = "without a value no phase could be written";
@@ -170,20 +170,24 @@ impl Reader<'_> {
                 self.problems.report_with_help(&node.span, message, help);
             }
         }
-        let rules = PhaseRules {
+        let transition_time = map.get("transitionTime").and_then(|node| self.phase_time(node));
+        let reason = map.get("reason").and_then(|node| self.phase_reason(node));
+        let moves = map.get("moves").and_then(|node| self.moves(node));
+        let repair = self.list(&map, "repair", |item| self.repair_step(item));
+        let source = self.text(&map, "source");
+        map.close();
+        Some(PhaseRules {
             path: path?,
             other_paths: paths.collect(),
             default: default_name.map(str::to_owned),
             value_rule: self.id("phase-value"),
-            transition_time: map.get("transitionTime").and_then(|node| self.phase_time(node)),
-            reason: map.get("reason").and_then(|node| self.phase_reason(node)),
-            moves: map.get("moves").and_then(|node| self.moves(node)),
+            transition_time,
+            reason,
+            moves,
             phases,
-            repair: self.list(&map, "repair", |item| self.repair_step(item)),
-            source: self.text(&map, "source"),
-        };
-        map.close();
-        Some(rules)
+            repair,
+            source,
+        })
     }
 
     /// `/status/lastTransitionTime`, or `{path: …, inStep: false}`.
@@ -211,13 +215,10 @@ impl Reader<'_> {
     fn phase_reason(&self, node: &Node) -> Option<PhaseReason> {
         let map = self.problems.map(node)?;
         let path = map.required("path").and_then(|node| pointer(node, self.problems));
-        let reason = PhaseReason {
-            path: path?,
-            always: self.strings(&map, "always"),
-            sanction: self.sanction(&map, "action", "phase-reason", Action::Warn),
-        };
+        let always = self.strings(&map, "always");
+        let sanction = self.sanction(&map, "action", "phase-reason", Action::Warn);
         map.close();
-        Some(reason)
+        Some(PhaseReason { path: path?, always, sanction })
     }
 
     fn moves(&self, node: &Node) -> Option<Moves> {

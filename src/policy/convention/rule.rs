@@ -79,7 +79,7 @@ impl Reader<'_> {
         let path = match map.get("path") {
             Some(node) => pointer(node, self.problems),
             None => list.clone().or_else(|| phase.map(|phase| phase.path.clone())).or_else(|| {
-                self.problems.report(&map.node.span, "\"path\" is missing here");
+                self.required(&map, "path");
                 None
             }),
         };
@@ -110,7 +110,7 @@ pub(crate) fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> 
         return Some(if introduced { Trigger::Introduced } else { Trigger::State });
     }
     let map = problems.map(node)?;
-    let watched = |node| problems.one_or_many(node, |item| watched(item, problems));
+    let watched = |node| problems.filled(node, |item| watched(item, problems));
     let moved = map.get("moved").map(watched).map(Trigger::Moved);
     let written = map.get("coWritten").map(watched).map(Trigger::CoWritten);
     let span = &map.node.span;
@@ -128,7 +128,7 @@ pub(crate) fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> 
 /// `/status/phase`, or `condition Ready`.
 fn watched(node: &Node, problems: &Problems) -> Option<Watched> {
     let text = problems.string(node)?;
-    if let Some(kind) = text.strip_prefix("condition ") {
+    if let Some(kind) = text.strip_prefix("condition ").filter(|kind| !kind.is_empty()) {
         return Some(Watched::Condition(kind.to_owned()));
     }
     if !text.starts_with('/') {

@@ -4,6 +4,7 @@ use super::super::predicate;
 use super::super::schema::kebab;
 use super::super::yaml::{Key, Map, Node, Problems, Value};
 use super::super::{Action, Disposition, Glob, Predicate};
+use super::conditions::one_or_all;
 use super::{Reader, Sanction};
 use crate::model::{ConditionStatus, Pointer};
 
@@ -135,11 +136,13 @@ impl ConditionType {
 impl Reader<'_> {
     pub(super) fn condition_types(&self, list: &Map<'_>) -> ConditionTypes {
         let types = list.get("types").and_then(|node| self.problems.map(node));
-        let known = types.map(|map| {
-            let entries = map.entries().iter();
-            entries.filter_map(|(key, node)| self.condition_type(key, node)).collect()
-        });
-        let known: Vec<ConditionType> = known.unwrap_or_default();
+        let mut known: Vec<ConditionType> = Vec::new();
+        for (key, node) in types.iter().flat_map(Map::entries) {
+            if let Some(found) = self.condition_type(key, node) {
+                self.check_reachable(&known, key, node);
+                known.push(found);
+            }
+        }
         ConditionTypes {
             has_aliases: known.iter().any(|known| !known.aliases.is_empty()),
             has_keys: known.iter().any(|known| known.key.is_some()),
@@ -148,6 +151,23 @@ impl Reader<'_> {
             order: self.sanction_if_said(list, "order", "condition-order"),
             polarity_from: self
                 .list(list, "polarityFrom", |item| spec_pointer(item, self.problems)),
+        }
+    }
+
+    /// The first entry that fits a type counts: what an entry above fits nobody looks for below.
+    fn check_reachable(&self, above: &[ConditionType], key: &Key, node: &Node) {
+        let check = |span, what: &str, name: &str| {
+            if let Some(other) = above.iter().find(|other| other.is_called(name)) {
+                let message = format!("{what} {name} is \"{}\" above already", other.name);
+                let help = "the first entry that fits counts: put this one above it".to_owned();
+                self.problems.report_with_help(span, message, Some(help));
+            }
+        };
+        check(&key.span, "type", &key.name);
+        for alias in node.member("aliases").iter().flat_map(|node| one_or_all(node)) {
+            if let Value::String(name) = &alias.value {
+                check(&alias.span, "alias", name);
+            }
         }
     }
 
@@ -169,7 +189,7 @@ impl Reader<'_> {
             removed: sanction("removed", "removed"),
             reverted: sanction("reverted", "reverted"),
             mirrored: self.flag(&map, "mirrored"),
-            key: map.get("key").map(|_| self.strings(&map, "key")),
+            key: map.get("key").map(|_| self.filled_strings(&map, "key")),
             other_reasons: sanction("otherReasons", "reason"),
             reasons: reasons.map(|rows| self.reason_rows(&rows, &id("reason"))).unwrap_or_default(),
             meaning: self.text(&map, "meaning"),
@@ -229,7 +249,7 @@ impl Reader<'_> {
 
     /// The texts that a member may have; a status is one of three.
     fn expected(&self, member: &str, node: &Node) -> Vec<String> {
-        self.problems.one_or_many(node, |item| {
+        self.problems.filled(node, |item| {
             if member == STATUS {
                 predicate::status(item, self.problems).map(|status| status.name().to_owned())
             } else {

@@ -46,9 +46,9 @@ fn condition_list() -> Value {
         json!({
             "path": reference("pointer"),
             "like": described(text(), "A convention whose first list this is, at another path."),
-            "apiVersions": strings(),
-            "source": text(),
-            "key": one_or_many(text()),
+            "apiVersions": or_null(strings()),
+            "source": or_null(text()),
+            "key": or_null(one_or_many(text())),
             "duplicate": disposition(),
             "maxItems": {"type": ["integer", "null"], "minimum": 0},
             "tooLong": disposition(),
@@ -93,7 +93,7 @@ fn transition_time() -> Value {
             "backwardsUnchanged": disposition(),
             "future": disposition(),
             "skewSeconds": {"type": ["integer", "null"]},
-            "source": text(),
+            "source": or_null(text()),
         }),
     )
 }
@@ -123,7 +123,7 @@ fn condition_type() -> Value {
             "reasons": or_null(json!({
                 "type": "object",
                 "additionalProperties": {"anyOf": [
-                    reference("scalar"),
+                    one_or_many(reference("scalar")),
                     {
                         "type": "object",
                         "properties": {"action": reference("disposition")},

@@ -105,7 +105,10 @@ pub(super) fn definitions() -> Value {
                 "expression": described(text(), "What must hold, in CEL, of self, oldSelf and writer."),
                 "message": text(),
                 "action": reference("action"),
-                "path": reference("pointer"),
+                "path": described(
+                    json!({"type": "string", "pattern": "^/status(/.|$)"}),
+                    "The field that the answer names (/status).",
+                ),
                 "trigger": reference("trigger"),
                 "source": text(),
             }),
@@ -119,35 +122,40 @@ pub(super) fn definitions() -> Value {
             object(&["condition", "member"], json!({"condition": text(), "member": text()})),
         ]}),
     );
-    define(
-        "backfill",
-        object(
-            &[],
-            json!({
-                "name": text(),
-                "optional": described(flag(), "Off, unless a policy enables it by name."),
-                "when": reference("predicate"),
-                "source": text(),
-                "path": described(reference("pointer"), "The field to fill in."),
-                "nullable": described(flag(), "With value null: whether an explicit null is added."),
-                "value": {},
-                "copyOf": one_or_many(reference("valueSource")),
-                "list": described(reference("pointer"), "The list of conditions to fill in."),
-                "member": text(),
-                "steadyWhile": described(strings(), "Put the stored member back while these are as they were."),
-                "absentWhere": described(reference("predicate"), "Take the member out of the elements of which this holds."),
-                "element": described(json!({
-                    "type": "object",
-                    "required": ["type"],
-                    "additionalProperties": {"anyOf": [reference("scalar"), object(&["copyOf"], json!({
-                        "copyOf": one_or_many(reference("valueSource")),
-                    }))]},
-                }), "A condition, added where there is none of its type."),
-            }),
-        ),
-    );
+    let fill = object(&[], fill());
+    let mut optional = fill.clone();
+    optional["properties"]["optional"] =
+        described(flag(), "Off, unless a policy enables it by name.");
+    define("fill", fill);
+    define("backfill", optional);
     define("predicate", predicate());
     Value::Object(definitions)
+}
+
+/// What an entry of `backfill` may say in a policy.
+fn fill() -> Value {
+    let text = || json!({"type": "string"});
+    let flag = || json!({"type": "boolean"});
+    json!({
+        "name": text(),
+        "when": reference("predicate"),
+        "source": text(),
+        "path": described(reference("pointer"), "The field to fill in."),
+        "nullable": described(flag(), "With value null: whether an explicit null is added."),
+        "value": {},
+        "copyOf": one_or_many(reference("valueSource")),
+        "list": described(reference("pointer"), "The list of conditions to fill in."),
+        "member": text(),
+        "steadyWhile": described(strings(), "Put the stored member back while these are as they were."),
+        "absentWhere": described(reference("predicate"), "Take the member out of the elements of which this holds."),
+        "element": described(json!({
+            "type": "object",
+            "required": ["type"],
+            "additionalProperties": {"anyOf": [reference("scalar"), object(&["copyOf"], json!({
+                "copyOf": one_or_many(reference("valueSource")),
+            }))]},
+        }), "A condition, added where there is none of its type."),
+    })
 }
 
 fn predicate() -> Value {

@@ -59,7 +59,7 @@ pub(super) fn read_tests(
     of_element: bool,
 ) -> Vec<(ValueTest, bool)> {
     let mut tests = Vec::new();
-    let values = |node| problems.one_or_many(node, |item| scalar(item, problems));
+    let values = |node| problems.filled(node, |item| scalar(item, problems));
     if let Some(node) = map.get("is") {
         tests.push((ValueTest::Is(values(node)), false));
     }
@@ -98,7 +98,7 @@ fn scalar(node: &Node, problems: &Problems) -> Option<serde_json::Value> {
         problems.report(&node.span, "this must be a text, a number, true or false");
         return None;
     }
-    Some(node.to_json())
+    problems.json(node)
 }
 
 /// A text as members of conditions have it. YAML reads an unquoted `True` as a boolean; in a

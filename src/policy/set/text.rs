@@ -30,7 +30,7 @@ impl PolicySet {
             (envelope.kind == Kind::Convention).then_some((name, envelope.spec))
         });
         known.specs.add(specs.collect::<Vec<_>>().into_iter(), &quiet);
-        let spec = known.specs.get(name)?;
+        let (spec, _) = known.specs.get(name).filter(|(_, complete)| *complete)?;
         let spec = serde_saphyr::to_string(&InMap("spec", spec)).ok()?;
         Some(format!(
             "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata:\n  name: {name}\n{spec}"

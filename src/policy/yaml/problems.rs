@@ -76,8 +76,31 @@ impl Problems {
         match &node.value {
             #[expect(clippy::cast_precision_loss, reason = "limits beyond 2^53 are not written")]
             Value::Integer(value) => Some(*value as f64),
-            Value::Float(value) => Some(*value),
+            Value::Float(value) => {
+                self.check_finite(node);
+                Some(*value)
+            }
             other => self.wrong(node, "a number", other),
+        }
+    }
+
+    /// Any value that JSON has.
+    pub(crate) fn json(&self, node: &Node) -> Option<serde_json::Value> {
+        let before = self.count();
+        self.check_finite(node);
+        (self.count() == before).then(|| node.to_json())
+    }
+
+    /// `.inf` and `.nan` are of YAML alone. In a patch they would be null, and as a limit nothing
+    /// would ever keep to them, or everything.
+    fn check_finite(&self, node: &Node) {
+        match &node.value {
+            Value::Float(value) if !value.is_finite() => {
+                self.report(&node.span, "JSON has no such number");
+            }
+            Value::List(items) => items.iter().for_each(|item| self.check_finite(item)),
+            Value::Map(entries) => entries.iter().for_each(|(_, node)| self.check_finite(node)),
+            _ => {}
         }
     }
 
@@ -119,6 +142,18 @@ impl Problems {
             Value::List(items) => items.iter().filter_map(&mut read).collect(),
             _ => read(node).into_iter().collect(),
         }
+    }
+
+    /// The same, where an empty list is a mistake: what it stands for would never be so, or always.
+    pub(crate) fn filled<'n, T>(
+        &self,
+        node: &'n Node,
+        read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        if matches!(&node.value, Value::List(items) if items.is_empty()) {
+            self.report(&node.span, "an empty list says nothing");
+        }
+        self.one_or_many(node, read)
     }
 
     /// A list of texts.
