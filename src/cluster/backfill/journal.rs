@@ -16,8 +16,9 @@
 //! wrong. A target with refused or failed objects is not finished.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::fs::{self, File, FileType, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,10 @@ impl Journal {
     /// another process is writing.
     pub fn open(path: &Path, scope: &Scope) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Failed { path: path.to_owned(), source };
+        // Before it is opened: opening a pipe waits for somebody at its other end, for ever.
+        if let Some(kind) = fs::metadata(path).ok().and_then(|of| special(of.file_type())) {
+            return Err(JournalError::NotAFile { path: path.to_owned(), kind });
+        }
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(failed)?;
@@ -174,11 +179,14 @@ impl Journal {
         let (mut end, mut bytes) = (0, Vec::new());
         for number in 1.. {
             bytes.clear();
-            let read = reader.read_until(b'\n', &mut bytes);
-            read.map_err(|source| JournalError::Failed { path: path.to_owned(), source })?;
-            if bytes.pop() != Some(b'\n') {
+            let read = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+            let length = read
+                .map_err(|source| JournalError::Failed { path: path.to_owned(), source })?
+                as u64;
+            if bytes.pop_if(|byte| *byte == b'\n').is_none() {
                 // A first line that is torn may also be the whole of some other file.
-                return if number == 1 && !torn_header(&bytes) {
+                let is_foreign = number == 1 && !torn_header(&bytes);
+                return if is_foreign || length == LONGEST_LINE {
                     Err(bad(number))
                 } else {
                     Ok(end)
@@ -246,6 +254,17 @@ fn compare(path: &Path, found: &Scope, scope: &Scope) -> Result<(), JournalError
     Err(JournalError::AnotherRun { path: path.to_owned(), differs })
 }
 
+/// What there is instead of a file or of nothing.
+fn special(of: FileType) -> Option<&'static str> {
+    Some(match () {
+        () if of.is_file() => return None,
+        () if of.is_dir() => "a folder",
+        () if of.is_fifo() => "a pipe",
+        () if of.is_socket() => "a socket",
+        () => "a device",
+    })
+}
+
 /// A header of which only the beginning was written.
 fn torn_header(bytes: &[u8]) -> bool {
     let start = format!("{{\"journal\":\"{NAME}\"");
@@ -273,6 +292,14 @@ pub enum JournalError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// A pipe, a device or a folder: nothing that can be read again.
+    #[error("{} is {kind}: a journal is a file; name another one", path.display())]
+    NotAFile {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// `a pipe`.
+        kind: &'static str,
     },
     /// A file that is something else, or was edited.
     #[error("{} is not a journal of statusgate backfill: line {line} is not understood; name another file", path.display())]
@@ -303,9 +330,13 @@ const VERSION: u32 = 1;
 const PATCHED: &str = "patched";
 const FINISHED: &str = "finished";
 
+/// Bytes of a line. The first has a selection in it, the others two names: a few hundred bytes. What
+/// has more is another file, perhaps one of gigabytes without a line break.
+const LONGEST_LINE: u64 = 64 << 10;
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::os::unix::net::UnixListener;
 
     use super::*;
 
@@ -405,6 +436,48 @@ mod tests {
         fs::write(&path, text).unwrap();
         let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
         assert!(error.contains("line 3 is not understood"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_before_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        let full = Path::new("/dev/full");
+        let places = [
+            (&*pipe, "is a pipe"),
+            (&socket, "is a socket"),
+            (folder.path(), "is a folder"),
+            (full, "is a device"),
+        ];
+        for (path, expected) in places {
+            let error = Journal::open(path, &scope(&["p"])).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains(path.to_str().unwrap()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_is_read_no_further_than_any_of_a_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zeros");
+        // Eight gigabytes, of which the disk has nothing.
+        File::create(&path).unwrap().set_len(1 << 33).unwrap();
+        let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+        assert!(error.contains("line 1 is not understood"), "{error}");
+        fs::remove_file(&path).unwrap();
+        drop(Journal::open(&path, &scope(&["p"])).unwrap());
+        let header = fs::metadata(&path).unwrap().len();
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(header + (1 << 33)).unwrap();
+        let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+        assert!(error.contains("line 2 is not understood"), "{error}");
+        assert_eq!(fs::metadata(&path).unwrap().len(), header + (1 << 33), "it is left alone");
+        // What a machine that lost its power may leave behind is a torn line.
+        file.set_len(header + 4096).unwrap();
+        assert!(Journal::open(&path, &scope(&["p"])).is_ok());
+        assert_eq!(fs::metadata(&path).unwrap().len(), header);
     }
 
     #[test]
