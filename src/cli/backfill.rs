@@ -126,9 +126,10 @@ impl Prepared {
         let mut checks = precheck::gaps(&found);
         let unavailable = found.unavailable().map(str::to_owned).collect();
         let targets = args.selection.narrow(found.list)?;
-        let journal = open_journal(args, sources, &cluster)?;
+        let mut journal = open_journal(args, sources, &cluster).await?;
         for target in &targets {
             let definition = cluster.definition(target).await?;
+            journal.define(target, definition.uid());
             checks.extend(precheck::schema(policies, target, &definition));
         }
         checks::complain(&mut io::stderr(), &checks)?;
@@ -181,11 +182,17 @@ fn stopped(args: &Args) -> anyhow::Error {
     anyhow!("stopped before the end; {again}")
 }
 
-fn open_journal(args: &Args, sources: &[Source], cluster: &Cluster) -> anyhow::Result<Journal> {
+async fn open_journal(
+    args: &Args,
+    sources: &[Source],
+    cluster: &Cluster,
+) -> anyhow::Result<Journal> {
     let Some(path) = &args.resume else { return Ok(Journal::default()) };
     let objects = format!("{}, shard {}", args.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
-    Ok(Journal::open(path, &Scope::new(cluster.server(), documents, objects))?)
+    let fingerprint = cluster.fingerprint().await?;
+    let scope = Scope::new(cluster.server(), &fingerprint, documents, objects);
+    Ok(Journal::open(path, &scope)?)
 }
 
 /// What has a problem.

@@ -55,7 +55,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
 pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<Check> {
     let name = target.name();
     let schema = match definition {
-        Definition::Custom(schema) => schema,
+        Definition::Custom { schema, .. } => schema,
         Definition::Other => {
             let message = "no custom resource: there is no definition to compare with";
             return vec![Check::ok("schema", name, message)];

@@ -4,16 +4,18 @@
 //! other one what was done:
 //!
 //! ```text
-//! {"journal":"statusgate backfill","version":1,"server":"…","policies":"…","objects":"…"}
+//! {"journal":"statusgate backfill","version":2,"server":"…","cluster":"…","policies":"…","objects":"…"}
 //! patched vshnredis.vshn.appcat.vshn.io/v1 0b0d1b9c-…
-//! finished vshnredis.vshn.appcat.vshn.io/v1 1
+//! finished vshnredis.vshn.appcat.vshn.io/v1 1 7c24f1d6-…
 //! ```
 //!
 //! A line is written when the API server has confirmed the write, in one call and before anything
 //! else, so that a process that is killed loses at most the line it was writing. That line, torn, is
 //! dropped at the next start; its object is then judged again and found to need nothing. Objects
 //! that needed nothing, or were refused, are not in here: to judge them again is cheap and never
-//! wrong. A target with refused or failed objects is not finished.
+//! wrong. A target with refused or failed objects is not finished. One that is finished has the uid of its
+//! definition with it (`-` where it has none, or nobody may read it): a definition that was installed
+//! anew has new objects.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, FileType, OpenOptions, TryLockError};
@@ -23,29 +25,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
 use super::shard::fnv1a_128;
-
-/// What a run is about. One that differs cannot go on with another's journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scope {
-    journal: String,
-    version: u32,
-    /// The address of the API server.
-    server: String,
-    /// A digest of the policy documents.
-    policies: String,
-    /// Namespace, selector, kinds and shard.
-    objects: String,
-}
+use super::{Scope, Target};
 
 /// The journal of a run; without a file it remembers nothing.
 #[derive(Debug, Default)]
 pub struct Journal {
     file: Option<Appended>,
     patched: HashMap<String, HashSet<u128>>,
-    /// How many were patched, of targets that are done with.
-    finished: HashMap<String, u64>,
+    /// How many were patched, of targets that are done with, and the uid of their definition.
+    finished: HashMap<String, (u64, String)>,
+    /// The uids of the definitions as they are now.
+    definitions: HashMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -56,28 +47,11 @@ struct Appended {
     end: u64,
 }
 
-impl Scope {
-    /// The scope of a run with these documents over these objects.
-    #[must_use]
-    pub fn new<'t>(
-        server: &str,
-        documents: impl Iterator<Item = &'t str>,
-        objects: String,
-    ) -> Self {
-        let mut text = Vec::new();
-        for document in documents {
-            text.extend_from_slice(document.as_bytes());
-            // So that moving text from one file to the next makes a difference.
-            text.push(0);
-        }
-        Self {
-            journal: NAME.to_owned(),
-            version: VERSION,
-            server: server.to_owned(),
-            policies: format!("{:032x}", fnv1a_128(&text)),
-            objects,
-        }
-    }
+/// What the first line begins with; a [`Scope`] follows.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    journal: String,
+    version: u32,
 }
 
 impl Journal {
@@ -109,7 +83,7 @@ impl Journal {
         let mut appended = Appended { path: path.to_owned(), file, end };
         appended.file.seek(SeekFrom::Start(end)).map_err(failed)?;
         if end == 0 {
-            let header = serde_json::to_string(scope).map_err(io::Error::from).map_err(failed)?;
+            let header = first_line(scope).map_err(io::Error::from).map_err(failed)?;
             appended.append(&header)?;
         }
         journal.file = Some(appended);
@@ -122,10 +96,24 @@ impl Journal {
         self.patched.get(&name(target)).is_some_and(|done| done.contains(&key(uid)))
     }
 
-    /// How many objects of a target were patched, if an earlier run got to its end.
+    /// Says which definition a target has now: its uid, empty where that is not known.
+    pub fn define(&mut self, target: &Target, uid: &str) {
+        if !uid.is_empty() {
+            self.definitions.insert(name(target), uid.to_owned());
+        }
+    }
+
+    /// How many objects of a target were patched, if an earlier run got to its end, and its
+    /// definition is still the same.
     #[must_use]
     pub fn finished(&self, target: &Target) -> Option<u64> {
-        self.finished.get(&name(target)).copied()
+        let name = name(target);
+        let (patched, definition) = self.finished.get(&name)?;
+        (definition == self.definition(&name)).then_some(*patched)
+    }
+
+    fn definition(&self, name: &str) -> &str {
+        self.definitions.get(name).map_or(NO_DEFINITION, String::as_str)
     }
 
     /// Notes that an object was patched.
@@ -144,9 +132,11 @@ impl Journal {
     /// # Errors
     /// When it cannot be written down.
     pub fn note_finished(&mut self, target: &Target) -> Result<(), JournalError> {
+        let name = name(target);
+        let patched = self.patched.remove(&name).map_or(0, |patched| patched.len());
+        let line = format!("{FINISHED} {name} {patched} {}", self.definition(&name));
         let Some(file) = &mut self.file else { return Ok(()) };
-        let patched = self.patched.remove(&name(target)).map_or(0, |patched| patched.len());
-        file.append(&format!("{FINISHED} {} {patched}", name(target)))?;
+        file.append(&line)?;
         file.sync()
     }
 
@@ -194,8 +184,7 @@ impl Journal {
             }
             let line = std::str::from_utf8(&bytes).map_err(|_| bad(number))?;
             if number == 1 {
-                let found: Scope = serde_json::from_str(line).map_err(|_| bad(number))?;
-                compare(path, &found, scope)?;
+                compare(path, line, scope)?;
             } else {
                 self.remember(line).ok_or_else(|| bad(number))?;
             }
@@ -206,13 +195,14 @@ impl Journal {
 
     fn remember(&mut self, line: &str) -> Option<()> {
         let mut words = line.split(' ');
-        match (words.next()?, words.next()?, words.next(), words.next()) {
-            (PATCHED, target, Some(uid), None) if !uid.is_empty() => {
+        match (words.next()?, words.next()?, words.next()?, words.next(), words.next()) {
+            (PATCHED, target, uid, None, None) if !uid.is_empty() => {
                 self.patched.entry(target.to_owned()).or_default().insert(key(uid));
             }
-            (FINISHED, target, Some(patched), None) => {
+            (FINISHED, target, patched, Some(definition), None) if !definition.is_empty() => {
                 self.patched.remove(target);
-                self.finished.insert(target.to_owned(), patched.parse().ok()?);
+                let finished = (patched.parse().ok()?, definition.to_owned());
+                self.finished.insert(target.to_owned(), finished);
             }
             _ => return None,
         }
@@ -239,19 +229,34 @@ impl Appended {
     }
 }
 
-fn compare(path: &Path, found: &Scope, scope: &Scope) -> Result<(), JournalError> {
-    let differs = if (&*found.journal, found.version) != (NAME, VERSION) {
-        return Err(JournalError::NotAJournal { path: path.to_owned(), line: 1 });
-    } else if found.server != scope.server {
-        format!("of the API server {}, and this is {}", found.server, scope.server)
-    } else if found.policies != scope.policies {
-        "with other policies".to_owned()
-    } else if found.objects != scope.objects {
-        format!("over {}, and this is over {}", found.objects, scope.objects)
-    } else {
-        return Ok(());
-    };
-    Err(JournalError::AnotherRun { path: path.to_owned(), differs })
+fn first_line(scope: &Scope) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Line<'s> {
+        #[serde(flatten)]
+        header: Header,
+        #[serde(flatten)]
+        scope: &'s Scope,
+    }
+    let header = Header { journal: NAME.to_owned(), version: VERSION };
+    serde_json::to_string(&Line { header, scope })
+}
+
+/// Compares the first line with that of the present run.
+fn compare(path: &Path, line: &str, scope: &Scope) -> Result<(), JournalError> {
+    let path = || path.to_owned();
+    let foreign = || JournalError::NotAJournal { path: path(), line: 1 };
+    let header: Header = serde_json::from_str(line).map_err(|_| foreign())?;
+    if header.journal != NAME {
+        return Err(foreign());
+    }
+    if header.version != VERSION {
+        return Err(JournalError::AnotherVersion { path: path() });
+    }
+    let found: Scope = serde_json::from_str(line).map_err(|_| foreign())?;
+    match found.differs(scope) {
+        Some(differs) => Err(JournalError::AnotherRun { path: path(), differs }),
+        None => Ok(()),
+    }
 }
 
 /// What there is instead of a file or of nothing.
@@ -309,6 +314,12 @@ pub enum JournalError {
         /// The line, from 1.
         line: usize,
     },
+    /// A journal of before or after this version.
+    #[error("the journal {} is of another version of statusgate, which noted other things; give this run a file of its own", path.display())]
+    AnotherVersion {
+        /// The file.
+        path: PathBuf,
+    },
     /// The journal of a run that was about something else.
     #[error("the journal {} is of a run {differs}; give this run a file of its own", path.display())]
     AnotherRun {
@@ -326,9 +337,11 @@ pub enum JournalError {
 }
 
 const NAME: &str = "statusgate backfill";
-const VERSION: u32 = 1;
+/// 1 did not say which cluster it was of.
+const VERSION: u32 = 2;
 const PATCHED: &str = "patched";
 const FINISHED: &str = "finished";
+const NO_DEFINITION: &str = "-";
 
 /// Bytes of a line. The first has a selection in it, the others two names: a few hundred bytes. What
 /// has more is another file, perhaps one of gigabytes without a line break.
@@ -339,6 +352,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+    use crate::cluster::Fingerprint;
 
     fn target(plural: &str) -> Target {
         Target {
@@ -353,7 +367,8 @@ mod tests {
     }
 
     fn scope(documents: &[&str]) -> Scope {
-        Scope::new("https://here/", documents.iter().copied(), "everything".into())
+        let cluster = Fingerprint::Namespace("one".to_owned());
+        Scope::new("https://here/", &cluster, documents.iter().copied(), "everything".into())
     }
 
     #[test]
@@ -405,13 +420,44 @@ mod tests {
         drop(Journal::open(&path, &scope(&["p", "q"])).unwrap());
         let refused = |scope: Scope| Journal::open(&path, &scope).unwrap_err().to_string();
         assert!(refused(scope(&["pq"])).contains("with other policies"));
-        let objects = Scope { objects: "shard 1/2".into(), ..scope(&["p", "q"]) };
-        assert!(refused(objects).contains("over everything, and this is over shard 1/2"));
-        let server = Scope { server: "https://there/".into(), ..scope(&["p", "q"]) };
-        assert!(
-            refused(server).contains("of the API server https://here/, and this is https://there/")
-        );
+        let elsewhere = Fingerprint::Namespace("two".to_owned());
+        let elsewhere =
+            Scope::new("https://here/", &elsewhere, ["p", "q"].into_iter(), "everything".into());
+        assert!(refused(elsewhere).contains("in a cluster with the kube-system one"));
         assert!(Journal::open(&path, &scope(&["p", "q"])).is_ok());
+    }
+
+    #[test]
+    fn a_journal_that_does_not_say_which_cluster_it_is_of_is_refused_for_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let old = r#"{"journal":"statusgate backfill","version":1,"server":"https://here/","policies":"0","objects":"everything, shard 0/1"}"#;
+        fs::write(&path, format!("{old}\nfinished foos.a.io/v1 1\n")).unwrap();
+        let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+        assert!(error.contains("is of another version of statusgate"), "{error}");
+    }
+
+    #[test]
+    fn a_definition_that_was_installed_anew_has_new_objects() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let foos = target("foos");
+        let finished = |definition: &str| {
+            let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+            journal.define(&foos, definition);
+            journal.finished(&foos)
+        };
+        let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+        journal.define(&foos, "first");
+        journal.note_patched(&foos, "one").unwrap();
+        journal.note_finished(&foos).unwrap();
+        drop(journal);
+        assert_eq!((finished("first"), finished("second"), finished("")), (Some(1), None, None));
+        let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+        journal.define(&foos, "second");
+        journal.note_finished(&foos).unwrap();
+        drop(journal);
+        assert_eq!((finished("first"), finished("second")), (None, Some(0)));
     }
 
     #[test]
@@ -432,7 +478,7 @@ mod tests {
         let path = folder.path().join("journal");
         drop(Journal::open(&path, &scope(&["p"])).unwrap());
         let mut text = fs::read_to_string(&path).unwrap();
-        text.push_str("patched foos.a.io/v1 one\npatched\nfinished foos.a.io/v1 1\n");
+        text.push_str("patched foos.a.io/v1 one\npatched\nfinished foos.a.io/v1 1 -\n");
         fs::write(&path, text).unwrap();
         let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
         assert!(error.contains("line 3 is not understood"), "{error}");
