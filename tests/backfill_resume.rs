@@ -172,7 +172,7 @@ async fn a_cluster_that_was_made_anew_at_the_same_address_is_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kind_that_is_finished_is_left_out_until_it_is_installed_anew() {
+async fn a_kind_that_is_finished_is_not_even_counted_until_it_is_installed_anew() {
     let cluster =
         |definition| Cluster { uid: Some("u"), definition: Some(definition), ..Cluster::default() };
     let server = Server::start(cluster("first")).await;
@@ -183,7 +183,7 @@ async fn a_kind_that_is_finished_is_left_out_until_it_is_installed_anew() {
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
     assert!(told(&ended).contains("the journal has it finished"), "{}", told(&ended));
-    server.replace(cluster("second"));
+    assert_eq!(server.replace(cluster("second")), [""; 0], "progress is over what is left");
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
     assert_eq!(server.replace(cluster("second")), WRITTEN);

@@ -142,7 +142,8 @@ impl Prepared {
             distrusted: problems(&checks),
             clock,
         };
-        let total = count(&cluster, &targets, &plan, args.shard).await;
+        let left = targets.iter().filter(|target| journal.finished(target).is_none());
+        let total = count(&cluster, left, &plan, args.shard).await;
         Ok(Self { cluster, targets, unavailable, journal, checks, plan, total })
     }
 }
@@ -202,7 +203,12 @@ fn problems(checks: &[Check]) -> Vec<String> {
 }
 
 /// How many objects there are to go over; nothing where the server does not say.
-async fn count(cluster: &Cluster, targets: &[Target], plan: &Plan, shard: Shard) -> Option<u64> {
+async fn count(
+    cluster: &Cluster,
+    targets: impl Iterator<Item = &Target>,
+    plan: &Plan,
+    shard: Shard,
+) -> Option<u64> {
     let mut total = 0;
     for target in targets {
         // What keeps this from being listed is told by the run itself.
