@@ -201,3 +201,51 @@ async fn a_journal_that_is_no_file_ends_it_before_it_hangs() {
         assert!(told(&ended).contains(&line), "{}", told(&ended));
     }
 }
+
+const PROBLEM: &str =
+    "problem: plains.t.io: it has no status subresource, and policy p says otherwise";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else_is_left() {
+    let server = Server::start(Cluster::default()).await;
+    let resource: &[&str] = &["--resource=plains"];
+    let both: &[&str] = &["--resource=plains", "--kind=plain"];
+    for command in ["backfill", "audit"] {
+        for (resources, more) in [
+            (&["plains"][..], &[][..]),
+            (&["plains"], resource),
+            (&["things", "plains"], resource),
+            (&["things", "plains"], &["--kind=Plain"]),
+            (&["things", "plains"], both),
+            (&["plains"], &["--namespace=n"]),
+        ] {
+            let ended = server.run(command, resources, more).await;
+            let text = told(&ended);
+            assert_eq!(ended.status.code(), Some(1), "{command} {resources:?} {more:?}: {text}");
+            assert_eq!(text.matches(PROBLEM).count(), 1, "{text}");
+            assert!(text.contains("nothing is left that could be judged here"), "{text}");
+            assert!(!text.contains("serves none"), "{text}");
+        }
+        assert_eq!(server.replace(Cluster::default()), [""; 0]);
+        // What is there is judged beside it, and a slip in a name is still one.
+        let ended = server.run(command, &["things", "plains"], &[]).await;
+        assert_eq!(ended.status.code(), Some(1), "{}", told(&ended));
+        assert_eq!(told(&ended).matches(PROBLEM).count(), 1, "{}", told(&ended));
+        assert!(!server.replace(Cluster::default()).is_empty());
+        let ended = server.run(command, &["things", "plains"], &["--resource=stones"]).await;
+        assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
+        let line = "no policy judges a stones here; there are things.t.io";
+        assert!(told(&ended).contains(line), "{}", told(&ended));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_serves_nothing_of_it_is_the_wrong_one() {
+    let server = Server::start(Cluster::default()).await;
+    for command in ["backfill", "audit"] {
+        let ended = server.run(command, &["stones"], &[]).await;
+        assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
+        let line = "this cluster serves none of the resources that the policies name";
+        assert!(told(&ended).contains(line), "{}", told(&ended));
+    }
+}

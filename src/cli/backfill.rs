@@ -124,15 +124,20 @@ impl Prepared {
         let cluster = args.connection.open().await?;
         let found = cluster.targets(policies).await?;
         let mut checks = precheck::gaps(&found);
+        // First of all: they may be why there is nothing to go over.
+        checks::complain(&mut io::stderr(), &checks)?;
         let unavailable = found.unavailable().map(str::to_owned).collect();
-        let targets = args.selection.narrow(found.list)?;
+        let targets = args.selection.narrow(found.list, &found.gaps)?;
+        checks::complain_of_nothing(&mut io::stderr(), &targets)?;
         let mut journal = open_journal(args, sources, &cluster).await?;
+        let mut schemas = Vec::new();
         for target in &targets {
             let definition = cluster.definition(target).await?;
             journal.define(target, definition.uid());
-            checks.extend(precheck::schema(policies, target, &definition));
+            schemas.extend(precheck::schema(policies, target, &definition));
         }
-        checks::complain(&mut io::stderr(), &checks)?;
+        checks::complain(&mut io::stderr(), &schemas)?;
+        checks.extend(schemas);
         let plan = Plan {
             query: args.selection.query(),
             shard: args.shard,

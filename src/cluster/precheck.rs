@@ -22,7 +22,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
             Gap::NotServed { policy, resource } => {
                 missing.entry(policy).or_default().push(resource);
             }
-            Gap::WrongSubresource { policy, resource, served } => {
+            Gap::WrongSubresource { policy, resource, served, .. } => {
                 let (has, value) = if *served { ("has a", "true") } else { ("has no", "false") };
                 checks.push(Check::problem(
                     "subresource",
@@ -309,6 +309,7 @@ mod tests {
         let gap = Gap::WrongSubresource {
             policy: "p".into(),
             resource: "foos.a.io".into(),
+            kind: "Foo".into(),
             served: false,
         };
         let checks = gaps(&Targets { gaps: vec![gap], ..Targets::default() });
