@@ -16,6 +16,7 @@ use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
 use super::Outcome;
 use super::check::policies;
+use super::input::check_stdin;
 use super::judge::{judge, writer};
 use super::report::json::Unread;
 use super::report::{junit, plural};
@@ -70,6 +71,7 @@ struct Tried {
 /// # Errors
 /// When files of cases are wrong; then the others have been tried.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    check_stdin(args.paths.iter())?;
     let (files, unread) = open(&args.paths, true);
     let sources: Vec<Source> = files
         .iter()
