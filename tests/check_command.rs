@@ -202,6 +202,22 @@ fn usage_and_policies_that_are_wrong_end_with_two() {
 }
 
 #[test]
+fn standard_input_is_read_once() {
+    let desk = Desk::new(&[("good.yaml", GOOD)]);
+    for args in [
+        &["-", "-"][..],
+        &["-", "-f", "-"],
+        &["-", "--old", "-"],
+        &["--crds", "-", "--old", "-", "good.yaml"],
+    ] {
+        let answer = desk.check_stdin(args, "");
+        assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{args:?}");
+        assert!(answer.err.contains("standard input can be read only once"), "{}", answer.err);
+    }
+    assert_eq!(desk.check_stdin(&["good.yaml", "--old", "-"], GOOD).code, 0);
+}
+
+#[test]
 fn an_old_object_decides_what_is_new() {
     let other = BAD.replace("ready", "Failed").replace("name: bad", "name: other");
     let desk = Desk::new(&[

@@ -266,6 +266,29 @@ cases:
 }
 
 #[test]
+fn policies_that_cannot_be_used_are_told_beside_mistakes_in_the_cases() {
+    let suite = |policies: &str| {
+        format!(
+            "policies: {policies}\ncases:\n- {{name: c, object: 5, expect: {{verdict: maybe}}}}\n"
+        )
+    };
+    let desk = desk(&[
+        ("policy.yaml", &POLICY.replace("spec:", "psec:")),
+        ("a.yaml", &suite("nowhere.yaml")),
+        ("b.yaml", &suite("policy.yaml")),
+        ("c.yaml", &suite("[]")),
+    ]);
+    let (code, _, err) = test(desk.path(), &["a.yaml", "b.yaml", "c.yaml"]);
+    assert_eq!(code, 2);
+    for file in ["a.yaml:3", "b.yaml:3", "c.yaml:3"] {
+        assert!(err.contains(file), "{err}");
+    }
+    assert_eq!(err.matches("these policies cannot be used").count(), 2, "{err}");
+    assert!(err.contains("nowhere.yaml: No such file"), "{err}");
+    assert!(err.contains("psec"), "{err}");
+}
+
+#[test]
 fn objects_are_read_as_the_cluster_reads_manifests_and_the_case_around_them_is_not() {
     let suite = "\
 convention: appcat

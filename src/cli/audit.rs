@@ -18,7 +18,7 @@ use super::fail_on::FailOn;
 use super::progress::Progress;
 use super::{Outcome, checks, duration};
 use crate::cluster::audit::{Audience, Findings, Judged, Plan, Scope, Store, Stored, audit};
-use crate::cluster::{Check, Cluster, Target, precheck, told};
+use crate::cluster::{Check, Cluster, Target, Targets, precheck, told};
 use crate::policy::PolicySet;
 use crate::server::policy_files;
 
@@ -101,12 +101,14 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
-    let pass = Pass::begin(args, policies, args.older_than, args.output).await?;
+    let found = Found::ask(args, policies).await?;
+    checks::complain(&mut io::stderr(), &found.gaps)?;
+    let pass = found.narrow(args, args.older_than, args.output)?;
+    checks::complain_of_nothing(&mut io::stderr(), &pass.targets)?;
     let mut store = match args.write {
         true => Some(Store::find(&pass.cluster).await?),
         false => None,
     };
-    checks::complain(&mut io::stderr(), &pass.gaps)?;
     let total = pass.count().await;
     let mut teller =
         Teller { policies, output: args.output, progress: Progress::new("audit", total) };
@@ -174,6 +176,14 @@ impl Args {
     }
 }
 
+/// What the policies mean in the cluster. The gaps are there to be told before anything else: they may
+/// be why nothing is left.
+struct Found {
+    cluster: Cluster,
+    targets: Targets,
+    gaps: Vec<Check>,
+}
+
 /// One pass over everything that is selected.
 struct Pass {
     cluster: Cluster,
@@ -184,18 +194,23 @@ struct Pass {
     plan: Plan,
 }
 
-impl Pass {
-    async fn begin(
+impl Found {
+    async fn ask(args: &Args, policies: &PolicySet) -> anyhow::Result<Self> {
+        let cluster = args.connection.open().await?;
+        let targets = cluster.targets(policies).await?;
+        let gaps = precheck::gaps(&targets);
+        Ok(Self { cluster, targets, gaps })
+    }
+
+    fn narrow(
+        self,
         args: &Args,
-        policies: &PolicySet,
         older_than: Option<Duration>,
         output: Output,
-    ) -> anyhow::Result<Self> {
-        let cluster = args.connection.open().await?;
-        let found = cluster.targets(policies).await?;
-        let gaps = precheck::gaps(&found);
-        let unavailable = found.unavailable().map(str::to_owned).collect();
-        let targets = args.selection.narrow(found.list)?;
+    ) -> anyhow::Result<Pass> {
+        let Self { cluster, targets, gaps } = self;
+        let unavailable = targets.unavailable().map(str::to_owned).collect();
+        let targets = args.selection.narrow(targets.list, &targets.gaps)?;
         let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
         let plan = Plan {
             query: args.selection.query(),
@@ -204,9 +219,11 @@ impl Pass {
             reports: args.write || output == Output::PolicyReport,
             clock,
         };
-        Ok(Self { cluster, targets, gaps, unavailable, plan })
+        Ok(Pass { cluster, targets, gaps, unavailable, plan })
     }
+}
 
+impl Pass {
     async fn run(
         &self,
         policies: &PolicySet,
@@ -233,6 +250,10 @@ impl Pass {
         store: &mut Store,
         findings: &Findings,
     ) -> anyhow::Result<Stored> {
+        // The reports of before would be deleted for a mistake in a policy.
+        if self.targets.is_empty() {
+            bail!("no report was written, for nothing could be judged");
+        }
         if let Some(reason) = self.unreached(findings).pop() {
             bail!("no report was written, for not everything could be judged: {reason}");
         }

@@ -124,14 +124,20 @@ impl Prepared {
         let cluster = args.connection.open().await?;
         let found = cluster.targets(policies).await?;
         let mut checks = precheck::gaps(&found);
+        // First of all: they may be why there is nothing to go over.
+        checks::complain(&mut io::stderr(), &checks)?;
         let unavailable = found.unavailable().map(str::to_owned).collect();
-        let targets = args.selection.narrow(found.list)?;
-        let journal = open_journal(args, sources, &cluster)?;
+        let targets = args.selection.narrow(found.list, &found.gaps)?;
+        checks::complain_of_nothing(&mut io::stderr(), &targets)?;
+        let mut journal = open_journal(args, sources, &cluster).await?;
+        let mut schemas = Vec::new();
         for target in &targets {
             let definition = cluster.definition(target).await?;
-            checks.extend(precheck::schema(policies, target, &definition));
+            journal.define(target, definition.uid());
+            schemas.extend(precheck::schema(policies, target, &definition));
         }
-        checks::complain(&mut io::stderr(), &checks)?;
+        checks::complain(&mut io::stderr(), &schemas)?;
+        checks.extend(schemas);
         let plan = Plan {
             query: args.selection.query(),
             shard: args.shard,
@@ -141,7 +147,8 @@ impl Prepared {
             distrusted: problems(&checks),
             clock,
         };
-        let total = count(&cluster, &targets, &plan, args.shard).await;
+        let left = targets.iter().filter(|target| journal.finished(target).is_none());
+        let total = count(&cluster, left, &plan, args.shard).await;
         Ok(Self { cluster, targets, unavailable, journal, checks, plan, total })
     }
 }
@@ -181,11 +188,17 @@ fn stopped(args: &Args) -> anyhow::Error {
     anyhow!("stopped before the end; {again}")
 }
 
-fn open_journal(args: &Args, sources: &[Source], cluster: &Cluster) -> anyhow::Result<Journal> {
+async fn open_journal(
+    args: &Args,
+    sources: &[Source],
+    cluster: &Cluster,
+) -> anyhow::Result<Journal> {
     let Some(path) = &args.resume else { return Ok(Journal::default()) };
     let objects = format!("{}, shard {}", args.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
-    Ok(Journal::open(path, &Scope::new(cluster.server(), documents, objects))?)
+    let fingerprint = cluster.fingerprint().await?;
+    let scope = Scope::new(cluster.server(), &fingerprint, documents, objects);
+    Ok(Journal::open(path, &scope)?)
 }
 
 /// What has a problem.
@@ -195,7 +208,12 @@ fn problems(checks: &[Check]) -> Vec<String> {
 }
 
 /// How many objects there are to go over; nothing where the server does not say.
-async fn count(cluster: &Cluster, targets: &[Target], plan: &Plan, shard: Shard) -> Option<u64> {
+async fn count(
+    cluster: &Cluster,
+    targets: impl Iterator<Item = &Target>,
+    plan: &Plan,
+    shard: Shard,
+) -> Option<u64> {
     let mut total = 0;
     for target in targets {
         // What keeps this from being listed is told by the run itself.

@@ -81,6 +81,7 @@ pub struct Args {
 /// When policies are wrong, or when something could not be read; then everything else has been
 /// printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    args.input.check_stdin(&[&args.old, &args.crds])?;
     let policies = policies(&args.policies, args.convention.as_deref())?;
     let (files, unread) = args.input.open(None)?;
     let (crd_files, mut mistakes) = open(&args.crds, args.input.recursive);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::table;
-use crate::cluster::{Check, Level};
+use crate::cluster::{Check, Level, Target};
 
 /// Prints problems and warnings, for someone who is about to do something else.
 ///
@@ -17,6 +17,17 @@ pub(super) fn complain(out: &mut impl Write, checks: &[Check]) -> io::Result<()>
         if !check.help.is_empty() {
             writeln!(out, "  help: {}", check.help)?;
         }
+    }
+    Ok(())
+}
+
+/// Says so where they leave nothing to look at.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn complain_of_nothing(out: &mut impl Write, targets: &[Target]) -> io::Result<()> {
+    if targets.is_empty() {
+        writeln!(out, "nothing is left that could be judged here")?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 
 use super::namespace;
-use crate::cluster::{Cluster, ClusterError, Query, Target};
+use crate::cluster::{Cluster, ClusterError, Gap, Query, Target};
 
 /// Where the cluster is.
 #[derive(Debug, clap::Args)]
@@ -60,17 +60,22 @@ impl Selection {
         }
     }
 
-    /// The kinds that are asked for.
+    /// The kinds that are asked for. None, where policies are wrong about all of them: that is a
+    /// problem of these (`gaps`) and not of what was asked, and whoever asks has to tell it.
     ///
     /// # Errors
     /// When there is none: a name that is wrong, or policies for another cluster.
-    pub fn narrow(&self, targets: Vec<Target>) -> anyhow::Result<Vec<Target>> {
-        if targets.is_empty() {
+    pub fn narrow(&self, targets: Vec<Target>, gaps: &[Gap]) -> anyhow::Result<Vec<Target>> {
+        let wrong = || gaps.iter().filter(|gap| matches!(gap, Gap::WrongSubresource { .. }));
+        if targets.is_empty() && wrong().next().is_none() {
+            if gaps.iter().any(|gap| matches!(gap, Gap::Unavailable { .. })) {
+                bail!("none of the resources that the policies name could be found here");
+            }
             bail!("this cluster serves none of the resources that the policies name");
         }
         for name in self.resources.iter().chain(&self.kinds) {
             let asked = |target: &Target| is_resource(name, target) || is_kind(name, target);
-            if !targets.iter().any(asked) {
+            if !targets.iter().any(asked) && !wrong().any(|gap| is_of(name, gap)) {
                 let known: Vec<String> = targets.iter().map(Target::name).collect();
                 bail!("no policy judges a {name} here; there are {}", known.join(", "));
             }
@@ -82,8 +87,11 @@ impl Selection {
                 || self.kinds.iter().any(|name| is_kind(name, target))
         };
         let reachable = |target: &Target| target.namespaced || self.namespace.is_none();
-        let found: Vec<Target> =
-            targets.into_iter().filter(|target| asked(target) && reachable(target)).collect();
+        let mut found: Vec<Target> = targets.into_iter().filter(asked).collect();
+        if found.is_empty() {
+            return Ok(found);
+        }
+        found.retain(reachable);
         if found.is_empty() {
             bail!("none of these kinds lives in namespaces: leave --namespace out");
         }
@@ -135,6 +143,12 @@ pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Res
         .block_on(work)
 }
 
+/// Whether a gap is about what is called so.
+fn is_of(name: &str, gap: &Gap) -> bool {
+    let Gap::WrongSubresource { resource, kind, .. } = gap else { return false };
+    name == resource || resource.split('.').next() == Some(name) || name.eq_ignore_ascii_case(kind)
+}
+
 fn is_resource(name: &str, target: &Target) -> bool {
     name == target.plural || name == target.name()
 }
@@ -171,8 +185,14 @@ mod tests {
             .into()
     }
 
+    fn gaps() -> [Gap; 2] {
+        let not_served = Gap::NotServed { policy: "p".into(), resource: "bazs.a.io".into() };
+        let (policy, resource, kind) = ("p".into(), "wrongs.a.io".into(), "Wrong".into());
+        [not_served, Gap::WrongSubresource { policy, resource, kind, served: false }]
+    }
+
     fn narrowed(selection: &Selection) -> Result<String, String> {
-        let found = selection.narrow(targets()).map_err(|error| error.to_string())?;
+        let found = selection.narrow(targets(), &gaps()).map_err(|error| error.to_string())?;
         Ok(found.iter().map(Target::name).collect::<Vec<_>>().join(" "))
     }
 
@@ -190,5 +210,21 @@ mod tests {
         let unknown = narrowed(&selection(None, &["bazs"], &[])).unwrap_err();
         assert_eq!(unknown, "no policy judges a bazs here; there are foos.a.io, bars.a.io");
         assert!(narrowed(&selection(Some("n"), &["bars"], &[])).is_err());
+        let everything = selection(None, &[], &[]);
+        assert!(everything.narrow(Vec::new(), &gaps()[..1]).is_err());
+    }
+
+    #[test]
+    fn what_a_policy_is_wrong_about_is_no_mistake_of_who_asks() {
+        for (resources, kinds) in
+            [(&["wrongs"][..], &[][..]), (&["wrongs.a.io"], &["wrong"]), (&[], &["Wrong"])]
+        {
+            for namespace in [None, Some("n")] {
+                assert_eq!(narrowed(&selection(namespace, resources, kinds)).as_deref(), Ok(""));
+            }
+        }
+        let both = selection(None, &["wrongs", "bars"], &[]);
+        assert_eq!(narrowed(&both).as_deref(), Ok("bars.a.io"));
+        assert_eq!(selection(None, &[], &[]).narrow(Vec::new(), &gaps()).unwrap(), []);
     }
 }

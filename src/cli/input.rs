@@ -1,6 +1,6 @@
 //! The flags of every command that reads manifests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
@@ -24,6 +24,16 @@ pub(super) struct Input {
 }
 
 impl Input {
+    /// Refuses standard input where it is named more than once, here or in `others`: the second
+    /// reader finds nothing, which must not pass for empty.
+    ///
+    /// # Errors
+    /// Then.
+    pub(super) fn check_stdin(&self, others: &[&[PathBuf]]) -> anyhow::Result<()> {
+        let here = [self.files.as_slice(), &self.paths];
+        check_stdin(here.into_iter().chain(others.iter().copied()).flatten())
+    }
+
     /// Reads them; where none is named, what `otherwise` is.
     ///
     /// # Errors
@@ -42,4 +52,15 @@ impl Input {
         }
         Ok(files::open(&paths, self.recursive))
     }
+}
+
+/// Refuses standard input where several of these paths are it.
+///
+/// # Errors
+/// Then.
+pub(super) fn check_stdin<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> anyhow::Result<()> {
+    if paths.filter(|path| path.as_path() == Path::new("-")).count() > 1 {
+        bail!("- is named more than once: standard input can be read only once");
+    }
+    Ok(())
 }

@@ -63,6 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
     let now = args.now.unwrap_or_else(Timestamp::now).as_second();
     // A pipe need not be named. A terminal would be waited for, and nobody knows what for.
+    args.input.check_stdin(&[&args.crds])?;
     let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
     let (crd_files, unread_crds) = files::open(&args.crds, args.input.recursive);

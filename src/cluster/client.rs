@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
@@ -23,6 +24,8 @@ pub struct Cluster {
     client: Client,
     server: String,
     version: String,
+    /// DER, as in the kubeconfig.
+    authority: Arc<[Vec<u8>]>,
 }
 
 /// What the server said, whether it did what was asked or not.
@@ -52,9 +55,10 @@ impl Cluster {
     ) -> Result<Self, ClusterError> {
         let (config, from) = configure(kubeconfig, context).await?;
         let server = config.cluster_url.to_string();
+        let authority = config.root_cert.clone().unwrap_or_default().into();
         let client = Client::try_from(config)
             .map_err(|source| ClusterError::BadConfig { from, source: source.into() })?;
-        let mut cluster = Self { client, server, version: String::new() };
+        let mut cluster = Self { client, server, version: String::new(), authority };
         let what = "ask for the version";
         let version: Version = cluster.read_as(what, "/version", Patience::NONE).await?;
         cluster.version = version.git_version;
@@ -71,6 +75,11 @@ impl Cluster {
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The certificates of the authority that vouches for it; none where the machine's own do.
+    pub(super) fn authority(&self) -> &[Vec<u8>] {
+        &self.authority
     }
 
     /// GETs a path, and tries again for as long as the reason passes. `what` says in messages what

@@ -5,13 +5,18 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::pages::crd_path;
-use super::{Cluster, ClusterError, Patience, Target};
+use super::{Cluster, ClusterError, Identity, Patience, Target};
 
 /// What is known of the schema of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
-    /// A custom resource with this schema.
-    Custom(Schema),
+    /// A custom resource.
+    Custom {
+        /// `metadata.uid`: another one where the definition was installed anew.
+        uid: String,
+        /// What it says of the fields.
+        schema: Schema,
+    },
     /// No custom resource: a built-in kind, or one of an aggregated API.
     Other,
     /// A definition that this account may not read, or that is not understood.
@@ -35,6 +40,8 @@ pub enum Place<'s> {
 
 #[derive(Deserialize)]
 struct Document<'a> {
+    #[serde(borrow, default)]
+    metadata: Identity<'a>,
     #[serde(borrow)]
     spec: Spec<'a>,
 }
@@ -88,8 +95,12 @@ impl Definition {
             Ok(document) => document,
             Err(error) => return Self::Unknown(format!("it is not understood: {error}")),
         };
+        let custom = |schema| {
+            let uid = document.metadata.uid.into_owned();
+            Self::Custom { uid, schema: Schema(schema) }
+        };
         if document.spec.preserve {
-            return Self::Custom(Schema(free()));
+            return custom(free());
         }
         let Some(found) = document.spec.versions.into_iter().find(|found| found.name == version)
         else {
@@ -97,9 +108,18 @@ impl Definition {
         };
         let schema = found.schema.and_then(|schema| schema.schema);
         match schema.map(|schema| serde_json::from_str(schema.get())) {
-            None => Self::Custom(Schema(free())),
-            Some(Ok(schema)) => Self::Custom(Schema(schema)),
+            None => custom(free()),
+            Some(Ok(schema)) => custom(schema),
             Some(Err(error)) => Self::Unknown(format!("its schema is not understood: {error}")),
+        }
+    }
+
+    /// The uid of the definition; empty where it has none, or may not be read.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        match self {
+            Self::Custom { uid, .. } => uid,
+            Self::Other | Self::Unknown(_) => "",
         }
     }
 }
@@ -153,7 +173,7 @@ mod tests {
         let text = format!(
             r#"{{"spec":{{"versions":[{{"name":"v0"}},{{"name":"v1","schema":{{"openAPIV3Schema":{schema}}}}}]}}}}"#
         );
-        let Definition::Custom(schema) = Definition::read(text.as_bytes(), "v1") else {
+        let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), "v1") else {
             return "unknown";
         };
         let tokens: Vec<String> = path.split('/').map(str::to_owned).collect();
@@ -192,10 +212,11 @@ mod tests {
 
     #[test]
     fn without_a_schema_everything_is_kept_and_without_the_version_nothing_is_known() {
-        let text = r#"{"spec":{"versions":[{"name":"v1"}]}}"#;
-        assert_eq!(Definition::read(text.as_bytes(), "v1"), Definition::Custom(Schema(free())));
+        let kept = |uid: &str| Definition::Custom { uid: uid.into(), schema: Schema(free()) };
+        let text = r#"{"metadata":{"uid":"u"},"spec":{"versions":[{"name":"v1"}]}}"#;
+        assert_eq!(Definition::read(text.as_bytes(), "v1"), kept("u"));
         assert!(matches!(Definition::read(text.as_bytes(), "v2"), Definition::Unknown(_)));
         let text = r#"{"spec":{"preserveUnknownFields":true,"versions":[]}}"#;
-        assert_eq!(Definition::read(text.as_bytes(), "v1"), Definition::Custom(Schema(free())));
+        assert_eq!(Definition::read(text.as_bytes(), "v1"), kept(""));
     }
 }

@@ -35,6 +35,8 @@ pub enum Gap {
         policy: String,
         /// `widgets.example.org`.
         resource: String,
+        /// `Widget`.
+        kind: String,
         /// Whether the cluster has it.
         served: bool,
     },
@@ -178,6 +180,7 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
             let gap = Gap::WrongSubresource {
                 policy: policy.name.clone(),
                 resource: target.name(),
+                kind: target.kind.clone(),
                 served: target.status_subresource,
             };
             if named && !seen.contains(&index) && !gaps.contains(&gap) {

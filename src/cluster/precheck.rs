@@ -22,7 +22,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
             Gap::NotServed { policy, resource } => {
                 missing.entry(policy).or_default().push(resource);
             }
-            Gap::WrongSubresource { policy, resource, served } => {
+            Gap::WrongSubresource { policy, resource, served, .. } => {
                 let (has, value) = if *served { ("has a", "true") } else { ("has no", "false") };
                 checks.push(Check::problem(
                     "subresource",
@@ -55,7 +55,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
 pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<Check> {
     let name = target.name();
     let schema = match definition {
-        Definition::Custom(schema) => schema,
+        Definition::Custom { schema, .. } => schema,
         Definition::Other => {
             let message = "no custom resource: there is no definition to compare with";
             return vec![Check::ok("schema", name, message)];
@@ -309,6 +309,7 @@ mod tests {
         let gap = Gap::WrongSubresource {
             policy: "p".into(),
             resource: "foos.a.io".into(),
+            kind: "Foo".into(),
             served: false,
         };
         let checks = gaps(&Targets { gaps: vec![gap], ..Targets::default() });

@@ -214,6 +214,42 @@ mod tests {
         assert_eq!(mistakes, [""; 0]);
     }
 
+    #[test]
+    fn a_list_without_items_is_empty_and_one_of_something_else_is_a_mistake() {
+        let (found, mistakes) = read(
+            "{apiVersion: v1, kind: List}\n---\n{apiVersion: v1, kind: List, items: null}\n---\n\
+             {kind: List, items:}\n---\n{apiVersion: g/v1, kind: ThingList, items: null}\n---\n\
+             apiVersion: v1\nkind: List\nitems:\n---\n\
+             {apiVersion: g/v1, kind: AllowList, metadata: {name: a}}\n---\n\
+             {apiVersion: g/v1, kind: AllowList, metadata: {name: b}, items: all}\n---\n\
+             {apiVersion: g/v1, kind: List}\n---\n{apiVersion: v1, kind: Thing, items: foo}",
+        );
+        assert_eq!(
+            found,
+            [
+                "6.None g/v1 AllowList a",
+                "7.None g/v1 AllowList b",
+                "8.None g/v1 List (no name)",
+                "9.None v1 Thing (no name)",
+            ]
+        );
+        assert_eq!(mistakes, [""; 0]);
+        let (found, mistakes) = read(
+            "apiVersion: v1\nkind: List\nitems: foo\n---\n\
+             apiVersion: v1\nkind: List\nitems:\n  a: {apiVersion: g/v1, kind: K}\n---\n\
+             {\"apiVersion\": \"g/v1\", \"kind\": \"ThingList\", \"items\": 3}",
+        );
+        assert_eq!(found, [""; 0]);
+        assert_eq!(
+            mistakes,
+            [
+                "a.yaml:3:8: \"items\" of this List is a text, not a list",
+                "a.yaml:7:1: \"items\" of this List is an object, not a list",
+                "a.yaml:10:54: \"items\" of this ThingList is a number, not a list",
+            ]
+        );
+    }
+
     /// Whatever a text holds: it is read or it is a mistake with a place that can be drawn.
     #[test]
     fn no_text_is_too_odd() {

@@ -84,12 +84,15 @@ impl<'f> Objects<'f> {
         };
         match Members::parse(json) {
             None if json == "null" => {}
-            None => search.complain(&part(None, json), not_an_object(json)),
+            None => search.complain(&part(None, json), &[], not_an_object(json)),
             Some(members) => match list(&members) {
                 None => search.add(part(None, json), &members, None),
-                Some((api_version, kind, texts)) => {
+                Some(Err(message)) => {
+                    search.complain(&part(None, json), &["items".to_owned()], message);
+                }
+                Some(Ok(List { api_version, kind, items })) => {
                     let outer = outer(&api_version, &kind);
-                    for (index, text) in texts.into_iter().enumerate() {
+                    for (index, text) in items.into_iter().enumerate() {
                         let members = Members::parse(text).unwrap_or_default();
                         search.add(part(Some(index), text), &members, outer);
                     }
@@ -126,12 +129,12 @@ impl<'d, 'f> Search<'d, 'f> {
     fn add(&mut self, part: Part, members: &Members<'_>, outer: Outer<'_>) {
         match identity(members, outer) {
             Ok(identity) => self.found.push(Entry { document: 0, number: 0, part, identity }),
-            Err(message) => self.complain(&part, message),
+            Err(message) => self.complain(&part, &[], message),
         }
     }
 
-    fn complain(&mut self, part: &Part, message: String) {
-        let span = Places::of(self.document, part).bytes(&[]);
+    fn complain(&mut self, part: &Part, field: &[String], message: String) {
+        let span = Places::of(self.document, part).bytes(field);
         self.mistakes.push(mistake(self.document.file, &span, message));
     }
 }
@@ -146,11 +149,40 @@ fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
     kind.map(|kind| (api_version, kind))
 }
 
-/// apiVersion, kind and items of a `List` or of any `…List` with items.
-fn list<'a>(members: &Members<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>, Vec<&'a str>)> {
+/// A `List`, or any `…List` with items.
+struct List<'a> {
+    api_version: Cow<'a, str>,
+    kind: Cow<'a, str>,
+    items: Vec<&'a str>,
+}
+
+/// The list that these are the members of, if they are; or why its items are none. Without items it is
+/// empty: so Go writes a list that nobody has put anything in.
+fn list<'a>(members: &Members<'a>) -> Option<Result<List<'a>, String>> {
     let kind = members.string("kind").filter(|kind| kind.ends_with("List"))?;
-    let items = items(members.get("items")?)?;
-    Some((members.string("apiVersion").unwrap_or_default(), kind, items))
+    let api_version = members.string("apiVersion").unwrap_or_default();
+    let written = members.get("items");
+    if let Some(items) = written.and_then(items) {
+        return Some(Ok(List { api_version, kind, items }));
+    }
+    // The name of somebody's own kind may end so, too. Its objects have names, which lists have not.
+    let is_plain = kind == "List" && matches!(&*api_version, "" | "v1");
+    let is_typed = || written.is_some() && !has_name(members);
+    if !is_plain && !is_typed() {
+        return None;
+    }
+    Some(match written {
+        None | Some("null") => Ok(List { api_version, kind, items: Vec::new() }),
+        Some(text) => {
+            let (kind, is) = (one_line(&kind), kind_of(text));
+            Err(format!("\"items\" of this {kind} is {is}, not a list"))
+        }
+    })
+}
+
+fn has_name(members: &Members<'_>) -> bool {
+    let metadata = members.get("metadata").and_then(Members::parse).unwrap_or_default();
+    ["name", "generateName"].iter().any(|name| metadata.get(name).is_some())
 }
 
 fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String> {
@@ -178,6 +210,7 @@ fn not_an_object(json: &str) -> String {
 pub(super) fn kind_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'[') => "a list",
+        Some(b'{') => "an object",
         Some(b'"') => "a text",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "nothing",

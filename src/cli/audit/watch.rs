@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::Outcome;
 use super::super::connection::block_on;
-use super::{Args, Output, Pass, clock};
+use super::{Args, Found, Output, Pass, clock};
 use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored};
 use crate::cluster::{Check, Target, told};
 use crate::engine::Action;
@@ -100,8 +100,9 @@ impl Watch<'_> {
     async fn try_pass(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
         let older_than = self.args.older_than.unwrap_or(LASTING);
-        let pass = Pass::begin(self.args, &self.policies, Some(older_than), Output::Table).await?;
-        self.tell_gaps(&pass.gaps);
+        let found = Found::ask(self.args, &self.policies).await?;
+        self.tell_gaps(&found.gaps);
+        let pass = found.narrow(self.args, Some(older_than), Output::Table)?;
         let findings = pass.run(&self.policies, &mut Nobody).await?;
         let mut numbers = numbers(&findings);
         numbers.gaps = count_gaps(&pass.gaps);

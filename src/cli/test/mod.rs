@@ -6,6 +6,7 @@ mod compare;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::bail;
 use clap::ValueEnum;
@@ -16,6 +17,7 @@ use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
 use super::Outcome;
 use super::check::policies;
+use super::input::check_stdin;
 use super::judge::{judge, writer};
 use super::report::json::Unread;
 use super::report::{junit, plural};
@@ -70,6 +72,7 @@ struct Tried {
 /// # Errors
 /// When files of cases are wrong; then the others have been tried.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    check_stdin(args.paths.iter())?;
     let (files, unread) = open(&args.paths, true);
     let sources: Vec<Source> = files
         .iter()
@@ -113,10 +116,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(if failed { Outcome::Findings } else { Outcome::Clean })
 }
 
+/// What a suite says to judge by: files and folders, and a convention.
+type Named = (Vec<PathBuf>, Option<String>);
+
 /// What is needed to try cases, and what went wrong on the way.
 struct Bench {
     /// Compiled once for all files that name the same.
-    policies: HashMap<(Vec<PathBuf>, Option<String>), Option<PolicySet>>,
+    policies: HashMap<Named, Option<Rc<PolicySet>>>,
     /// Files, and documents of them, that are nothing a cluster could hold.
     unread: Vec<Mistake>,
     mistakes: Vec<Diagnostic>,
@@ -130,23 +136,29 @@ impl Bench {
         self.mistakes.extend(mistakes);
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
         let problems = Problems::default();
-        let mut suites = Vec::new();
+        let (mut suites, mut wrong) = (Vec::new(), Vec::new());
         let nodes = documents.iter().map(|document| &document.root);
         for node in nodes.filter(|node| case::is_suite(node, &problems)) {
             let before = problems.count();
             match json_of(file, node) {
-                Ok(json) => suites.extend(
-                    case::read(node, &json, folder, &problems)
-                        .filter(|_| problems.count() == before),
-                ),
+                Ok(json) => {
+                    let suite = case::read(node, &json, folder, &problems);
+                    let kept = if problems.count() == before { &mut suites } else { &mut wrong };
+                    kept.extend(suite);
+                }
                 Err(mistake) => self.unread.push(mistake),
             }
         }
         self.mistakes.extend(problems.into_list());
+        // Their cases are not tried, but what is wrong with their policies is told all the same.
+        for suite in wrong {
+            self.load(&suite);
+        }
         suites
     }
 
-    fn run(&mut self, file: &File, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
+    /// The policies of a suite, unless they cannot be used, which is noted.
+    fn load(&mut self, suite: &Suite) -> Option<Rc<PolicySet>> {
         let key = (suite.policies.clone(), suite.convention.clone());
         let broken = &mut self.broken;
         let policies = self.policies.entry(key).or_insert_with(|| {
@@ -154,16 +166,20 @@ impl Bench {
             compiled
                 .map_err(|error| broken.push((suite.policies_named(), format!("{error:#}"))))
                 .ok()
+                .map(Rc::new)
         });
-        let Some(policies) = policies else {
+        if policies.is_none() {
             let message = "these policies cannot be used; see their own mistakes".to_owned();
-            let span = suite.place.clone();
-            self.mistakes.push(Diagnostic::new(span, message));
-            return;
-        };
+            self.mistakes.push(Diagnostic::new(suite.place.clone(), message));
+        }
+        policies.clone()
+    }
+
+    fn run(&mut self, file: &File, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
+        let Some(policies) = self.load(suite) else { return };
         let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
         for case in suite.cases.iter().filter(wanted) {
-            match try_case(case, policies) {
+            match try_case(case, &policies) {
                 Ok(differences) => tried.push(Tried {
                     place: Place::of(file, &case.place.bytes),
                     name: case.name.clone(),

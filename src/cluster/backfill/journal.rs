@@ -4,47 +4,39 @@
 //! other one what was done:
 //!
 //! ```text
-//! {"journal":"statusgate backfill","version":1,"server":"…","policies":"…","objects":"…"}
+//! {"journal":"statusgate backfill","version":2,"server":"…","cluster":"…","policies":"…","objects":"…"}
 //! patched vshnredis.vshn.appcat.vshn.io/v1 0b0d1b9c-…
-//! finished vshnredis.vshn.appcat.vshn.io/v1 1
+//! finished vshnredis.vshn.appcat.vshn.io/v1 1 7c24f1d6-…
 //! ```
 //!
 //! A line is written when the API server has confirmed the write, in one call and before anything
 //! else, so that a process that is killed loses at most the line it was writing. That line, torn, is
 //! dropped at the next start; its object is then judged again and found to need nothing. Objects
 //! that needed nothing, or were refused, are not in here: to judge them again is cheap and never
-//! wrong. A target with refused or failed objects is not finished.
+//! wrong. A target with refused or failed objects is not finished. One that is finished has the uid of its
+//! definition with it (`-` where it has none, or nobody may read it): a definition that was installed
+//! anew has new objects.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::fs::{self, File, FileType, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Target;
 use super::shard::fnv1a_128;
-
-/// What a run is about. One that differs cannot go on with another's journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scope {
-    journal: String,
-    version: u32,
-    /// The address of the API server.
-    server: String,
-    /// A digest of the policy documents.
-    policies: String,
-    /// Namespace, selector, kinds and shard.
-    objects: String,
-}
+use super::{Scope, Target};
 
 /// The journal of a run; without a file it remembers nothing.
 #[derive(Debug, Default)]
 pub struct Journal {
     file: Option<Appended>,
     patched: HashMap<String, HashSet<u128>>,
-    /// How many were patched, of targets that are done with.
-    finished: HashMap<String, u64>,
+    /// How many were patched, of targets that are done with, and the uid of their definition.
+    finished: HashMap<String, (u64, String)>,
+    /// The uids of the definitions as they are now.
+    definitions: HashMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -55,28 +47,11 @@ struct Appended {
     end: u64,
 }
 
-impl Scope {
-    /// The scope of a run with these documents over these objects.
-    #[must_use]
-    pub fn new<'t>(
-        server: &str,
-        documents: impl Iterator<Item = &'t str>,
-        objects: String,
-    ) -> Self {
-        let mut text = Vec::new();
-        for document in documents {
-            text.extend_from_slice(document.as_bytes());
-            // So that moving text from one file to the next makes a difference.
-            text.push(0);
-        }
-        Self {
-            journal: NAME.to_owned(),
-            version: VERSION,
-            server: server.to_owned(),
-            policies: format!("{:032x}", fnv1a_128(&text)),
-            objects,
-        }
-    }
+/// What the first line begins with; a [`Scope`] follows.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    journal: String,
+    version: u32,
 }
 
 impl Journal {
@@ -87,6 +62,10 @@ impl Journal {
     /// another process is writing.
     pub fn open(path: &Path, scope: &Scope) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Failed { path: path.to_owned(), source };
+        // Before it is opened: opening a pipe waits for somebody at its other end, for ever.
+        if let Some(kind) = fs::metadata(path).ok().and_then(|of| special(of.file_type())) {
+            return Err(JournalError::NotAFile { path: path.to_owned(), kind });
+        }
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(failed)?;
@@ -104,7 +83,7 @@ impl Journal {
         let mut appended = Appended { path: path.to_owned(), file, end };
         appended.file.seek(SeekFrom::Start(end)).map_err(failed)?;
         if end == 0 {
-            let header = serde_json::to_string(scope).map_err(io::Error::from).map_err(failed)?;
+            let header = first_line(scope).map_err(io::Error::from).map_err(failed)?;
             appended.append(&header)?;
         }
         journal.file = Some(appended);
@@ -117,10 +96,24 @@ impl Journal {
         self.patched.get(&name(target)).is_some_and(|done| done.contains(&key(uid)))
     }
 
-    /// How many objects of a target were patched, if an earlier run got to its end.
+    /// Says which definition a target has now: its uid, empty where that is not known.
+    pub fn define(&mut self, target: &Target, uid: &str) {
+        if !uid.is_empty() {
+            self.definitions.insert(name(target), uid.to_owned());
+        }
+    }
+
+    /// How many objects of a target were patched, if an earlier run got to its end, and its
+    /// definition is still the same.
     #[must_use]
     pub fn finished(&self, target: &Target) -> Option<u64> {
-        self.finished.get(&name(target)).copied()
+        let name = name(target);
+        let (patched, definition) = self.finished.get(&name)?;
+        (definition == self.definition(&name)).then_some(*patched)
+    }
+
+    fn definition(&self, name: &str) -> &str {
+        self.definitions.get(name).map_or(NO_DEFINITION, String::as_str)
     }
 
     /// Notes that an object was patched.
@@ -139,9 +132,11 @@ impl Journal {
     /// # Errors
     /// When it cannot be written down.
     pub fn note_finished(&mut self, target: &Target) -> Result<(), JournalError> {
+        let name = name(target);
+        let patched = self.patched.remove(&name).map_or(0, |patched| patched.len());
+        let line = format!("{FINISHED} {name} {patched} {}", self.definition(&name));
         let Some(file) = &mut self.file else { return Ok(()) };
-        let patched = self.patched.remove(&name(target)).map_or(0, |patched| patched.len());
-        file.append(&format!("{FINISHED} {} {patched}", name(target)))?;
+        file.append(&line)?;
         file.sync()
     }
 
@@ -174,11 +169,14 @@ impl Journal {
         let (mut end, mut bytes) = (0, Vec::new());
         for number in 1.. {
             bytes.clear();
-            let read = reader.read_until(b'\n', &mut bytes);
-            read.map_err(|source| JournalError::Failed { path: path.to_owned(), source })?;
-            if bytes.pop() != Some(b'\n') {
+            let read = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+            let length = read
+                .map_err(|source| JournalError::Failed { path: path.to_owned(), source })?
+                as u64;
+            if bytes.pop_if(|byte| *byte == b'\n').is_none() {
                 // A first line that is torn may also be the whole of some other file.
-                return if number == 1 && !torn_header(&bytes) {
+                let is_foreign = number == 1 && !torn_header(&bytes);
+                return if is_foreign || length == LONGEST_LINE {
                     Err(bad(number))
                 } else {
                     Ok(end)
@@ -186,8 +184,7 @@ impl Journal {
             }
             let line = std::str::from_utf8(&bytes).map_err(|_| bad(number))?;
             if number == 1 {
-                let found: Scope = serde_json::from_str(line).map_err(|_| bad(number))?;
-                compare(path, &found, scope)?;
+                compare(path, line, scope)?;
             } else {
                 self.remember(line).ok_or_else(|| bad(number))?;
             }
@@ -198,13 +195,14 @@ impl Journal {
 
     fn remember(&mut self, line: &str) -> Option<()> {
         let mut words = line.split(' ');
-        match (words.next()?, words.next()?, words.next(), words.next()) {
-            (PATCHED, target, Some(uid), None) if !uid.is_empty() => {
+        match (words.next()?, words.next()?, words.next()?, words.next(), words.next()) {
+            (PATCHED, target, uid, None, None) if !uid.is_empty() => {
                 self.patched.entry(target.to_owned()).or_default().insert(key(uid));
             }
-            (FINISHED, target, Some(patched), None) => {
+            (FINISHED, target, patched, Some(definition), None) if !definition.is_empty() => {
                 self.patched.remove(target);
-                self.finished.insert(target.to_owned(), patched.parse().ok()?);
+                let finished = (patched.parse().ok()?, definition.to_owned());
+                self.finished.insert(target.to_owned(), finished);
             }
             _ => return None,
         }
@@ -231,19 +229,45 @@ impl Appended {
     }
 }
 
-fn compare(path: &Path, found: &Scope, scope: &Scope) -> Result<(), JournalError> {
-    let differs = if (&*found.journal, found.version) != (NAME, VERSION) {
-        return Err(JournalError::NotAJournal { path: path.to_owned(), line: 1 });
-    } else if found.server != scope.server {
-        format!("of the API server {}, and this is {}", found.server, scope.server)
-    } else if found.policies != scope.policies {
-        "with other policies".to_owned()
-    } else if found.objects != scope.objects {
-        format!("over {}, and this is over {}", found.objects, scope.objects)
-    } else {
-        return Ok(());
-    };
-    Err(JournalError::AnotherRun { path: path.to_owned(), differs })
+fn first_line(scope: &Scope) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Line<'s> {
+        #[serde(flatten)]
+        header: Header,
+        #[serde(flatten)]
+        scope: &'s Scope,
+    }
+    let header = Header { journal: NAME.to_owned(), version: VERSION };
+    serde_json::to_string(&Line { header, scope })
+}
+
+/// Compares the first line with that of the present run.
+fn compare(path: &Path, line: &str, scope: &Scope) -> Result<(), JournalError> {
+    let path = || path.to_owned();
+    let foreign = || JournalError::NotAJournal { path: path(), line: 1 };
+    let header: Header = serde_json::from_str(line).map_err(|_| foreign())?;
+    if header.journal != NAME {
+        return Err(foreign());
+    }
+    if header.version != VERSION {
+        return Err(JournalError::AnotherVersion { path: path() });
+    }
+    let found: Scope = serde_json::from_str(line).map_err(|_| foreign())?;
+    match found.differs(scope) {
+        Some(differs) => Err(JournalError::AnotherRun { path: path(), differs }),
+        None => Ok(()),
+    }
+}
+
+/// What there is instead of a file or of nothing.
+fn special(of: FileType) -> Option<&'static str> {
+    Some(match () {
+        () if of.is_file() => return None,
+        () if of.is_dir() => "a folder",
+        () if of.is_fifo() => "a pipe",
+        () if of.is_socket() => "a socket",
+        () => "a device",
+    })
 }
 
 /// A header of which only the beginning was written.
@@ -274,6 +298,14 @@ pub enum JournalError {
         /// Why.
         source: io::Error,
     },
+    /// A pipe, a device or a folder: nothing that can be read again.
+    #[error("{} is {kind}: a journal is a file; name another one", path.display())]
+    NotAFile {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// `a pipe`.
+        kind: &'static str,
+    },
     /// A file that is something else, or was edited.
     #[error("{} is not a journal of statusgate backfill: line {line} is not understood; name another file", path.display())]
     NotAJournal {
@@ -281,6 +313,12 @@ pub enum JournalError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
+    },
+    /// A journal of before or after this version.
+    #[error("the journal {} is of another version of statusgate, which noted other things; give this run a file of its own", path.display())]
+    AnotherVersion {
+        /// The file.
+        path: PathBuf,
     },
     /// The journal of a run that was about something else.
     #[error("the journal {} is of a run {differs}; give this run a file of its own", path.display())]
@@ -299,130 +337,15 @@ pub enum JournalError {
 }
 
 const NAME: &str = "statusgate backfill";
-const VERSION: u32 = 1;
+/// 1 did not say which cluster it was of.
+const VERSION: u32 = 2;
 const PATCHED: &str = "patched";
 const FINISHED: &str = "finished";
+const NO_DEFINITION: &str = "-";
+
+/// Bytes of a line. The first has a selection in it, the others two names: a few hundred bytes. What
+/// has more is another file, perhaps one of gigabytes without a line break.
+const LONGEST_LINE: u64 = 64 << 10;
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    fn target(plural: &str) -> Target {
-        Target {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: plural.into(),
-            kind: "Foo".into(),
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
-        }
-    }
-
-    fn scope(documents: &[&str]) -> Scope {
-        Scope::new("https://here/", documents.iter().copied(), "everything".into())
-    }
-
-    #[test]
-    fn what_was_noted_is_known_to_the_next_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
-        let (foos, bars) = (target("foos"), target("bars"));
-        let mut first = Journal::open(&path, &scope(&["p"])).unwrap();
-        first.note_patched(&foos, "one").unwrap();
-        first.note_patched(&foos, "two").unwrap();
-        first.note_patched(&bars, "three").unwrap();
-        first.note_finished(&bars).unwrap();
-        drop(first);
-        let next = Journal::open(&path, &scope(&["p"])).unwrap();
-        assert!(next.has_patched(&foos, "one") && next.has_patched(&foos, "two"));
-        assert!(!next.has_patched(&foos, "three"));
-        assert_eq!((next.finished(&foos), next.finished(&bars)), (None, Some(1)));
-    }
-
-    #[test]
-    fn a_file_cut_anywhere_is_a_shorter_journal_and_can_be_gone_on_with() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
-        let foos = target("foos");
-        let uids = ["one", "two", "three"];
-        let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
-        for uid in uids {
-            journal.note_patched(&foos, uid).unwrap();
-        }
-        drop(journal);
-        let whole = fs::read(&path).unwrap();
-        for length in 0..whole.len() {
-            fs::write(&path, &whole[..length]).unwrap();
-            let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
-            let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
-            for (number, uid) in uids.iter().enumerate() {
-                assert_eq!(journal.has_patched(&foos, uid), number + 1 < lines, "{length} {uid}");
-            }
-            journal.note_patched(&foos, "four").unwrap();
-            drop(journal);
-            assert!(Journal::open(&path, &scope(&["p"])).unwrap().has_patched(&foos, "four"));
-        }
-    }
-
-    #[test]
-    fn the_journal_of_another_run_is_refused_and_says_what_differs() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
-        drop(Journal::open(&path, &scope(&["p", "q"])).unwrap());
-        let refused = |scope: Scope| Journal::open(&path, &scope).unwrap_err().to_string();
-        assert!(refused(scope(&["pq"])).contains("with other policies"));
-        let objects = Scope { objects: "shard 1/2".into(), ..scope(&["p", "q"]) };
-        assert!(refused(objects).contains("over everything, and this is over shard 1/2"));
-        let server = Scope { server: "https://there/".into(), ..scope(&["p", "q"]) };
-        assert!(
-            refused(server).contains("of the API server https://here/, and this is https://there/")
-        );
-        assert!(Journal::open(&path, &scope(&["p", "q"])).is_ok());
-    }
-
-    #[test]
-    fn a_file_that_is_something_else_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("notes");
-        for text in ["shopping list", "bread\nbutter\n", "{}\n"] {
-            fs::write(&path, text).unwrap();
-            let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
-            assert!(error.contains("is not a journal"), "{error}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        }
-    }
-
-    #[test]
-    fn a_line_in_the_middle_that_makes_no_sense_is_told_by_its_number() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
-        drop(Journal::open(&path, &scope(&["p"])).unwrap());
-        let mut text = fs::read_to_string(&path).unwrap();
-        text.push_str("patched foos.a.io/v1 one\npatched\nfinished foos.a.io/v1 1\n");
-        fs::write(&path, text).unwrap();
-        let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
-        assert!(error.contains("line 3 is not understood"), "{error}");
-    }
-
-    #[test]
-    fn two_processes_cannot_write_one_journal() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
-        let _held = Journal::open(&path, &scope(&["p"])).unwrap();
-        let error = Journal::open(&path, &scope(&["p"])).unwrap_err();
-        assert!(matches!(error, JournalError::Busy { .. }), "{error}");
-    }
-
-    #[test]
-    fn a_full_disk_is_an_error_that_names_the_file() {
-        // A device that is always full; elsewhere than on Linux there is none.
-        let path = Path::new("/dev/full");
-        let Ok(file) = OpenOptions::new().write(true).open(path) else { return };
-        let mut full = Appended { path: path.to_owned(), file, end: 0 };
-        let error = full.append("patched foos.a.io/v1 one").unwrap_err();
-        assert_eq!(error.to_string(), "cannot keep the journal /dev/full");
-    }
-}
+mod tests;

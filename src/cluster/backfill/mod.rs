@@ -10,6 +10,7 @@ mod change;
 mod journal;
 mod judge;
 mod pace;
+mod scope;
 mod shard;
 mod write;
 mod writers;
@@ -24,8 +25,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use change::Change;
-pub use journal::{Journal, JournalError, Scope};
+pub use journal::{Journal, JournalError};
 pub use judge::WRITER;
+pub use scope::Scope;
 pub use shard::{Shard, ShardError};
 
 use self::journal::key;

@@ -214,7 +214,8 @@ impl Job<'_> {
             super::Identity::parse(text).map(|identity| identity.resource_version.into_owned());
         match version {
             Ok(version) if version == self.judged.object.resource_version => Outcome::Refused(
-                "nothing of it was stored: its schema has no such field".to_owned(),
+                "nothing of it was stored: its schema has no such field, or takes no null there"
+                    .to_owned(),
             ),
             version => {
                 self.version = version.ok();
@@ -232,7 +233,10 @@ impl Job<'_> {
             Reading::End(outcome) => Ok(outcome),
             Reading::Judged(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
                 let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-                Ok(Outcome::Refused(format!("{} was not stored: it is pruned", paths.join(", "))))
+                Ok(Outcome::Refused(format!(
+                    "{} was not stored: it is pruned, or a null that its schema does not take",
+                    paths.join(", ")
+                )))
             }
             Reading::Judged(_) => Ok(Outcome::Patched),
         }

@@ -1,5 +1,7 @@
 //! Whether a webhook is asked about the requests that can change a stored status.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
 use super::Hook;
@@ -50,21 +52,35 @@ pub(super) fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> V
 fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
     let subject = hook.subject();
     let mut checks = Vec::new();
+    let mut stars: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for target in targets {
-        let in_vain = |rule: &RuleWithOperations| {
-            target.status_subresource
-                && names(rule.resources.as_ref(), &target.plural)
-                && speaks_of(rule, target)
-        };
-        if hook.rules.iter().any(in_vain) {
-            let message = format!(
-                "it is asked about {}, whose writes cannot change a stored status",
-                target.plural
-            );
-            let help =
-                format!("take {} out: it costs every write the wait for an answer", target.plural);
-            checks.push(Check::warning("rules", subject.clone(), message, help));
+        let rules = hook.rules.iter().filter(|rule| speaks_of(rule, target));
+        let entries = rules.flat_map(|rule| rule.resources.iter().flatten());
+        let in_vain = entries.filter(|entry| target.status_subresource && is_main(entry, target));
+        for entry in in_vain {
+            if *entry == target.plural {
+                let message = format!("it is asked about {entry}, {IN_VAIN}");
+                let help = format!("take {entry} out: it costs every write the wait for an answer");
+                checks.push(Check::warning("rules", subject.clone(), message, help));
+            } else {
+                let plurals = stars.entry(entry).or_default();
+                plurals.insert(target.plural.as_str());
+            }
         }
+    }
+    // A star may stand for dozens of kinds: one check for all of them.
+    for (entry, plurals) in stars {
+        let Some(first) = plurals.first() else { continue };
+        let more = match plurals.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = format!("with {entry} it is asked about {first}{more}, {IN_VAIN}");
+        let help = format!(
+            "name {first}/status and the like instead of {entry}: it costs every write the wait for \
+             an answer"
+        );
+        checks.push(Check::warning("rules", subject.clone(), message, help));
     }
     let star = |list: Option<&Vec<String>>| {
         list.is_some_and(|list| list.iter().any(|name| name.starts_with('*')))
@@ -137,9 +153,14 @@ fn has(list: Option<&Vec<String>>, name: &str) -> bool {
     list.is_some_and(|list| list.iter().any(|entry| entry == "*" || entry == name))
 }
 
-fn names(list: Option<&Vec<String>>, name: &str) -> bool {
-    list.is_some_and(|list| list.iter().any(|entry| entry == name))
+/// Whether an entry of a rule stands for the main resource. `*/*` and `foos/*` do, too: to the API
+/// server no subresource is one of all.
+fn is_main(entry: &str, target: &Target) -> bool {
+    let (resource, subresource) = entry.split_once('/').unwrap_or((entry, ""));
+    (resource == "*" || resource == target.plural) && matches!(subresource, "" | "*")
 }
+
+const IN_VAIN: &str = "whose writes cannot change a stored status";
 
 /// The vocabulary of rules: `foos`, `foos/status`, `foos/*`, `*/status`, `*/*`; and `*`, which is
 /// every resource and no subresource.
@@ -243,8 +264,26 @@ pub(super) mod tests {
         }
         for resources in [["*/*"], ["foos/*"], ["*/status"]] {
             let told = told(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
-            assert!(told.iter().all(|(level, _)| *level == Level::Ok), "{resources:?}");
+            assert!(told.iter().all(|(level, _)| *level < Level::Problem), "{resources:?}");
         }
+    }
+
+    #[test]
+    fn a_star_asks_about_main_resources_too_and_is_told_once_for_all_of_them() {
+        let targets = [target("foos", true), target("bars", false), target("zoos", true)];
+        for (star, asked) in
+            [("*/*", "foos and 1 more"), ("*", "foos and 1 more"), ("zoos/*", "zoos")]
+        {
+            let told = told(&hook(vec![rule("v1", &["*"], &[star])]), &targets);
+            let expected = format!(
+                "with {star} it is asked about {asked}, whose writes cannot change a stored status"
+            );
+            let warnings: Vec<_> =
+                told.iter().filter(|(level, _)| *level == Level::Warning).collect();
+            assert_eq!(warnings, [&(Level::Warning, expected)]);
+        }
+        let told = told(&hook(vec![rule("v1", &["*"], &["*/status", "bars"])]), &targets);
+        assert!(told.iter().all(|(level, _)| *level == Level::Ok), "{told:?}");
     }
 
     #[test]

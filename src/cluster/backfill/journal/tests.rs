@@ -1,0 +1,195 @@
+use std::os::unix::net::UnixListener;
+
+use super::*;
+use crate::cluster::Fingerprint;
+
+fn target(plural: &str) -> Target {
+    Target {
+        group: "a.io".into(),
+        version: "v1".into(),
+        plural: plural.into(),
+        kind: "Foo".into(),
+        namespaced: true,
+        status_subresource: true,
+        policies: vec![0],
+    }
+}
+
+fn scope(documents: &[&str]) -> Scope {
+    let cluster = Fingerprint::Namespace("one".to_owned());
+    Scope::new("https://here/", &cluster, documents.iter().copied(), "everything".into())
+}
+
+#[test]
+fn what_was_noted_is_known_to_the_next_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let (foos, bars) = (target("foos"), target("bars"));
+    let mut first = Journal::open(&path, &scope(&["p"])).unwrap();
+    first.note_patched(&foos, "one").unwrap();
+    first.note_patched(&foos, "two").unwrap();
+    first.note_patched(&bars, "three").unwrap();
+    first.note_finished(&bars).unwrap();
+    drop(first);
+    let next = Journal::open(&path, &scope(&["p"])).unwrap();
+    assert!(next.has_patched(&foos, "one") && next.has_patched(&foos, "two"));
+    assert!(!next.has_patched(&foos, "three"));
+    assert_eq!((next.finished(&foos), next.finished(&bars)), (None, Some(1)));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_a_shorter_journal_and_can_be_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let foos = target("foos");
+    let uids = ["one", "two", "three"];
+    let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+    for uid in uids {
+        journal.note_patched(&foos, uid).unwrap();
+    }
+    drop(journal);
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+        let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+        for (number, uid) in uids.iter().enumerate() {
+            assert_eq!(journal.has_patched(&foos, uid), number + 1 < lines, "{length} {uid}");
+        }
+        journal.note_patched(&foos, "four").unwrap();
+        drop(journal);
+        assert!(Journal::open(&path, &scope(&["p"])).unwrap().has_patched(&foos, "four"));
+    }
+}
+
+#[test]
+fn the_journal_of_another_run_is_refused_and_says_what_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    drop(Journal::open(&path, &scope(&["p", "q"])).unwrap());
+    let refused = |scope: Scope| Journal::open(&path, &scope).unwrap_err().to_string();
+    assert!(refused(scope(&["pq"])).contains("with other policies"));
+    let elsewhere = Fingerprint::Namespace("two".to_owned());
+    let elsewhere =
+        Scope::new("https://here/", &elsewhere, ["p", "q"].into_iter(), "everything".into());
+    assert!(refused(elsewhere).contains("in a cluster with the kube-system one"));
+    assert!(Journal::open(&path, &scope(&["p", "q"])).is_ok());
+}
+
+#[test]
+fn a_journal_that_does_not_say_which_cluster_it_is_of_is_refused_for_its_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let old = r#"{"journal":"statusgate backfill","version":1,"server":"https://here/","policies":"0","objects":"everything, shard 0/1"}"#;
+    fs::write(&path, format!("{old}\nfinished foos.a.io/v1 1\n")).unwrap();
+    let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+    assert!(error.contains("is of another version of statusgate"), "{error}");
+}
+
+#[test]
+fn a_definition_that_was_installed_anew_has_new_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let foos = target("foos");
+    let finished = |definition: &str| {
+        let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+        journal.define(&foos, definition);
+        journal.finished(&foos)
+    };
+    let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+    journal.define(&foos, "first");
+    journal.note_patched(&foos, "one").unwrap();
+    journal.note_finished(&foos).unwrap();
+    drop(journal);
+    assert_eq!((finished("first"), finished("second"), finished("")), (Some(1), None, None));
+    let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
+    journal.define(&foos, "second");
+    journal.note_finished(&foos).unwrap();
+    drop(journal);
+    assert_eq!((finished("first"), finished("second")), (None, Some(0)));
+}
+
+#[test]
+fn a_file_that_is_something_else_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes");
+    for text in ["shopping list", "bread\nbutter\n", "{}\n"] {
+        fs::write(&path, text).unwrap();
+        let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+        assert!(error.contains("is not a journal"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_line_in_the_middle_that_makes_no_sense_is_told_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    drop(Journal::open(&path, &scope(&["p"])).unwrap());
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str("patched foos.a.io/v1 one\npatched\nfinished foos.a.io/v1 1 -\n");
+    fs::write(&path, text).unwrap();
+    let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+    assert!(error.contains("line 3 is not understood"), "{error}");
+}
+
+#[test]
+fn what_is_no_file_is_refused_before_it_is_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let socket = folder.path().join("socket");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let full = Path::new("/dev/full");
+    let places = [
+        (&*pipe, "is a pipe"),
+        (&socket, "is a socket"),
+        (folder.path(), "is a folder"),
+        (full, "is a device"),
+    ];
+    for (path, expected) in places {
+        let error = Journal::open(path, &scope(&["p"])).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains(path.to_str().unwrap()), "{error}");
+    }
+}
+
+#[test]
+fn a_line_that_does_not_end_is_read_no_further_than_any_of_a_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeros");
+    // Eight gigabytes, of which the disk has nothing.
+    File::create(&path).unwrap().set_len(1 << 33).unwrap();
+    let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+    assert!(error.contains("line 1 is not understood"), "{error}");
+    fs::remove_file(&path).unwrap();
+    drop(Journal::open(&path, &scope(&["p"])).unwrap());
+    let header = fs::metadata(&path).unwrap().len();
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(header + (1 << 33)).unwrap();
+    let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
+    assert!(error.contains("line 2 is not understood"), "{error}");
+    assert_eq!(fs::metadata(&path).unwrap().len(), header + (1 << 33), "it is left alone");
+    // What a machine that lost its power may leave behind is a torn line.
+    file.set_len(header + 4096).unwrap();
+    assert!(Journal::open(&path, &scope(&["p"])).is_ok());
+    assert_eq!(fs::metadata(&path).unwrap().len(), header);
+}
+
+#[test]
+fn two_processes_cannot_write_one_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let _held = Journal::open(&path, &scope(&["p"])).unwrap();
+    let error = Journal::open(&path, &scope(&["p"])).unwrap_err();
+    assert!(matches!(error, JournalError::Busy { .. }), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file() {
+    // A device that is always full; elsewhere than on Linux there is none.
+    let path = Path::new("/dev/full");
+    let Ok(file) = OpenOptions::new().write(true).open(path) else { return };
+    let mut full = Appended { path: path.to_owned(), file, end: 0 };
+    let error = full.append("patched foos.a.io/v1 one").unwrap_err();
+    assert_eq!(error.to_string(), "cannot keep the journal /dev/full");
+}
