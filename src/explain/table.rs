@@ -45,7 +45,7 @@ impl Table<PhaseOutcome> {
     ///
     /// # Errors
     /// The space, where it has more combinations than are walked.
-    pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Space> {
+    pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
         let space = phase_space(convention, rules, &version);
@@ -81,7 +81,7 @@ impl Table<Firing> {
         convention: &Convention,
         numbers: &[usize],
         most: usize,
-    ) -> Result<Self, Space> {
+    ) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
         let all: Vec<Clause<'_>> = rules(convention).collect();
@@ -91,7 +91,7 @@ impl Table<Firing> {
             chosen.iter().map(|(_, clause)| clause.question()).collect();
         let space = space_of(convention, &version, &questions);
         if space.size().is_none_or(|size| size > most) {
-            return Err(space);
+            return Err(space.into());
         }
         Self::walk(space, &stage, |scene| {
             let fires = |(number, clause): &(usize, &Clause<'_>)| {
@@ -107,8 +107,10 @@ impl<T: PartialEq> Table<T> {
         space: Space,
         stage: &Stage<'_>,
         mut outcome: impl FnMut(&Scene) -> Option<T>,
-    ) -> Result<Self, Space> {
-        let Some(size) = space.size() else { return Err(space) };
+    ) -> Result<Self, Box<Space>> {
+        let Some(size) = space.size() else {
+            return Err(space.into());
+        };
         let mut outcomes: Vec<T> = Vec::new();
         let mut rows = Vec::with_capacity(size);
         for number in 0..size {

@@ -7,12 +7,13 @@
 use serde_json::{Value, json};
 
 use super::backfill::taken;
+use super::checks::of_fields;
 use super::gate::{refusing, undone};
 use super::rules::{MAX_WRITES, plain, stored};
 use super::{Kind, Remark, Report};
-use crate::explain::{Question, Scene, Space, Stage, space_of};
+use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
 use crate::model::Resource;
-use crate::policy::convention::{Filling, PhaseRules};
+use crate::policy::convention::{Convention, Filling, PhaseRules};
 use crate::policy::{Action, Diagnostics, Glob, Policy, PolicySet, Source};
 
 /// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
@@ -32,19 +33,38 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
     for rule in policy.resources.clone() {
         let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
-        let names = (sample(&rule.groups), sample(&rule.versions), sample(&rule.resources));
-        let (Some(group), Some(version), Some(plural)) = names else { continue };
-        let stage = Stage { convention: &convention, version: &version };
-        let policies = PolicySet::of(vec![policy.clone()]);
-        let mut lint =
-            Lint { policy: &policy, policies, stage, group, plural, report: &mut report };
-        if let Some(rules) = &convention.phase {
-            lint.phases(rules);
+        let (Some(group), Some(plural)) = (sample(&rule.groups), sample(&rule.resources)) else {
+            continue;
+        };
+        for version in samples(&rule.versions, &convention) {
+            let stage = Stage { convention: &convention, version: &version };
+            let policies = PolicySet::of(vec![policy.clone()]);
+            let (group, plural) = (group.clone(), plural.clone());
+            let mut lint =
+                Lint { policy: &policy, policies, stage, group, plural, report: &mut report };
+            lint.checks();
+            if let Some(rules) = &convention.phase {
+                lint.phases(rules);
+            }
+            lint.patches();
         }
-        lint.patches();
     }
     report.remarks.sort_by_key(|remark| remark.kind);
     Ok(Some(report))
+}
+
+/// A version for each that is named, and for a glob those that the convention tells apart.
+fn samples(globs: &[Glob], convention: &Convention) -> Vec<String> {
+    let known = versions_of(convention);
+    let known = known.into_iter().filter(|version| globs.iter().any(|glob| glob.matches(version)));
+    let mut versions: Vec<String> = globs.iter().map(Glob::sample).chain(known).collect();
+    let mut said: Vec<String> = Vec::new();
+    versions.retain(|version| {
+        let new = !said.contains(version);
+        said.push(version.clone());
+        new
+    });
+    versions
 }
 
 /// A policy under examination, at one of its resources.
@@ -58,6 +78,16 @@ struct Lint<'p, 'r> {
 }
 
 impl Lint<'_, '_> {
+    /// Its checks and those of its convention leave a value over.
+    fn checks(&mut self) {
+        let fields = &self.stage.convention.fields;
+        for remark in of_fields(&self.stage, fields, Some(&self.policy.fields)) {
+            if !self.report.remarks.contains(&remark) {
+                self.report.remarks.push(remark);
+            }
+        }
+    }
+
     /// No local check refuses a phase of the convention: what the check sees is the same in every state.
     fn phases(&mut self, rules: &PhaseRules) {
         let checks = self.policy.fields.iter().filter(|field| field.path == rules.path);
