@@ -264,6 +264,27 @@ fn oversights_in_moves_and_reasons_are_noted() {
 }
 
 #[test]
+fn a_phase_that_no_allowed_move_leads_to_is_found() {
+    let moves = |action: &str| {
+        two_phases(&format!(
+            "  moves: {{action: {action}, from: {{Up: [Unknown], Unknown: [Up], Down: [Up]}}}}"
+        ))
+    };
+    let fault = only(Kind::PhaseNeverEntered, &moves("Deny"));
+    assert_eq!(fault.message, "no move leads to phase Down, and others are refused");
+    let witness = fault.witness.unwrap();
+    let (stored, written) = witness.split_once("# written").unwrap();
+    assert!(stored.contains("phase: Unknown") && written.contains("phase: Down"), "{witness}");
+    let note = only(Kind::NoWayIn, &moves("Warn"));
+    assert!(note.witness.unwrap().contains("phase: Down"));
+    let out = only(
+        Kind::NoMoveOut,
+        &moves("Warn").replace(", Down: [Up]", ", Up: [Down]").replace("Up: [Unknown], ", ""),
+    );
+    assert!(out.witness.unwrap().contains("phase: Down"));
+}
+
+#[test]
 fn a_rule_that_waits_for_a_type_is_noted() {
     let spec = "conditions:
   - path: /status/conditions

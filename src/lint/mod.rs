@@ -64,6 +64,8 @@ pub enum Kind {
     Contradiction,
     /// A phase that rules, or a policy's own checks, refuse in every state in which it may stand.
     PhaseNeverWritten,
+    /// A phase that no move leads to, where all other moves are refused.
+    PhaseNeverEntered,
     /// The default phase is refused somewhere.
     NoWayOut,
     /// A write that is refused only for what the mutating webhook made of it.
@@ -96,6 +98,7 @@ impl Kind {
             Self::NeverFires => "never-fires",
             Self::Contradiction => "contradiction",
             Self::PhaseNeverWritten => "phase-never-written",
+            Self::PhaseNeverEntered => "phase-never-entered",
             Self::NoWayOut => "no-way-out",
             Self::PatchRefused => "patch-refused",
             Self::TwoStepLockout => "two-step-lockout",
