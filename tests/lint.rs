@@ -477,6 +477,23 @@ fn a_dead_rule_is_shown_with_the_state_that_comes_nearest() {
 }
 
 #[test]
+fn every_version_of_a_policy_is_judged() {
+    let convention = source("conditions:
+  - {path: /status/a, apiVersions: [v1]}
+  - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
+backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
+    for versions in ["v1, v2", "v2, v1", "'*'"] {
+        let policy = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: local}}\nspec: {{convention: test, resources: [{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]}}\n"
+        );
+        let sources = [convention.clone(), Source { name: "policy.yaml".into(), text: policy }];
+        let found = lint::lint_policy(&sources, "local").unwrap().unwrap().remarks;
+        assert_eq!(found.len(), 1, "{versions}");
+        assert_eq!(found[0].kind, Kind::PatchRefused);
+    }
+}
+
+#[test]
 fn the_built_in_conventions_have_no_faults() {
     for name in lint::built_in().unwrap() {
         let report = lint::lint(&[], &name).unwrap();
