@@ -30,6 +30,10 @@ pub struct PhaseOutcome {
     pub repairs: Vec<Option<usize>>,
 }
 
+/// Rows beyond which no table is made: to make and to collapse as many takes a second or two, and the
+/// largest of a real system has an eighth of them.
+const MAX_ROWS: usize = 1 << 16;
+
 /// The rules that fire in a combination, by their place in the convention.
 pub type Firing = Vec<usize>;
 
@@ -108,7 +112,7 @@ impl<T: PartialEq> Table<T> {
         stage: &Stage<'_>,
         mut outcome: impl FnMut(&Scene) -> Option<T>,
     ) -> Result<Self, Box<Space>> {
-        let Some(size) = space.size() else {
+        let Some(size) = space.size().filter(|size| *size <= MAX_ROWS) else {
             return Err(space.into());
         };
         let mut outcomes: Vec<T> = Vec::new();

@@ -81,8 +81,11 @@ impl Page {
             rows.push(row(format!("{on} changed and {member} did not move"), &times.kept));
         }
         if let Movers::Members(members) = &times.may_move_on {
-            let on = members.join(", ");
-            rows.push(row(format!("{member} moved and nothing of {on} changed"), &times.moved));
+            let what = match members.join(", ") {
+                none if none.is_empty() => format!("{member} moved"),
+                on => format!("{member} moved and nothing of {on} changed"),
+            };
+            rows.push(row(what, &times.moved));
         }
         if times.backwards == times.backwards_unchanged {
             rows.push(row(format!("{member} went back"), &times.backwards));
