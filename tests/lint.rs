@@ -442,6 +442,12 @@ fn rules_that_fire_only_in_special_states_are_not_called_dead() {
         );
         assert_eq!(remarks(&spec), [], "{rule}");
     }
+    // Checks that only warn keep nobody from writing.
+    let warned = format!(
+        "{CONDITIONS}\nfields: [{path}, forbidden: true, action: Warn}}]\nrules: [{{id: r, path: /status/x, action: Deny, message: m, when: {{set: /status/x}}}}]",
+        path = "{path: /status/x"
+    );
+    assert_eq!(remarks(&warned), []);
     let second = "conditions:
   - {path: /status/conditions, apiVersions: [v1], types: {Ready: {polarity: positive}}}
   - path: /status/conditions
@@ -463,6 +469,17 @@ fn what_cannot_be_listed_is_not_proven() {
         );
         assert_eq!(only(Kind::NotProven, &spec).rules, ["test/odd"], "{rule}");
     }
+}
+
+#[test]
+fn a_table_that_would_take_too_long_is_not_made() {
+    let all: Vec<String> =
+        (0..9).map(|number| format!("{{condition: C{number}, is: 'True'}}")).collect();
+    let necessary = format!("necessary: {{all: [{}]}}", all.join(", "));
+    let spec = two_phases("").replace("necessary: {condition: Ready, isNot: 'True'}", &necessary);
+    let found = remarks(&spec);
+    let table = "the truth table of the phase has more combinations than are walked";
+    assert!(found.iter().any(|remark| remark.message == table), "{found:?}");
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl Lint<'_> {
         let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
         let Some((count, scene)) = best else { return (none, None) };
         let message = match (count, parts.len()) {
-            (_, 0 | 1) => format!("{none}, such as this one"),
+            (_, 0 | 1) => format!("{none}; this one does not"),
             (count, all) => format!("{none}; in the nearest, {count} of its {all} parts hold"),
         };
         (message, Some(scene.to_yaml()))

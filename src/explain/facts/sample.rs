@@ -100,8 +100,10 @@ impl Kind {
         if passes(&checks, &other) {
             return Some(other);
         }
-        let found = fitting(&checks).into_iter().find(|value| !taken.contains(value));
-        found.or(Some(other))
+        // An empty one would not count as there, which is what most ask.
+        let set = |value: &Value| ![json!(""), json!({}), json!([])].contains(value);
+        let mut fitting = fitting(&checks).into_iter();
+        fitting.find(|value| set(value) && !taken.contains(value)).or(Some(other))
     }
 
     fn any_other(&self, taken: &[Value]) -> Option<Value> {
