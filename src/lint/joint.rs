@@ -22,6 +22,9 @@ use crate::policy::{Action, Check, ConditionTest, Disposition, Place, Predicate,
 /// Types beyond which not each is tried. The longest list of a real system has 15.
 const MAX_TYPES: usize = 256;
 
+/// How often facts of more rules are brought in.
+const MAX_STEPS: usize = 8;
+
 /// A rule that can refuse, and what its answer depends on.
 struct Ruling<'c> {
     id: &'c str,
@@ -230,6 +233,23 @@ impl<'c> Lint<'c> {
         let ids: HashSet<&str> = search.rulings.iter().map(|ruling| ruling.id).collect();
         let relevant = |id: &String| ids.contains(id.as_str());
         let mut involved: Vec<String> = Vec::new();
+        // Rules that have nothing to do with one another are satisfied one after the other: together
+        // they have too many combinations to meet a good one by chance.
+        for _ in 0..MAX_STEPS {
+            match self.descend(search, &ids, &involved) {
+                None => return Joint::Passes,
+                Some(rules) => {
+                    let known = involved.len();
+                    involved.extend(rules);
+                    involved.sort();
+                    involved.dedup();
+                    if involved.len() == known {
+                        break;
+                    }
+                }
+            }
+        }
+        let stuck = std::mem::take(&mut involved);
         loop {
             let Some(space) = search.space(&involved) else { return Joint::Passes };
             let size = space.size();
@@ -255,6 +275,9 @@ impl<'c> Lint<'c> {
                     refusals.push(rules);
                 }
             }
+            if size.is_none_or(|size| size > MAX_WRITES) {
+                return Joint::NotProven(stuck);
+            }
             let core = core_of(&refusals);
             let known = involved.len();
             involved.extend(
@@ -277,6 +300,50 @@ impl<'c> Lint<'c> {
                 _ => Joint::NotProven(core),
             };
         }
+    }
+
+    /// Changes one fact after the other for the better. `None`, where nothing is refused any more;
+    /// else the rules that refuse the best of what was tried.
+    fn descend(
+        &mut self,
+        search: &Search<'_, 'c>,
+        relevant: &HashSet<&str>,
+        involved: &[String],
+    ) -> Option<Vec<String>> {
+        let space = search.space(involved)?;
+        let mut refused = |combination: &[usize]| {
+            let mut scene = search.stage.scene(&space, combination)?;
+            self.combinations += 1;
+            search.finish(&space, &mut scene);
+            let resource = search.stage.resource(&scene.plural);
+            let is_relevant = |id: &String| relevant.contains(id.as_str());
+            let written =
+                self.gate.either(&resource, &search.stage.bare(), &scene.object, is_relevant);
+            Some(written.map_or_else(|Refused(rules)| rules, |()| Vec::new()))
+        };
+        let mut best = vec![0; space.facts.len()];
+        let mut rules = refused(&best);
+        for (at, answers) in space.answers.iter().enumerate() {
+            for answer in 0..answers.len() {
+                let mut next = best.clone();
+                if let Some(place) = next.get_mut(at) {
+                    *place = answer;
+                }
+                let found = refused(&next);
+                let better = match (&found, &rules) {
+                    (Some(found), Some(rules)) => found.len() < rules.len(),
+                    (found, None) => found.is_some(),
+                    (None, _) => false,
+                };
+                if better {
+                    (best, rules) = (next, found);
+                }
+                if rules.as_ref().is_some_and(Vec::is_empty) {
+                    return None;
+                }
+            }
+        }
+        Some(rules.unwrap_or_default()).filter(|rules| !rules.is_empty() || !space.facts.is_empty())
     }
 
     /// Once: pairs of rules have been looked at by themselves.
