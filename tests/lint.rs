@@ -354,6 +354,27 @@ fn oversights_in_moves_and_reasons_are_noted() {
 }
 
 #[test]
+fn a_phase_that_no_allowed_move_leads_to_is_found() {
+    let moves = |action: &str| {
+        two_phases(&format!(
+            "  moves: {{action: {action}, from: {{Up: [Unknown], Unknown: [Up], Down: [Up]}}}}"
+        ))
+    };
+    let fault = only(Kind::PhaseNeverEntered, &moves("Deny"));
+    assert_eq!(fault.message, "no move leads to phase Down, and others are refused");
+    let witness = fault.witness.unwrap();
+    let (stored, written) = witness.split_once("# written").unwrap();
+    assert!(stored.contains("phase: Unknown") && written.contains("phase: Down"), "{witness}");
+    let note = only(Kind::NoWayIn, &moves("Warn"));
+    assert!(note.witness.unwrap().contains("phase: Down"));
+    let out = only(
+        Kind::NoMoveOut,
+        &moves("Warn").replace(", Down: [Up]", ", Up: [Down]").replace("Up: [Unknown], ", ""),
+    );
+    assert!(out.witness.unwrap().contains("phase: Down"));
+}
+
+#[test]
 fn a_rule_that_waits_for_a_type_is_noted() {
     let spec = "conditions:
   - path: /status/conditions
@@ -361,6 +382,222 @@ fn a_rule_that_waits_for_a_type_is_noted() {
     each:
       - {id: bad, action: Warn, message: m, when: {polarity: negative}}";
     assert_eq!(only(Kind::WaitsForType, spec).rules, ["test/bad"]);
+}
+
+// --- all rules together ------------------------------------------------------------------------------
+
+/// The rules of the one contradiction, which has a witness.
+fn contradiction(spec: &str) -> Vec<String> {
+    let fault = only(Kind::Contradiction, spec);
+    assert!(fault.witness.is_some(), "{fault:?}");
+    fault.rules
+}
+
+#[test]
+fn rules_that_refuse_everything_only_all_together_are_found() {
+    let rules = ["True", "False", "Unknown"].map(|status| {
+        format!("  - {{id: is-{}, path: /status/x, action: Deny, message: m, when: {{condition: A, is: '{status}'}}}}\n", status.to_lowercase())
+    });
+    let spec = format!(
+        "{CONDITIONS}\nrules:\n{}  - {{id: absent, path: /status/x, action: Deny, message: m, when: {{condition: A, present: false}}}}
+  - {{id: harmless, path: /status/x, action: Deny, message: m, when: {{condition: B, is: 'True'}}}}",
+        rules.concat()
+    );
+    let all = ["test/absent", "test/is-false", "test/is-true", "test/is-unknown"];
+    assert_eq!(contradiction(&spec), all);
+    let fewer = spec.replace("is: 'Unknown'", "is: 'True'");
+    assert_eq!(remarks(&fewer), []);
+
+    let too_many = "conditions: [{path: /status/conditions, maxItems: 1, types: {A: {missing: Deny}, B: {missing: Deny}}}]";
+    assert_eq!(
+        contradiction(too_many),
+        ["test/a-missing", "test/b-missing", "test/conditions-length"]
+    );
+    assert_eq!(remarks(&too_many.replace("maxItems: 1", "maxItems: 2")), []);
+
+    let always =
+        "conditions: [{path: /status/conditions, types: {A: {missing: Deny, notTrue: Deny}}}]
+rules: [{id: never, path: /status/x, action: Deny, message: m, when: {condition: A, is: 'True'}}]";
+    assert_eq!(contradiction(always), ["test/a-missing", "test/a-not-true", "test/never"]);
+
+    let field = format!(
+        "{CONDITIONS}\nfields: [{{path: /status/x, required: true, enum: [a, b], id: x}}]
+rules: [{{id: not-a, path: /status/x, action: Deny, message: m, when: {{field: /status/x, is: a}}}},
+  {{id: not-b, path: /status/x, action: Deny, message: m, when: {{field: /status/x, is: b}}}}]"
+    );
+    assert_eq!(contradiction(&field), ["test/not-a", "test/not-b", "test/x"]);
+    assert_eq!(remarks(&field.replace("enum: [a, b]", "pattern: '^[a-c]$'")), []);
+}
+
+#[test]
+fn conditions_that_cannot_be_written_are_found() {
+    let each = |more: &str, rules: &str| {
+        format!("conditions:\n  - path: /status/conditions\n{more}    each: [{rules}]")
+    };
+    let one = "{id: a, action: Deny, message: m, when: {member: status, is: 'True'}}";
+    let other = "{id: b, action: Deny, message: m, when: {not: {member: status, is: 'True'}}}";
+    assert_eq!(contradiction(&each("", &format!("{one}, {other}"))), ["test/a", "test/b"]);
+    let types = "    types: {A: {notTrue: Deny}, B: {polarity: positive}}\n";
+    assert_eq!(contradiction(&each(types, one)), ["test/a", "test/a-not-true"]);
+    // To have none of a type is what one rule can ask for, as long as no other asks for one.
+    let types = "    types: {A: {polarity: positive}}\n";
+    let none = "{id: none, action: Deny, message: m, when: {member: type, is: A}}";
+    assert_eq!(remarks(&each(types, none)), []);
+    let needed = each("    types: {A: {missing: Deny}}\n", none);
+    assert_eq!(contradiction(&needed), ["test/none", "test/a-missing"]);
+    // What its members have to look like is no reason.
+    let members = "    members: {type: {required: true}, status: {required: true, enum: ['True', 'False']}, severity: {required: true, pattern: '^x[0-9]+$'}}\n";
+    let severe = "{id: severe, action: Deny, message: m, when: {member: severity, is: x1}}";
+    assert_eq!(remarks(&each(members, severe)), []);
+    let reasons = "    types: {A: {missing: Deny, reasons: {Ok: 'True'}, otherReasons: Deny}}\n";
+    let no_reason = "{id: ok, action: Deny, message: m, when: {not: {member: reason, is: Other}}}";
+    let members = "    members: {reason: {required: true}}\n";
+    assert_eq!(
+        contradiction(&each(&format!("{members}{reasons}"), no_reason)),
+        ["test/a-reason", "test/condition-reason", "test/ok", "test/a-missing"]
+    );
+}
+
+#[test]
+fn checks_that_no_value_passes_are_found() {
+    let fields = |fields: &str| format!("{CONDITIONS}\nfields: [{fields}]");
+    for (checks, rules) in [
+        (
+            "{path: /status/x, enum: [a], id: a}, {path: /status/x, enum: [b], id: b, required: true}",
+            vec!["test/a", "test/b"],
+        ),
+        (
+            "{path: /status/x, type: string, id: a, required: true}, {path: /status/x, type: integer, id: b}, {path: /status/x, maximum: 5, id: c}",
+            vec!["test/a", "test/b"],
+        ),
+        ("{path: /status/x, enum: [x], pattern: '^z$', required: true}", vec!["test/field-x"]),
+        ("{path: /status/x, enum: [abc], maxLength: 2}", vec!["test/field-x"]),
+        (
+            "{path: /status/x, type: integer, minimum: 1.2, id: a}, {path: /status/x, maximum: 1.8, id: b}",
+            vec!["test/a", "test/b"],
+        ),
+        (
+            "{path: /status/x, type: string, minLength: 5, id: a}, {path: /status/x, maxBytes: 4, id: b}",
+            vec!["test/a", "test/b"],
+        ),
+        (
+            "{path: /status/x, type: string, format: date-time, id: a}, {path: /status/x, maxLength: 10, id: b}",
+            vec!["test/a", "test/b"],
+        ),
+        (
+            "{path: /status/x, type: string, format: date-time, id: a}, {path: /status/x, format: qualified-name, id: b}",
+            vec!["test/a", "test/b"],
+        ),
+    ] {
+        assert_eq!(contradiction(&fields(checks)), rules, "{checks}");
+    }
+    for checks in [
+        "{path: /status/x, enum: [a, b]}, {path: /status/x, enum: [b, c], required: true}",
+        "{path: /status/x, type: string, pattern: '^[a-z]+$', minLength: 7, required: true}",
+        "{path: /status/x, type: number, minimum: 0.2, maximum: 0.7, required: true}",
+        "{path: /status/x, format: date-time, required: true, type: integer}",
+        "{path: /status/x, forbidden: true}",
+        "{path: /status/x, enum: [a]}, {path: /status/x, enum: [b], action: Warn}",
+        "{path: /status/x, format: quantity, required: true}, {path: /status/y, format: qualified-name, required: true}",
+    ] {
+        assert_eq!(remarks(&fields(checks)), [], "{checks}");
+    }
+    // What cannot be decided is said to be so.
+    let hard = "{path: /status/x, type: string, pattern: '^(ab|c)d$', id: a}, {path: /status/x, pattern: '^..$', id: b}";
+    assert_eq!(only(Kind::NotProven, &fields(hard)).rules, ["test/a", "test/b"]);
+    let member = "conditions: [{path: /status/conditions, members: {severity: [{required: true, enum: [x], id: a}, {pattern: '^y', id: b}]}}]";
+    assert_eq!(contradiction(member), ["test/a", "test/b"]);
+    let found = remarks_of_policy(
+        "convention: metav1, fields: [{path: /status/x, type: string, id: a}, {path: /status/x, type: integer, id: b}]",
+    );
+    assert_eq!((found[0].kind, found.len()), (Kind::Contradiction, 1));
+}
+
+#[test]
+fn rules_that_fire_only_in_special_states_are_not_called_dead() {
+    for rule in [
+        "{length: /status/history, atLeast: 200}",
+        "{all: [{field: /status/x, matches: '^a'}, {field: /status/x, matches: 'b$'}]}",
+        "{field: /status/n, decreased: true, is: 0}",
+        "{field: /status/n, decreased: true, is: 1, isNot: 0}",
+        "{all: [{field: /status/a, before: /status/b}, {field: /status/b, before: /status/c}]}",
+        "{all: [{field: /status/a, before: /status/b}, {field: /status/b, is: 3}]}",
+        "{all: [{not: {field: /status/p, equals: /status/q}}, {not: {field: /status/q, equals: /status/r}}, {not: {field: /status/p, equals: /status/r}}]}",
+        "{all: [{condition: A, changed: true}, {condition: A, is: 'True'}, {oldCondition: A, is: 'True'}]}",
+        "{all: [{gates: /spec/gates}, {length: /spec/gates, atLeast: 2}]}",
+        "{all: [{not: {gates: /spec/gates}}, {length: /spec/gates, atLeast: 2}]}",
+    ] {
+        let spec = format!(
+            "{CONDITIONS}\nrules: [{{id: alive, path: /status/x, action: Warn, message: m, when: {rule}}}]"
+        );
+        assert_eq!(remarks(&spec), [], "{rule}");
+    }
+    // Checks that only warn keep nobody from writing.
+    let warned = format!(
+        "{CONDITIONS}\nfields: [{path}, forbidden: true, action: Warn}}]\nrules: [{{id: r, path: /status/x, action: Deny, message: m, when: {{set: /status/x}}}}]",
+        path = "{path: /status/x"
+    );
+    assert_eq!(remarks(&warned), []);
+    let second = "conditions:
+  - {path: /status/conditions, apiVersions: [v1], types: {Ready: {polarity: positive}}}
+  - path: /status/conditions
+    apiVersions: [v2]
+    types: {Paused: {polarity: negative}}
+    each: [{id: bad, action: Deny, message: m, when: {polarity: negative, member: status, is: 'True'}}]";
+    assert_eq!(remarks(second), []);
+}
+
+#[test]
+fn what_cannot_be_listed_is_not_proven() {
+    for rule in [
+        "{length: /status/history, atLeast: 2000}",
+        "{all: [{field: /status/x, matches: '^a'}, {field: /status/x, matches: 'b$'}, {field: /status/x, matches: '^.{3}$'}]}",
+        "{all: [{condition: A, changed: true}, {condition: B, changed: false}, {oldCondition: A, is: 'True'}, {condition: A, is: 'True'}, {oldCondition: B, is: 'True'}]}",
+    ] {
+        let spec = format!(
+            "{CONDITIONS}\nrules: [{{id: odd, path: /status/x, action: Warn, message: m, when: {rule}}}]"
+        );
+        assert_eq!(only(Kind::NotProven, &spec).rules, ["test/odd"], "{rule}");
+    }
+}
+
+#[test]
+fn a_table_that_would_take_too_long_is_not_made() {
+    let all: Vec<String> =
+        (0..9).map(|number| format!("{{condition: C{number}, is: 'True'}}")).collect();
+    let necessary = format!("necessary: {{all: [{}]}}", all.join(", "));
+    let spec = two_phases("").replace("necessary: {condition: Ready, isNot: 'True'}", &necessary);
+    let found = remarks(&spec);
+    let table = "the truth table of the phase has more combinations than are walked";
+    assert!(found.iter().any(|remark| remark.message == table), "{found:?}");
+}
+
+#[test]
+fn a_dead_rule_is_shown_with_the_state_that_comes_nearest() {
+    let spec = format!(
+        "{CONDITIONS}\nrules: [{{id: dead, path: /status/x, action: Warn, message: m, when: {{all: [{{condition: A, is: 'True'}}, {{condition: A, is: 'False'}}, {{set: /status/y}}]}}}}]"
+    );
+    let fault = only(Kind::NeverFires, &spec);
+    assert_eq!(fault.message, "no state violates this rule; in the nearest, 2 of its 3 parts hold");
+    let witness = fault.witness.unwrap();
+    assert!(witness.contains("y\": example") && witness.contains("type: A"), "{witness}");
+}
+
+#[test]
+fn every_version_of_a_policy_is_judged() {
+    let convention = source("conditions:
+  - {path: /status/a, apiVersions: [v1]}
+  - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
+backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
+    for versions in ["v1, v2", "v2, v1", "'*'"] {
+        let policy = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: local}}\nspec: {{convention: test, resources: [{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]}}\n"
+        );
+        let sources = [convention.clone(), Source { name: "policy.yaml".into(), text: policy }];
+        let found = lint::lint_policy(&sources, "local").unwrap().unwrap().remarks;
+        assert_eq!(found.len(), 1, "{versions}");
+        assert_eq!(found[0].kind, Kind::PatchRefused);
+    }
 }
 
 #[test]

@@ -43,6 +43,11 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
     }
 }
 
+/// Whether a check has nothing against a value that is there.
+pub(crate) fn fits(check: &Check, value: &Json<'_>) -> bool {
+    violation(check, Some(value)).is_none()
+}
+
 fn is_of(value: &Json<'_>, kind: FieldType) -> bool {
     match kind {
         FieldType::String => matches!(value, Json::String(_)),

@@ -52,6 +52,7 @@ pub use crate::policy::Action;
 pub(crate) use agreement::repaired;
 pub(crate) use evidence::Element;
 pub use evidence::{Facts, Truth};
+pub(crate) use fields::fits;
 use replay::Replay;
 pub use review::{Found, Review, review};
 pub use standing::Standing;

@@ -3,17 +3,20 @@
 //!
 //! The answers are those of the format, not those of real objects: a condition is True, False,
 //! Unknown or absent; a value is absent, one of those that a predicate names, or another. That is
-//! why walking all combinations is a proof: a predicate cannot tell apart what is left out here.
+//! why walking all combinations is a proof: a predicate cannot tell apart what is left out here. Where
+//! it can, as where several patterns are asked of one text, the space says that it is open.
 
 mod asked;
+mod fitting;
 mod sample;
 
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
-use crate::policy::{Observed, Predicate};
+use crate::policy::{Glob, Observed, Predicate};
 
 pub(crate) use asked::Asked;
-pub(crate) use sample::{GATE, GATES, NOW, PAST, condition};
+pub(crate) use fitting::{Left, core_of, is_decided, left};
+pub(crate) use sample::{GATE, GATES, NOW, PAST, condition, reason};
 
 /// Something that predicates ask about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,10 +125,17 @@ pub struct Space {
     pub answers: Vec<Vec<Answer>>,
     /// The list whose elements are judged, where the facts are about one.
     pub element_of: Option<Pointer>,
+    /// How many conditions are asked whether they changed in anything: more than combinations show.
+    pub(crate) changed: usize,
+    /// Whether stored conditions differ from the new ones in more than combinations show.
+    pub(crate) touched: bool,
+    /// Whether there is more to be told apart than the answers do: a search that finds nothing proves
+    /// nothing then.
+    pub(crate) open: bool,
 }
 
-/// Combinations beyond which nothing is walked: a second of work for each million, and no
-/// convention of a real system comes near it.
+/// Combinations beyond which nothing is searched. A search ends long before the last of them; what
+/// walks them all has less.
 pub(crate) const MAX_COMBINATIONS: usize = 1 << 20;
 
 /// Answers of one fact: each has a bit in a line of a table.
@@ -195,6 +205,15 @@ impl Space {
         (self.facts, self.answers) = kept.filter(|(fact, _)| wanted(fact)).unzip();
     }
 
+    /// Leaves a member of the element only some of its answers.
+    pub(crate) fn narrow(&mut self, member: &str, wanted: impl Fn(&Answer) -> bool) {
+        for (fact, answers) in self.facts.iter().zip(&mut self.answers) {
+            if matches!(fact, Fact::Member { old: false, name } if name == member) {
+                answers.retain(&wanted);
+            }
+        }
+    }
+
     pub(crate) fn remove(&mut self, unwanted: &Fact) {
         self.retain(|fact| fact != unwanted);
     }
@@ -230,6 +249,14 @@ impl Fact {
 }
 
 impl Answer {
+    /// The value that it is, where it is one.
+    pub(crate) fn into_value(self) -> Option<serde_json::Value> {
+        match self {
+            Self::Value { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
     /// As a cell has it.
     #[must_use]
     pub fn label(&self) -> String {
@@ -269,6 +296,20 @@ pub(crate) struct Question<'c> {
 
 /// The version of the API that combinations are made for: the first that a convention speaks of.
 pub(crate) fn version_of(convention: &Convention) -> String {
+    versions_of(convention).swap_remove(0)
+}
+
+/// All versions that a convention speaks of, and one where it speaks of none.
+pub(crate) fn versions_of(convention: &Convention) -> Vec<String> {
     let globs = convention.conditions.iter().flat_map(|list| &list.versions);
-    globs.map(|glob| glob.sample()).next().unwrap_or_else(|| "v1".to_owned())
+    let mut versions: Vec<String> = Vec::new();
+    for version in globs.map(Glob::sample) {
+        if !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    if versions.is_empty() {
+        versions.push("v1".to_owned());
+    }
+    versions
 }

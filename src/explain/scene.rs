@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::facts::{self, Answer, Fact, NOW, Question, Space, condition};
 use crate::engine::{Element, Facts, Truth};
-use crate::model::{Json, Object, Pointer, Resource, in_status};
+use crate::model::{ConditionStatus, Json, Object, Pointer, Resource, in_status};
 use crate::policy::convention::{ConditionList, Convention};
 
 /// The object of a combination, and the stored one where something is asked of it.
@@ -41,7 +41,7 @@ impl<'c> Stage<'c> {
             facts.filter_map(|((fact, answers), at)| Some((fact, answers.get(*at)?))).collect();
         let mut builder = Builder::default();
         for (fact, answer) in &facts {
-            self.place(fact, answer, &mut builder)?;
+            self.place(fact, answer, space.touched, &mut builder)?;
         }
         if let Some(list) = &space.element_of {
             self.place_element(list, &facts, &mut builder)?;
@@ -64,7 +64,13 @@ impl<'c> Stage<'c> {
         Some(Scene { object, old, plural: builder.plural, element_of: space.element_of.clone() })
     }
 
-    fn place(&self, fact: &Fact, answer: &Answer, builder: &mut Builder) -> Option<()> {
+    fn place(
+        &self,
+        fact: &Fact,
+        answer: &Answer,
+        touched: bool,
+        builder: &mut Builder,
+    ) -> Option<()> {
         match (fact, answer) {
             (Fact::Deleting, Answer::Flag(deleting)) => builder.deleting = *deleting,
             (Fact::Resource, Answer::Value { value, .. }) => {
@@ -81,7 +87,10 @@ impl<'c> Stage<'c> {
                 let side = builder.side(*old);
                 if let Answer::Condition { status, reason, .. } = answer {
                     let rules = self.list_at(list);
-                    let item = condition(rules, kind, status.name(), reason, facts::PAST);
+                    let mut item = condition(rules, kind, status.name(), reason, facts::PAST);
+                    if *old && touched {
+                        item["message"] = "before".into();
+                    }
                     side.push(list, item)?;
                 }
             }
@@ -151,7 +160,8 @@ impl<'c> Stage<'c> {
     }
 
     fn list_at(&self, path: &Pointer) -> Option<&'c ConditionList> {
-        self.convention.conditions.iter().find(|list| list.path == *path)
+        let mut lists = self.convention.conditions.iter();
+        lists.find(|list| list.path == *path && list.applies_to(self.version))
     }
 
     fn finish(&self, side: Side, deleting: bool, generation: bool) -> Value {
@@ -215,17 +225,52 @@ impl<'c> Stage<'c> {
         Scene { object, old, plural: plural.to_owned(), element_of: None }
     }
 
+    /// An object without a status.
+    pub(crate) fn bare(&self) -> Value {
+        self.finish(Side::default(), false, false)
+    }
+
+    /// A condition as its list wants it.
+    pub(crate) fn condition(&self, list: &ConditionList, kind: &str, status: &str) -> Value {
+        let read = ConditionStatus::parse(status).unwrap_or(ConditionStatus::Unknown);
+        let reason = facts::reason(Some(list), kind, read, &[]);
+        condition(Some(list), kind, status, &reason, facts::PAST)
+    }
+
+    /// Gives the element of a scene the members that nobody asks about but that its list wants.
+    pub(crate) fn complete(&self, space: &Space, list: &ConditionList, scene: &mut Scene) {
+        let items = scene.object.pointer_mut(&list.path.to_string()).and_then(Value::as_array_mut);
+        let Some(Value::Object(item)) = items.and_then(|items| items.last_mut()) else { return };
+        let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+        let Value::Object(whole) = self.condition(list, text("type"), text("status")) else {
+            return;
+        };
+        for (name, value) in whole {
+            let asked = Fact::Member { old: false, name };
+            if !space.facts.contains(&asked)
+                && let Fact::Member { name, .. } = asked
+            {
+                item.insert(name, value);
+            }
+        }
+    }
+
     /// Writes a phase into an object.
     pub(crate) fn set_phase(&self, object: &mut Value, phase: &str) {
         let Some(rules) = &self.convention.phase else { return };
+        self.set(object, &rules.path, phase.into());
+    }
+
+    /// Writes a value into an object, whatever was there.
+    pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
         let mut place = object;
-        for token in rules.path.tokens() {
+        for token in path.tokens() {
             if !place.is_object() {
                 *place = json!({});
             }
             place = &mut place[token.as_str()];
         }
-        *place = phase.into();
+        *place = value;
     }
 
     /// The phase in an object.
@@ -348,8 +393,11 @@ impl Side {
         if list.len() > count {
             return None;
         }
+        // A list in the spec asks for the same condition once more: all of them are as good as one.
+        let gate = list.last().filter(|item| item.get("conditionType").is_some()).cloned();
         for number in list.len()..count {
-            list.push(json!({"type": format!("Example{number}")}));
+            let other = || json!({"type": format!("Example{number}")});
+            list.push(gate.clone().unwrap_or_else(other));
         }
         Some(())
     }

@@ -30,6 +30,10 @@ pub struct PhaseOutcome {
     pub repairs: Vec<Option<usize>>,
 }
 
+/// Rows beyond which no table is made: to make and to collapse as many takes a second or two, and the
+/// largest of a real system has an eighth of them.
+const MAX_ROWS: usize = 1 << 16;
+
 /// The rules that fire in a combination, by their place in the convention.
 pub type Firing = Vec<usize>;
 
@@ -45,7 +49,7 @@ impl Table<PhaseOutcome> {
     ///
     /// # Errors
     /// The space, where it has more combinations than are walked.
-    pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Space> {
+    pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
         let space = phase_space(convention, rules, &version);
@@ -81,7 +85,7 @@ impl Table<Firing> {
         convention: &Convention,
         numbers: &[usize],
         most: usize,
-    ) -> Result<Self, Space> {
+    ) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
         let all: Vec<Clause<'_>> = rules(convention).collect();
@@ -91,7 +95,7 @@ impl Table<Firing> {
             chosen.iter().map(|(_, clause)| clause.question()).collect();
         let space = space_of(convention, &version, &questions);
         if space.size().is_none_or(|size| size > most) {
-            return Err(space);
+            return Err(space.into());
         }
         Self::walk(space, &stage, |scene| {
             let fires = |(number, clause): &(usize, &Clause<'_>)| {
@@ -107,8 +111,10 @@ impl<T: PartialEq> Table<T> {
         space: Space,
         stage: &Stage<'_>,
         mut outcome: impl FnMut(&Scene) -> Option<T>,
-    ) -> Result<Self, Space> {
-        let Some(size) = space.size() else { return Err(space) };
+    ) -> Result<Self, Box<Space>> {
+        let Some(size) = space.size().filter(|size| *size <= MAX_ROWS) else {
+            return Err(space.into());
+        };
         let mut outcomes: Vec<T> = Vec::new();
         let mut rows = Vec::with_capacity(size);
         for number in 0..size {

@@ -6,7 +6,9 @@
 //! about objects that are made for the purpose.
 
 mod backfill;
+mod checks;
 mod gate;
+mod joint;
 mod moves;
 mod pairs;
 mod phases;
@@ -14,7 +16,7 @@ mod policy;
 mod rules;
 mod writers;
 
-use crate::explain::{Clause, Stage, clauses, version_of};
+use crate::explain::{Clause, Question, Stage, clauses, versions_of};
 use crate::policy::convention::Convention;
 use crate::policy::{Diagnostics, PolicySet, Source};
 
@@ -65,6 +67,8 @@ pub enum Kind {
     Contradiction,
     /// A phase that rules, or a policy's own checks, refuse in every state in which it may stand.
     PhaseNeverWritten,
+    /// A phase that no move leads to, where all other moves are refused.
+    PhaseNeverEntered,
     /// The default phase is refused somewhere.
     NoWayOut,
     /// A write that is refused only for what the mutating webhook made of it.
@@ -102,6 +106,7 @@ impl Kind {
             Self::NeverFires => "never-fires",
             Self::Contradiction => "contradiction",
             Self::PhaseNeverWritten => "phase-never-written",
+            Self::PhaseNeverEntered => "phase-never-entered",
             Self::NoWayOut => "no-way-out",
             Self::PatchRefused => "patch-refused",
             Self::TwoStepLockout => "two-step-lockout",
@@ -134,6 +139,10 @@ impl Kind {
 }
 
 impl Report {
+    fn empty(name: &str) -> Self {
+        Self { name: name.to_owned(), remarks: Vec::new(), combinations: 0 }
+    }
+
     /// Whether there is a fault; notes are none.
     #[must_use]
     pub fn has_faults(&self) -> bool {
@@ -148,17 +157,23 @@ impl Report {
 pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
     let gate = Gate::new(sources, name)?;
     let convention = gate.convention();
-    let version = version_of(convention);
+    let versions = versions_of(convention);
+    let stages: Vec<Stage<'_>> =
+        versions.iter().map(|version| Stage { convention, version }).collect();
+    let Some(stage) = stages.first().copied() else { return Ok(Report::empty(name)) };
     let mut lint = Lint {
         convention,
-        stage: Stage { convention, version: &version },
+        stage,
+        stages,
         gate: &gate,
         clauses: clauses(convention),
         remarks: Vec::new(),
         combinations: 0,
     };
     lint.phases();
+    lint.checks();
     lint.rules();
+    lint.joint();
     lint.backfill();
     lint.moves();
     lint.writers();
@@ -189,14 +204,24 @@ pub fn built_in() -> Result<Vec<String>, Diagnostics> {
 /// A convention under examination.
 struct Lint<'c> {
     convention: &'c Convention,
+    /// At the first version that the convention speaks of.
     stage: Stage<'c>,
+    /// At each of them.
+    stages: Vec<Stage<'c>>,
     gate: &'c Gate,
     clauses: Vec<Clause<'c>>,
     remarks: Vec<Remark>,
     combinations: usize,
 }
 
-impl Lint<'_> {
+impl<'c> Lint<'c> {
+    /// The versions in which all that is asked for exists.
+    fn stages(&self, questions: &[Question<'_>]) -> Vec<Stage<'c>> {
+        let lists = || questions.iter().filter_map(|question| question.list);
+        let exists = |stage: &&Stage<'_>| lists().all(|list| list.applies_to(stage.version));
+        self.stages.iter().filter(exists).copied().collect()
+    }
+
     fn say(
         &mut self,
         kind: Kind,

@@ -1,7 +1,8 @@
 //! The table of moves, and reasons: what looks like an oversight but may be meant.
 
+use super::gate::{Mode, Refused};
 use super::{Kind, Lint};
-use crate::policy::convention::PhaseRules;
+use crate::policy::convention::{Moves, PhaseRules};
 
 impl Lint<'_> {
     pub(super) fn moves(&mut self) {
@@ -22,19 +23,35 @@ impl Lint<'_> {
         }
         for phase in &rules.phases {
             let name = &phase.name;
+            let others = || rules.phases.iter().map(|other| other.name.as_str());
+            let mut others = others().filter(|other| other != name);
+            let another = others.clone().next().unwrap_or_default();
             if !reached.contains(&name.as_str()) {
-                self.say(Kind::NoWayIn, rule(), format!("no move leads to phase {name}"), None);
+                let from = rules.default.as_deref().filter(|from| from != name);
+                let (refused, witness) = self.a_move(from.unwrap_or(another), name, moves);
+                let (kind, more) = match refused {
+                    true => (Kind::PhaseNeverEntered, ", and others are refused"),
+                    false => (Kind::NoWayIn, ""),
+                };
+                let message = format!("no move leads to phase {name}{more}");
+                self.say(kind, rule(), message, Some(witness));
             }
-            let leaves = |other: &String| other != name && moves.allow(name, other);
-            if !rules.phases.iter().any(|other| leaves(&other.name)) {
-                self.say(
-                    Kind::NoMoveOut,
-                    rule(),
-                    format!("no move leads out of phase {name}"),
-                    None,
-                );
+            if !others.any(|other| moves.allow(name, other)) {
+                let message = format!("no move leads out of phase {name}");
+                let witness = self.a_move(name, another, moves).1;
+                self.say(Kind::NoMoveOut, rule(), message, Some(witness));
             }
         }
+    }
+
+    /// A write that makes a move, and whether it is refused for that.
+    fn a_move(&self, from: &str, to: &str, moves: &Moves) -> (bool, String) {
+        let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];
+        self.stage.set_phase(&mut old, from);
+        self.stage.set_phase(&mut new, to);
+        let written = self.gate.write(Mode::Warn, &self.stage.resource(""), &old, &new);
+        let refused = written.is_err_and(|Refused(rules)| rules.contains(&moves.sanction.rule));
+        (refused, self.stage.scene_of(new, Some(old), "").to_yaml())
     }
 
     fn shared_reasons(&mut self, rules: &PhaseRules) {

@@ -5,12 +5,13 @@
 //! CEL rule refuses in every state cannot be: its states cannot be listed.
 
 use super::backfill::{UNDONE, patched, write};
+use super::checks::of_fields;
 use super::gate::{refusing, undone};
 use super::rules::{MAX_WRITES, plain, stored};
 use super::{Kind, Remark, Report};
-use crate::explain::{Question, Scene, Space, Stage, space_of};
+use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
 use crate::model::Resource;
-use crate::policy::convention::PhaseRules;
+use crate::policy::convention::{Convention, PhaseRules};
 use crate::policy::{Action, Diagnostics, Glob, Policy, PolicySet, ResourceRule, Source};
 
 /// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
@@ -30,15 +31,19 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
     let mut at = |rule: &ResourceRule, look: &mut dyn FnMut(&mut Lint<'_, '_>)| {
         let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
-        let names = (sample(&rule.groups), sample(&rule.versions), sample(&rule.resources));
-        let (Some(group), Some(version), Some(plural)) = names else { return };
-        let stage = Stage { convention: &convention, version: &version };
-        let policies = PolicySet::of(vec![policy.clone()]);
-        let report = &mut report;
-        look(&mut Lint { policy: &policy, policies, stage, group, plural, report });
+        let (Some(group), Some(plural)) = (sample(&rule.groups), sample(&rule.resources)) else {
+            return;
+        };
+        for version in samples(&rule.versions, &convention) {
+            let stage = Stage { convention: &convention, version: &version };
+            let policies = PolicySet::of(vec![policy.clone()]);
+            let (group, plural, report) = (group.clone(), plural.clone(), &mut report);
+            look(&mut Lint { policy: &policy, policies, stage, group, plural, report });
+        }
     };
     for rule in &policy.resources {
         at(rule, &mut |lint| {
+            lint.checks();
             if let Some(rules) = &convention.phase {
                 lint.phases(rules);
             }
@@ -55,6 +60,20 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     Ok(Some(report))
 }
 
+/// A version for each that is named, and for a glob those that the convention tells apart.
+fn samples(globs: &[Glob], convention: &Convention) -> Vec<String> {
+    let known = versions_of(convention);
+    let known = known.into_iter().filter(|version| globs.iter().any(|glob| glob.matches(version)));
+    let mut versions: Vec<String> = globs.iter().map(Glob::sample).chain(known).collect();
+    let mut said: Vec<String> = Vec::new();
+    versions.retain(|version| {
+        let new = !said.contains(version);
+        said.push(version.clone());
+        new
+    });
+    versions
+}
+
 /// A policy under examination, at one of its resources.
 pub(super) struct Lint<'p, 'r> {
     pub(super) policy: &'p Policy,
@@ -66,6 +85,16 @@ pub(super) struct Lint<'p, 'r> {
 }
 
 impl Lint<'_, '_> {
+    /// Its checks and those of its convention leave a value over.
+    fn checks(&mut self) {
+        let fields = &self.stage.convention.fields;
+        for remark in of_fields(&self.stage, fields, Some(&self.policy.fields)) {
+            if !self.report.remarks.contains(&remark) {
+                self.report.remarks.push(remark);
+            }
+        }
+    }
+
     /// No local check refuses a phase of the convention: what the check sees is the same in every state.
     fn phases(&mut self, rules: &PhaseRules) {
         let checks = self.policy.fields.iter().filter(|field| field.path == rules.path);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::gate::{Mode, Refused};
 use super::{Kind, Lint};
-use crate::explain::{Clause, Fact, Question, Scene, Space, space_of};
+use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
 use crate::policy::Predicate;
 use crate::policy::convention::{ConditionList, PhaseRules, Trigger};
 
@@ -35,9 +35,14 @@ impl Lint<'_> {
                     self.say(Kind::WaitsForType, id, message, None);
                 }
                 Found::Nothing => {
-                    self.say(Kind::NeverFires, id, "no state violates this rule", None);
+                    let (message, witness) = self.nearest(clause.question());
+                    self.say(Kind::NeverFires, id, message, witness);
                 }
                 Found::TooMany => self.not_proven(id, "the question whether this rule ever fires"),
+                Found::Open => {
+                    let message = "no state was found that violates this rule, but not all that it asks for can be listed";
+                    self.say(Kind::NotProven, id, message, None);
+                }
             }
         }
     }
@@ -56,7 +61,7 @@ impl Lint<'_> {
         // What is wrong with one rule alone is said once, and not of every pair that it is in.
         let mut sound = Vec::new();
         for one in refusing {
-            if let Found::Nothing = self.search(&[one.question()], |firing| !firing[0]) {
+            if self.nowhere(&[one.question()], |firing| !firing[0]) {
                 let witness = self.any_scene(&[one.question()]);
                 let id = vec![one.id.to_owned()];
                 self.say(Kind::Contradiction, id, "this rule refuses every state", witness);
@@ -68,7 +73,7 @@ impl Lint<'_> {
             for other in sound.iter().skip(at + 1) {
                 let questions = [one.question(), other.question()];
                 let neither = |firing: &[bool]| !firing[0] && !firing[1];
-                if let Found::Nothing = self.search(&questions, neither) {
+                if self.nowhere(&questions, neither) {
                     let witness = self.any_scene(&questions);
                     let ids = vec![one.id.to_owned(), other.id.to_owned()];
                     let message = "one of these rules refuses whatever the other allows";
@@ -162,11 +167,13 @@ impl Lint<'_> {
     /// The rules whose refusals count here. Others, such as those about the shape of conditions, may
     /// refuse what is made up for the purpose.
     pub(super) fn refusing_rules(&self, rules: &PhaseRules) -> Vec<String> {
+        let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
+        let fields = fields.map(|field| field.check.rule.clone());
         let clauses = self.clauses.iter().filter(|clause| clause.refuses());
         let clauses = clauses.map(|clause| clause.id.to_owned());
         let phases = rules.phases.iter().map(|phase| phase.rule.clone());
         let moves = rules.moves.iter().map(|moves| moves.sanction.rule.clone());
-        clauses.chain(phases).chain(moves).collect()
+        clauses.chain(phases).chain(moves).chain(fields).collect()
     }
 
     /// The rules that refuse to write the object of a scene over the stored one.
@@ -199,27 +206,82 @@ impl Lint<'_> {
         match self.search(&[question], |firing| firing[0]) {
             Found::Something => Some(true),
             Found::Nothing => Some(false),
-            Found::TooMany => None,
+            Found::TooMany | Found::Open => None,
         }
     }
 
+    /// Whether this is so in no state of some version.
+    fn nowhere(&mut self, questions: &[Question<'_>], wanted: impl Fn(&[bool]) -> bool) -> bool {
+        let mut stages = self.stages(questions).into_iter();
+        stages.any(|stage| matches!(self.search_in(stage, questions, &wanted), Found::Nothing))
+    }
+
+    /// In all versions together.
     fn search(&mut self, questions: &[Question<'_>], wanted: impl Fn(&[bool]) -> bool) -> Found {
-        let space = space_of(self.convention, self.stage.version, questions);
-        let Some(size) = space.size() else { return Found::TooMany };
-        for (tried, number) in Space::scattered(size).enumerate() {
-            if tried == MAX_SEARCH {
-                return Found::TooMany;
-            }
-            self.combinations += 1;
-            let scene = self.stage.scene(&space, &space.combination(number));
-            let Some(scene) = scene else { continue };
-            let firing: Vec<bool> =
-                questions.iter().map(|question| self.stage.holds(&scene, question)).collect();
-            if wanted(&firing) {
-                return Found::Something;
+        let mut found = Found::Nothing;
+        for stage in self.stages(questions) {
+            match self.search_in(stage, questions, &wanted) {
+                Found::Something => return Found::Something,
+                Found::Nothing => {}
+                unknown => found = unknown,
             }
         }
-        Found::Nothing
+        found
+    }
+
+    fn search_in(
+        &mut self,
+        stage: Stage<'_>,
+        questions: &[Question<'_>],
+        wanted: impl Fn(&[bool]) -> bool,
+    ) -> Found {
+        let mut space = space_of(self.convention, stage.version, questions);
+        let Some(size) = space.size() else { return Found::TooMany };
+        // Once more with stored conditions that are others in all that is not asked of them.
+        for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
+            space.touched = touched;
+            for (tried, number) in Space::scattered(size).enumerate() {
+                if tried == MAX_SEARCH {
+                    return Found::TooMany;
+                }
+                self.combinations += 1;
+                let Some(scene) = stage.scene(&space, &space.combination(number)) else {
+                    continue;
+                };
+                let firing: Vec<bool> =
+                    questions.iter().map(|question| stage.holds(&scene, question)).collect();
+                if wanted(&firing) {
+                    return Found::Something;
+                }
+            }
+        }
+        if space.open { Found::Open } else { Found::Nothing }
+    }
+
+    /// What comes nearest to what never holds: of all parts that would have to, it has the most.
+    pub(super) fn nearest(&self, question: Question<'_>) -> (String, Option<String>) {
+        let none = "no state violates this rule".to_owned();
+        let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
+        let space = space_of(self.convention, stage.version, &[question]);
+        let parts = match question.predicate {
+            Predicate::All(parts) => parts.as_slice(),
+            _ => &[],
+        };
+        let scenes = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
+        let scenes = scenes.filter_map(|number| stage.scene(&space, &space.combination(number)));
+        let rated = scenes.map(|scene| {
+            let holds =
+                |part: &&Predicate| stage.holds(&scene, &Question { predicate: part, ..question });
+            (parts.iter().filter(holds).count(), scene)
+        });
+        // The first of those with most.
+        let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        let Some((count, scene)) = best else { return (none, None) };
+        let message = match (count, parts.len()) {
+            (_, 0 | 1) => format!("{none}; this one does not"),
+            (count, all) => format!("{none}; in the nearest, {count} of its {all} parts hold"),
+        };
+        (message, Some(scene.to_yaml()))
     }
 
     fn any_scene(&self, questions: &[Question<'_>]) -> Option<String> {
@@ -245,6 +307,8 @@ enum Found {
     Something,
     Nothing,
     TooMany,
+    /// Nothing, but what was tried does not stand for all there is.
+    Open,
 }
 
 pub(super) fn plain(predicate: &Predicate) -> Question<'_> {

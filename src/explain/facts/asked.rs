@@ -6,7 +6,7 @@ use super::sample::{self, Kind};
 use super::{Answer, Fact, Question, Reason, Space, Stands};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
-use crate::policy::{ConditionTest, Glob, Observed, Place, Predicate, ValueTest};
+use crate::policy::{ConditionTest, Glob, Observed, Pattern, Place, Predicate, ValueTest};
 
 /// Collects what predicates ask.
 pub(crate) struct Asked<'c> {
@@ -15,18 +15,21 @@ pub(crate) struct Asked<'c> {
     facts: Vec<Fact>,
     /// The reasons that are asked of the conditions among the facts.
     reasons: Vec<Vec<String>>,
-    values: Vec<AskedValue>,
+    values: Vec<AskedValue<'c>>,
     plurals: Vec<String>,
     lengths: Vec<(Pointer, Vec<usize>)>,
+    /// The conditions that are asked whether they changed.
+    changed: Vec<String>,
     /// The list whose elements the rules are about.
     element_of: Option<&'c ConditionList>,
 }
 
 /// What is asked of one value.
 #[derive(Default)]
-struct AskedValue {
+struct AskedValue<'c> {
     literals: Vec<Value>,
-    /// Two values that differ, and can be told by size.
+    patterns: Vec<&'c Pattern>,
+    /// As many values that differ as there are places that are compared, and can be told by size.
     pair: bool,
     ordered: bool,
     future: bool,
@@ -44,6 +47,7 @@ impl<'c> Asked<'c> {
             values: Vec::new(),
             plurals: Vec::new(),
             lengths: Vec::new(),
+            changed: Vec::new(),
             element_of: None,
         }
     }
@@ -83,6 +87,9 @@ impl<'c> Asked<'c> {
                     }
                     ConditionTest::Changed => {
                         self.condition(!old, kind, list);
+                        if !self.changed.contains(kind) {
+                            self.changed.push(kind.clone());
+                        }
                     }
                     ConditionTest::Is(_) | ConditionTest::Present => {}
                 }
@@ -116,7 +123,7 @@ impl<'c> Asked<'c> {
         self.fact(Fact::Condition { old, list, kind: kind.to_owned() })
     }
 
-    fn value(&mut self, place: &Place, test: &ValueTest) {
+    fn value(&mut self, place: &Place, test: &'c ValueTest) {
         let at = self.place(place);
         let both = |asked: &mut Self| {
             let other = asked.place(&counterpart(place));
@@ -141,7 +148,7 @@ impl<'c> Asked<'c> {
             }
             ValueTest::Future => self.values[at].future = true,
             ValueTest::Matches(pattern) => {
-                self.values[at].literals.extend(sample::matching(pattern).map(Value::from));
+                self.values[at].patterns.push(pattern);
             }
             ValueTest::Equals(other) => {
                 let other = self.place(other);
@@ -177,10 +184,14 @@ impl<'c> Asked<'c> {
     /// the circumstances, the conditions, the rest.
     pub(crate) fn into_space(mut self) -> Space {
         self.share();
+        self.match_patterns();
         let mut order: Vec<usize> = (0..self.facts.len()).collect();
         order.sort_by_key(|at| rank(&self.facts[*at]));
         Space {
             element_of: self.element_of.map(|list| list.path.clone()),
+            changed: self.changed.len(),
+            touched: false,
+            open: (0..self.facts.len()).any(|at| self.is_open(at)),
             answers: order.iter().map(|at| self.answers(*at)).collect(),
             facts: order.iter().map(|at| self.facts[*at].clone()).collect(),
         }
@@ -193,6 +204,7 @@ impl<'c> Asked<'c> {
                 for other in self.values[at].linked.clone() {
                     let (pair, ordered) = (self.values[at].pair, self.values[at].ordered);
                     let literals = self.values[at].literals.clone();
+                    let patterns = self.values[at].patterns.clone();
                     let phase = matches!(self.facts[at], Fact::Phase { .. });
                     let phases = if phase { self.phase_names() } else { Vec::new() };
                     let target = &mut self.values[other];
@@ -200,11 +212,78 @@ impl<'c> Asked<'c> {
                     target.ordered |= ordered;
                     target.literals.extend(literals);
                     target.literals.extend(phases);
+                    for pattern in patterns {
+                        if !target.patterns.iter().any(|known| known.as_str() == pattern.as_str()) {
+                            target.patterns.push(pattern);
+                        }
+                    }
                     target.literals.sort_by_key(Value::to_string);
                     target.literals.dedup();
                 }
             }
         }
+    }
+
+    /// Texts that match one pattern, or two of them.
+    fn match_patterns(&mut self) {
+        for value in &mut self.values {
+            let texts: Vec<String> =
+                value.patterns.iter().filter_map(|pattern| sample::matching(pattern, 0)).collect();
+            let pairs = texts.iter().flat_map(|one| texts.iter().map(move |two| (one, two)));
+            let pairs =
+                pairs.filter(|(one, two)| one != two).map(|(one, two)| format!("{one}{two}"));
+            let both: Vec<String> = pairs.collect();
+            value.literals.extend(texts.into_iter().chain(both).map(Value::from));
+        }
+    }
+
+    /// How many places are compared with one another, this one among them.
+    fn compared(&self, at: usize) -> usize {
+        let mut known = vec![at];
+        let mut next = 0;
+        while let Some(linked) = known.get(next).map(|at| &self.values[*at].linked) {
+            let more: Vec<usize> =
+                linked.iter().copied().filter(|other| !known.contains(other)).collect();
+            for other in more {
+                if !known.contains(&other) {
+                    known.push(other);
+                }
+            }
+            next += 1;
+        }
+        known.len()
+    }
+
+    /// Whether the answers to a fact leave out something that predicates can tell apart.
+    fn is_open(&self, at: usize) -> bool {
+        let value = &self.values[at];
+        let texts: Vec<Value> = match &self.facts[at] {
+            Fact::Length(path) => {
+                let mut counts = self.lengths.iter().filter(|(known, _)| known == path);
+                let too_long = |count: &usize| *count != usize::MAX && *count > sample::LONGEST;
+                return counts.any(|(_, counts)| counts.iter().any(too_long));
+            }
+            // Each of several can have changed by itself.
+            Fact::Condition { old: true, .. } => return self.changed.len() > 1,
+            _ if value.patterns.is_empty() && !value.ordered => return false,
+            _ => self.answers(at).into_iter().filter_map(Answer::into_value).collect(),
+        };
+        // Two lie in the same order among themselves and to the named ones in ways that are all there;
+        // texts among times are not.
+        if value.ordered && value.literals.iter().any(|literal| !literal.is_number()) {
+            return true;
+        }
+        let mut told: Vec<Vec<bool>> = Vec::new();
+        for text in texts.iter().filter_map(Value::as_str) {
+            let matches: Vec<bool> =
+                value.patterns.iter().map(|pattern| pattern.is_match(text)).collect();
+            if !told.contains(&matches) {
+                told.push(matches);
+            }
+        }
+        let all =
+            u32::try_from(value.patterns.len()).ok().and_then(|count| 2_usize.checked_pow(count));
+        !value.patterns.is_empty() && all.is_none_or(|all| told.len() < all)
     }
 
     fn phase_names(&self) -> Vec<Value> {
@@ -263,7 +342,8 @@ impl<'c> Asked<'c> {
 
     fn condition_answers(&self, list: Option<&Pointer>, kind: &str) -> Vec<Answer> {
         use ConditionStatus::{False, True, Unknown};
-        let list = self.convention.conditions.iter().find(|known| Some(&known.path) == list);
+        let mut lists = self.convention.conditions.iter();
+        let list = lists.find(|known| Some(&known.path) == list && known.applies_to(self.version));
         // The stored condition has the reasons of the new one, so that both can be the same.
         let twin = self.facts.iter().zip(&self.reasons).filter_map(|(fact, reasons)| match fact {
             Fact::Condition { kind: other, .. } if other == kind => Some(reasons),
@@ -312,7 +392,13 @@ impl<'c> Asked<'c> {
         let mut values: Vec<(Value, Stands)> = named.collect();
         let rest = if asked.literals.is_empty() { Stands::Anything } else { Stands::Others };
         if asked.pair || asked.ordered {
-            values.extend(kind.pair(asked.ordered).map(|value| (value, Stands::Itself)));
+            let count = self.compared(at).max(2);
+            let more = if asked.ordered && kind.is_number(&asked.literals) {
+                around(&asked.literals, count)
+            } else {
+                kind.several(count, asked.ordered)
+            };
+            values.extend(more.into_iter().map(|value| (value, Stands::Itself)));
         } else if asked.future {
             values.push((sample::PAST.into(), Stands::Itself));
         } else {
@@ -330,6 +416,23 @@ impl<'c> Asked<'c> {
         }
         answers
     }
+}
+
+/// Numbers below, above and between those that are named: `count` of each, where there are as many.
+fn around(named: &[Value], count: usize) -> Vec<Value> {
+    let mut ends: Vec<i64> = named.iter().filter_map(Value::as_i64).collect();
+    ends.sort_unstable();
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let (Some(least), Some(most)) = (ends.first(), ends.last()) else {
+        return (1..=count).map(Value::from).collect();
+    };
+    let above = |end: i64| (1..=count).map(move |step| end.saturating_add(step));
+    let below = (1..=count).map(|step| least.saturating_sub(step));
+    let between = ends.windows(2).flat_map(|ends| {
+        let (from, to) = (ends[0], ends[1]);
+        above(from).filter(move |number| *number < to)
+    });
+    between.chain(below).chain(above(*most)).map(Value::from).collect()
 }
 
 /// The same place in the stored object, or in the new one.

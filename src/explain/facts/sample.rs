@@ -3,6 +3,7 @@
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
+use super::fitting::{fitting, passes};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, ConditionType, Convention};
 use crate::policy::{Check, FieldType, Format, Pattern};
@@ -19,7 +20,7 @@ pub(super) const FUTURE: &str = "2027-01-01T00:00:00Z";
 
 /// A plural, a reason and a type that no convention names.
 pub(super) const PLURAL: &str = "others";
-const REASON: &str = "Example";
+pub(super) const REASON: &str = "Example";
 pub(super) const TYPE: &str = "Example";
 
 /// A condition that only a spec asks for.
@@ -29,8 +30,8 @@ pub(crate) const GATE: &str = "ExampleGate";
 pub(crate) const GATES: [(&str, &str); 2] =
     [(GATE, "Positive"), ("ExampleNegativeGate", "Negative")];
 
-/// The longest list that is made.
-pub(super) const LONGEST: usize = 100;
+/// The longest list that is made. Longer ones are allowed to exist.
+pub(super) const LONGEST: usize = 1000;
 
 /// What a value has to look like.
 #[derive(Clone, Debug, Default)]
@@ -59,23 +60,55 @@ impl Kind {
         self.checks.iter().any(|check| check.format == Some(Format::DateTime))
     }
 
-    /// Two values, the lesser first.
-    pub(super) fn pair(&self, ordered: bool) -> [Value; 2] {
+    /// Whether its values are numbers, as far as anybody says.
+    pub(super) fn is_number(&self, named: &[Value]) -> bool {
         match self.field_type() {
-            Some(FieldType::Integer | FieldType::Number) => [1.into(), 2.into()],
-            Some(FieldType::Boolean) => [false.into(), true.into()],
-            _ if ordered || self.is_time() => [PAST.into(), LATER.into()],
-            _ => ["one".into(), "two".into()],
+            Some(kind) => matches!(kind, FieldType::Integer | FieldType::Number),
+            None => named.iter().any(Value::is_number),
         }
+    }
+
+    /// So many values that differ, the lesser first. Fewer, where there are no more.
+    pub(super) fn several(&self, count: usize, ordered: bool) -> Vec<Value> {
+        let words: Vec<Value> = self.words().map(Value::from).collect();
+        let day = |day: usize| format!("2026-01-{day:02}T00:00:00Z");
+        match self.field_type() {
+            Some(FieldType::Integer | FieldType::Number) => (1..=count).map(Value::from).collect(),
+            Some(FieldType::Boolean) => vec![false.into(), true.into()],
+            // All before now.
+            _ if ordered || self.is_time() => {
+                (1..=count.min(8)).map(|number| day(number).into()).collect()
+            }
+            _ => {
+                let few = ["one", "two", "three", "four"].map(Value::from);
+                let more = (5..).map(|number| Value::from(format!("value-{number}")));
+                words.into_iter().chain(few).chain(more).take(count).collect()
+            }
+        }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        let words = self.checks.iter().flat_map(|check| &check.values);
+        words.map(String::as_str).filter(|word| !word.is_empty())
     }
 
     /// A value that is none of these, where there is one.
     pub(super) fn other(&self, taken: &[Value]) -> Option<Value> {
+        let other = self.any_other(taken)?;
+        // What looks best may still be too short, or of another form.
+        let checks: Vec<&Check> = self.checks.iter().collect();
+        if passes(&checks, &other) {
+            return Some(other);
+        }
+        // An empty one would not count as there, which is what most ask.
+        let set = |value: &Value| ![json!(""), json!({}), json!([])].contains(value);
+        let mut fitting = fitting(&checks).into_iter();
+        fitting.find(|value| set(value) && !taken.contains(value)).or(Some(other))
+    }
+
+    fn any_other(&self, taken: &[Value]) -> Option<Value> {
         let fits = |value: &Value| !taken.contains(value);
-        let words = self.checks.iter().flat_map(|check| &check.values);
-        let mut words =
-            words.filter(|word| !word.is_empty()).map(|word| Value::from(word.as_str()));
-        if let Some(word) = words.find(fits) {
+        if let Some(word) = self.words().map(Value::from).find(fits) {
             return Some(word);
         }
         if self.checks.iter().any(|check| !check.values.is_empty())
@@ -99,7 +132,7 @@ impl Kind {
 }
 
 /// A reason of a status that is none of `taken`: one of the type's table, else any.
-pub(super) fn reason(
+pub(crate) fn reason(
     list: Option<&ConditionList>,
     kind: &str,
     status: ConditionStatus,
@@ -163,17 +196,18 @@ pub(crate) fn condition(
     condition.into()
 }
 
-/// A text that matches a pattern: the shortest that its syntax shows.
-pub(super) fn matching(pattern: &Pattern) -> Option<String> {
+/// A text that matches a pattern: the shortest that its syntax shows, or one with so many `more` of
+/// what may be repeated.
+pub(super) fn matching(pattern: &Pattern, more: usize) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
     let hir = parser.parse(pattern.as_str()).ok()?;
     let mut text = Vec::new();
-    example_of(&hir, &mut text);
+    example_of(&hir, more, &mut text);
     let text = String::from_utf8(text).ok()?;
     pattern.is_match(&text).then_some(text)
 }
 
-fn example_of(hir: &Hir, text: &mut Vec<u8>) {
+fn example_of(hir: &Hir, more: usize, text: &mut Vec<u8>) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.extend_from_slice(&literal.0),
@@ -187,12 +221,16 @@ fn example_of(hir: &Hir, text: &mut Vec<u8>) {
         // Only with Unicode on, which it is not.
         HirKind::Class(Class::Unicode(_)) => {}
         HirKind::Repetition(repetition) => {
-            (0..repetition.min).for_each(|_| example_of(&repetition.sub, text));
+            let more = u32::try_from(more).unwrap_or(u32::MAX);
+            let count = repetition.min.saturating_add(more);
+            let count = repetition.max.map_or(count, |most| count.min(most));
+            // Inside of what is repeated nothing more is.
+            (0..count).for_each(|_| example_of(&repetition.sub, 0, text));
         }
-        HirKind::Capture(capture) => example_of(&capture.sub, text),
-        HirKind::Concat(parts) => parts.iter().for_each(|part| example_of(part, text)),
+        HirKind::Capture(capture) => example_of(&capture.sub, more, text),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| example_of(part, more, text)),
         HirKind::Alternation(parts) => {
-            parts.first().into_iter().for_each(|part| example_of(part, text));
+            parts.first().into_iter().for_each(|part| example_of(part, more, text));
         }
     }
 }

@@ -4,7 +4,7 @@
 //! parser and its deserializer. What a deserializer would have done is here: plain scalars, aliases,
 //! merge keys, keys that are there twice, and limits on what aliases can make of a small text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as EventSpan, Tag};
@@ -56,6 +56,8 @@ struct Open {
     anchor: usize,
     /// The key whose value comes next, in a mapping.
     key: Option<Key>,
+    /// The keys of a mapping that has many.
+    names: HashSet<String>,
 }
 
 struct Anchored {
@@ -141,7 +143,7 @@ impl Reader {
         }
         self.stay_above(self.open.len() + 1, bytes)?;
         let node = self.node(value, bytes);
-        self.open.push(Open { node, anchor, key: None });
+        self.open.push(Open { node, anchor, key: None, names: HashSet::new() });
         Ok(())
     }
 
@@ -185,7 +187,15 @@ impl Reader {
                     let Value::String(name) = node.value else {
                         return Err(self.mistake(&node.span.bytes, "this cannot be a key"));
                     };
-                    if entries.iter().any(|(key, _)| key.name == name && name != MERGE) {
+                    let twice = if entries.len() < MANY {
+                        entries.iter().any(|(key, _)| key.name == name)
+                    } else {
+                        if open.names.is_empty() {
+                            open.names.extend(entries.iter().map(|(key, _)| key.name.clone()));
+                        }
+                        !open.names.insert(name.clone())
+                    };
+                    if twice && name != MERGE {
                         let message = format!("the key \"{name}\" is here twice");
                         return Err(self.mistake(&node.span.bytes, &message));
                     }
@@ -233,6 +243,9 @@ impl Reader {
 }
 
 const MERGE: &str = "<<";
+
+/// Keys from which on they are not compared one by one.
+const MANY: usize = 32;
 
 /// What a tag says of a node.
 enum Kind {
