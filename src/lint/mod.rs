@@ -57,7 +57,7 @@ pub enum Kind {
     UnreachablePhase,
     /// A state in which Repair finds no phase.
     RepairFindsNothing,
-    /// A state in which Repair chooses a phase that may not stand.
+    /// A state in which Repair chooses a phase, or one is imposed, that may not stand there.
     RepairNotAdmissible,
     /// A phase that Repair chooses, or that is imposed, and that gives way to another at the next write.
     NotStable,

@@ -53,6 +53,16 @@ impl Lint<'_> {
                 let witness = self.witness(table, number, Some(name));
                 self.say(Kind::RepairFindsNothing, vec![phase.rule.clone()], message, witness);
             }
+            let refused =
+                |outcome: &PhaseOutcome| outcome.imposed == Some(at) && !admitted(outcome);
+            if let Some((number, _)) = table.iter().find(|(_, outcome)| refused(outcome)) {
+                let message = format!(
+                    "phase {} is imposed where its own evidence contradicts it",
+                    phase.name
+                );
+                let witness = self.witness(table, number, Some(&phase.name));
+                self.say(Kind::RepairNotAdmissible, vec![phase.rule.clone()], message, witness);
+            }
             let astray = table.iter().find(|(_, outcome)| {
                 repair(outcome).is_some_and(|to| outcome.admissible.get(to) != Some(&true))
             });
