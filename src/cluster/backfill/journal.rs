@@ -22,6 +22,7 @@ use std::fs::{self, File, FileType, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,12 +70,17 @@ impl Journal {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(JournalError::Busy { path: path.to_owned() });
+        let mut tries = LOCK_TRIES;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries > 0 => tries -= 1,
+                Err(TryLockError::WouldBlock) => {
+                    return Err(JournalError::Busy { path: path.to_owned() });
+                }
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            std::thread::sleep(LOCK_WAIT);
         }
         let mut journal = Self::default();
         let end = journal.read(path, &file, scope)?;
@@ -335,6 +341,10 @@ pub enum JournalError {
         path: PathBuf,
     },
 }
+
+/// A lock outlives its file for a moment where a process is being forked, and where one has just been killed.
+const LOCK_TRIES: u32 = 25;
+const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 const NAME: &str = "statusgate backfill";
 /// 1 did not say which cluster it was of.
