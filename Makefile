@@ -58,6 +58,10 @@ demo: ## a real API server, a phase filled in, one refused, one repaired
 bench: ## CPU and latency beside a null server
 	bench/run.sh
 
+.PHONY: bench-compare
+bench-compare: ## what a review costs beside another build: OTHER=its binary
+	bench/compare.sh "$(OTHER)"
+
 .PHONY: bench-conventions
 bench-conventions: ## what judging and a whole review cost under each built-in convention, and loading them
 	$(CARGO) run --release --example judging

@@ -95,14 +95,15 @@ build() {
     "$statusgate" certs --out "$work/certs" >/dev/null
 }
 
-# start_server statusgate|null: with the policies of $policies, or the examples; leaves its ports in ${port[NAME]} and ${probe[NAME]}.
+# start_server null, or NAME [BINARY]: statusgate, with the policies of $policies, or the examples; leaves its ports in ${port[NAME]} and
+# ${probe[NAME]}.
 declare -A port=() probe=()
 start_server() {
-    local name=$1 command
+    local name=$1 binary=${2:-$statusgate} command
     port[$name]=$(free_port) probe[$name]=$(free_port)
     case $name in
-        statusgate) command=("$statusgate" serve --grace 0s --log-format json ${policies:+--policies "$policies"}) ;;
         null) command=("$null_server") ;;
+        *) command=("$binary" serve --grace 0s --log-format json ${policies:+--policies "$policies"}) ;;
     esac
     start "$name" "${command[@]}" --listen "127.0.0.1:${port[$name]}" --probe-listen "127.0.0.1:${probe[$name]}" \
         --tls-cert "$work/certs/tls.crt" --tls-key "$work/certs/tls.key" 2>"$work/$name.log"

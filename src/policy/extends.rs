@@ -114,11 +114,16 @@ impl Specs {
         for (key, node) in whole.entries_mut().into_iter().flatten() {
             let Value::List(lists) = &mut node.value else { continue };
             if key.name == "conditions" {
-                for (at, list) in lists.iter_mut().enumerate() {
-                    complete &= self.complete_list(list, own, pending, problems);
-                    if let (0, Some(open)) = (at, pending.open.last_mut()) {
-                        open.first = Some(without_unwanted(list, own));
+                let Some((first, others)) = lists.split_first_mut() else { continue };
+                complete &= self.complete_list(first, own, pending, problems);
+                for list in others {
+                    // Who is about to be read for it may want our first one.
+                    if list.member("like").is_some()
+                        && let Some(open) = pending.open.last_mut()
+                    {
+                        open.first.get_or_insert_with(|| without_unwanted(first, own));
                     }
+                    complete &= self.complete_list(list, own, pending, problems);
                 }
             }
         }

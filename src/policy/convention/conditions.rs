@@ -186,10 +186,6 @@ impl Reader<'_> {
     /// Slips in the names of members, where a table names some. A list says of which members it
     /// knows, not that there are no others: only what looks like one of those is a slip.
     fn check_member_names(&self, list: &Node) {
-        let entries = |node: &'_ Node, key: &str| match node.member(key) {
-            Some(Node { value: Value::Map(entries), .. }) => entries.clone(),
-            _ => Vec::new(),
-        };
         let members = entries(list, "members");
         let known = members.iter().map(|(key, _)| key.name.as_str()).chain(MEMBERS);
         let check = |span: &Span, name: &str, word: Option<&'static str>| {
@@ -200,8 +196,9 @@ impl Reader<'_> {
             }
         };
         for (_, kind) in entries(list, "types") {
-            for (reason, _) in entries(&kind, "reasons") {
-                for (member, _) in entries(kind.member("reasons").unwrap_or(&kind), &reason.name) {
+            for (_, row) in entries(kind, "reasons") {
+                let Value::Map(members) = &row.value else { continue };
+                for (member, _) in members {
                     check(&member.span, &member.name, Some("action"));
                 }
             }
@@ -229,5 +226,13 @@ pub(super) fn one_or_all(node: &Node) -> &[Node] {
     match &node.value {
         Value::List(items) => items,
         _ => std::slice::from_ref(node),
+    }
+}
+
+/// The entries of a mapping in a member; none where there is no such thing.
+fn entries<'n>(node: &'n Node, key: &str) -> &'n [(Key, Node)] {
+    match node.member(key) {
+        Some(Node { value: Value::Map(entries), .. }) => entries,
+        _ => &[],
     }
 }
