@@ -96,15 +96,19 @@ impl Lint<'_> {
         let about: Vec<&Clause<'_>> = clauses.iter().filter(|clause| !clause.of_element).collect();
         let relevant = self.refusing_rules(rules);
         for phase in &rules.phases {
-            // The evidence of the phase, and what stored phases it may follow; then the rest.
-            let mut questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
-            let evidence = self.space(&questions, true);
-            let refusing = about.iter().filter(|clause| clause.refuses());
-            questions.extend(refusing.map(|clause| clause.question()));
-            let whole = self.space(&questions, true);
             let mut refusals: Vec<String> = Vec::new();
             let mut witness = None;
-            let written = [evidence, whole].iter().any(|space| {
+            // The evidence of the phase, and what stored phases it may follow; then what is asked by those
+            // that refuse it there; then the rest, of which there may be more than can be tried.
+            let written = [0, 1, 2].into_iter().any(|step| {
+                let asks = |clause: &&&Clause<'_>| match step {
+                    0 => false,
+                    1 => refusals.iter().any(|id| id == clause.id),
+                    _ => clause.refuses(),
+                };
+                let mut questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
+                questions.extend(about.iter().filter(asks).map(|clause| clause.question()));
+                let space = &self.space(&questions, true);
                 let size = space.size().unwrap_or(MAX_SEARCH);
                 Space::scattered(size).take(MAX_WRITES).any(|number| {
                     self.combinations += 1;
