@@ -25,7 +25,11 @@ fn source(spec: &str) -> Source {
 
 fn remarks(spec: &str) -> Vec<Remark> {
     match lint::lint(&[source(spec)], "test") {
-        Ok(report) => report.remarks,
+        Ok(report) => {
+            let mut faults = report.remarks.iter().filter(|remark| remark.kind.is_fault());
+            assert_eq!(faults.find(|fault| fault.witness.is_none()), None, "each has a witness");
+            report.remarks
+        }
         Err(mistakes) => panic!("{mistakes}"),
     }
 }

@@ -90,7 +90,8 @@ impl Lint<'_> {
         let name = &fill.name;
         if self.somewhere(question) == Some(false) {
             let message = format!("backfill {name} takes {member} out of no element");
-            self.say(Kind::NeverFires, Vec::new(), message, None);
+            let (_, nearest) = self.nearest(question);
+            self.say(Kind::NeverFires, Vec::new(), message, nearest);
         }
         // Only a rule that asks for the member can miss it. With each of them by itself: all
         // together have too many combinations.

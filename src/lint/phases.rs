@@ -124,13 +124,16 @@ impl Lint<'_> {
                 let name = &phase.name;
                 let message =
                     format!("no state contradicts the necessary evidence of phase {name}");
-                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, None);
+                let first = table.iter().next();
+                let witness = first.and_then(|(number, _)| self.witness(table, number, Some(name)));
+                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, witness);
             }
-            if phase.imposed.is_some()
+            if let Some(imposed) = &phase.imposed
                 && !table.iter().any(|(_, outcome)| outcome.imposed == Some(at))
             {
                 let message = format!("phase {} is imposed in no state", phase.name);
-                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, None);
+                let (_, nearest) = self.nearest(plain(&imposed.when));
+                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, nearest);
             }
         }
         for phase in &rules.phases {
@@ -139,14 +142,16 @@ impl Lint<'_> {
                 let name = &phase.name;
                 let message =
                     format!("no state settles phase {name}: its sufficient evidence never holds");
-                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, None);
+                let (_, nearest) = self.nearest(plain(sufficient));
+                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, nearest);
             }
         }
         for (number, step) in (1..).zip(&rules.repair) {
             let Some(when) = &step.when else { continue };
             if self.somewhere(plain(when)) == Some(false) {
                 let message = format!("step {number} of the repair applies in no state");
-                self.say(Kind::NeverFires, Vec::new(), message, None);
+                let (_, nearest) = self.nearest(plain(when));
+                self.say(Kind::NeverFires, Vec::new(), message, nearest);
             }
         }
     }
