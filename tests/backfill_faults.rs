@@ -29,6 +29,8 @@ enum Fault {
     Nothing,
     /// Nothing, and who asks for all objects at once is answered. Otherwise the watch cache does not keep up.
     Cache,
+    /// The same, but the answer is larger than the first objects made one think.
+    Flood,
     /// Every page's token has expired; the refusal brings a new one.
     ExpiredTokens,
     /// Once, the second page's token has expired, and there is no new one.
@@ -123,6 +125,11 @@ impl Fake {
         let token = query.get("continue").map_or("", String::as_str);
         let start: usize = token.trim_end_matches('x').parse().unwrap_or_default();
         let fault = self.fault();
+        if all && fault == Fault::Flood {
+            // Whoever read this would take it for a list without objects.
+            let filling = "x".repeat(25 << 20);
+            return answer(200, &json!({"kind": filling, "metadata": {}, "items": []}));
+        }
         if all && fault != Fault::Cache {
             return said(504, "Too large resource version", "");
         }
@@ -351,6 +358,7 @@ async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_t
     for fault in [
         Fault::Nothing,
         Fault::Cache,
+        Fault::Flood,
         Fault::ExpiredTokens,
         Fault::ExpiredList,
         Fault::FirstList(503),
