@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! bytes ─► server ─► wire ─► engine ─► wire ─► server ─► bytes
-//! file/stdin ─► files ─► cli ─► engine ─► cli (report)
+//! file/stdin ─► source ─► cli ─► engine ─► cli (report)
 //! cluster list ─► cluster ─► engine ─► cluster (patch /status)
 //! documents ─► policy (parse, compile) ─► PolicySet ─► engine
 //! ```
@@ -12,13 +12,13 @@
 //! | module | holds |
 //! |---|---|
 //! | [`model`] | the vocabulary: JSON as borrowed text, pointers, the subject of a judgement |
+//! | [`source`] | input text as trees with locations; diagnostics with carets |
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
 //! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
 //! | [`lint`] | what can be proven of a convention by walking that table |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
-//! | [`files`] | objects in files and pipes, and where their fields stand |
 //! | [`server`] | the HTTPS listener, the handler, the probes |
 //! | [`tls`] | issuing, reading and swapping certificates |
 //! | [`cluster`] | everything that talks to the API server |
@@ -32,12 +32,12 @@ pub mod cli;
 pub mod cluster;
 pub mod engine;
 pub mod explain;
-pub mod files;
 pub mod kstatus;
 pub mod lint;
 pub mod model;
 pub mod policy;
 pub mod server;
+pub mod source;
 pub mod telemetry;
 pub mod tls;
 pub mod wire;

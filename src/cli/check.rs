@@ -10,11 +10,13 @@ use jiff::Timestamp;
 use super::fail_on::FailOn;
 use super::input::Input;
 use super::judge::{judge, writer};
+use super::plurals::Plurals;
 use super::report::{Format, Judged, Report, plural, rules};
+use super::request::Request;
 use super::{Outcome, explain, time};
-use crate::files::{Manifest, Manifests, Mistake, Plurals, Request, in_parallel, open};
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
+use crate::source::{Manifest, Manifests, Mistake, in_parallel, open};
 
 /// What `check` can be told.
 #[derive(Debug, clap::Args)]

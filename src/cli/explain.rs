@@ -9,9 +9,9 @@ use clap::ValueEnum;
 use super::Outcome;
 use crate::explain::{Graph, Page, data, render};
 use crate::policy::convention::Convention;
-use crate::policy::yaml::did_you_mean;
 use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
+use crate::source::tree::did_you_mean;
 
 /// What `explain` can be told.
 #[derive(Debug, clap::Args)]

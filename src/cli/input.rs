@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use crate::files::{self, File, Mistake};
+use crate::source::{self, File, Mistake};
 
 /// Where the manifests are.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ impl Input {
         if paths.is_empty() {
             bail!("name a file, a folder, or - for standard input");
         }
-        Ok(files::open(&paths, self.recursive))
+        Ok(source::open(&paths, self.recursive))
     }
 }
 

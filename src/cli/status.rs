@@ -12,10 +12,11 @@ use jiff::Timestamp;
 
 use self::record::Record;
 use super::input::Input;
+use super::plurals::Plurals;
 use super::{Outcome, time};
-use crate::files::{self, Manifests, Plurals};
 use crate::policy::PolicySet;
 use crate::server::policy_files;
+use crate::source::{self, Manifests};
 
 /// What `status` can be told.
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.crds])?;
     let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
-    let (crd_files, unread_crds) = files::open(&args.crds, args.input.recursive);
+    let (crd_files, unread_crds) = source::open(&args.crds, args.input.recursive);
     let crds = Manifests::read(&crd_files);
     let (plurals, no_crds) = Plurals::of_crds(&crds);
     let mistakes = unread_crds.iter().chain(crds.mistakes()).chain(&no_crds);
@@ -76,7 +77,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     for manifest in manifests.iter() {
         match Record::of(&manifest, &policies, &plurals, now) {
             Ok(record) => records.push(record),
-            Err(error) => mistakes.push(manifest.mistake("", files::reason(&error)).to_string()),
+            Err(error) => mistakes.push(manifest.mistake("", source::reason(&error)).to_string()),
         }
     }
     let mut out = BufWriter::new(io::stdout().lock());

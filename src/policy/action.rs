@@ -1,6 +1,6 @@
 //! What happens when a rule is violated.
 
-use super::yaml::{Node, Problems};
+use crate::source::tree::{Node, Problems};
 
 /// What happens when a rule is violated, mildest first: a ceiling is a minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,8 +10,8 @@ use super::convention::{
 use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
-use super::yaml::{Node, Problems};
 use super::{Action, CelRule, Glob, cel};
+use crate::source::tree::{Node, Problems};
 
 /// Which resources follow which convention, how strictly, with what local additions.
 #[derive(Clone, Debug)]
@@ -331,7 +331,7 @@ fn read_owner(node: &Node, problems: &Problems) -> Option<Owner> {
     Some(Owner { path: path?, writers })
 }
 
-fn read_writers(map: &super::yaml::Map<'_>, problems: &Problems) -> Writers {
+fn read_writers(map: &crate::source::tree::Map<'_>, problems: &Problems) -> Writers {
     let before = problems.count();
     let globs = |key| {
         map.get(key)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Glob;
 use super::convention::{self, Label};
-use super::yaml::{Key, Node, Problems, Span, Value, near};
+use crate::source::tree::{Key, Node, Problems, Span, Value, near};
 
 /// The specs of conventions, with everything that they extend.
 #[derive(Clone, Debug, Default)]

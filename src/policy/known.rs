@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::convention::{self, Convention, Names};
 use super::extends::Specs;
-use super::yaml::{Node, Problems, Value, near};
+use crate::source::tree::{Node, Problems, Value, near};
 
 /// Conventions by name.
 pub(crate) type Conventions = BTreeMap<String, Arc<Convention>>;

@@ -5,7 +5,7 @@ mod action;
 pub mod cel;
 pub mod convention;
 mod declared;
-mod diagnostic;
+
 mod document;
 mod extends;
 mod glob;
@@ -15,16 +15,15 @@ mod pattern;
 mod predicate;
 mod schema;
 mod set;
-pub(crate) mod yaml;
 
+pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
 pub use declared::Declared;
-pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use glob::Glob;
 pub use json_schema::DocumentKind;
 pub use pattern::Pattern;
 pub use predicate::{ConditionTest, Observed, Place, Predicate, ValueTest};
 pub use schema::{Check, FieldRule, FieldType, Format};
-pub use set::{PolicySet, Source};
+pub use set::PolicySet;

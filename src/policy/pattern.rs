@@ -3,7 +3,7 @@
 use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::yaml::{Node, Problems};
+use crate::source::tree::{Node, Problems};
 
 /// The largest pattern that is compiled. Patterns come from documents that people write: the
 /// longest known, the one of metav1 condition types, needs a tenth of this.

@@ -32,7 +32,7 @@ use crate::model::{ConditionStatus, Pointer};
 
 use super::Glob;
 use super::convention::{Names, Polarity};
-use super::yaml::{Map, Node, Problems, Value};
+use crate::source::tree::{Map, Node, Problems, Value};
 
 pub use value::{Place, ValueTest};
 pub(crate) use value::{scalar_text, unquoted_status};

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::model::Pointer;
 
 use super::predicate::pointer;
-use super::yaml::{Map, Node, Problems};
 use super::{Action, Pattern, pattern};
+use crate::source::tree::{Map, Node, Problems};
 
 /// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

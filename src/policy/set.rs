@@ -9,25 +9,8 @@ use crate::model::Subject;
 
 use super::convention;
 use super::known::{Broken, Conventions, Known};
-use super::yaml::{self, Document, Node, Problems, Span, Value};
-use super::{Diagnostic, Diagnostics, Policy, document};
-
-/// One document file: what to call it in messages, and its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The path as a person would type it.
-    pub name: String,
-    /// The whole text, without a byte order mark.
-    pub text: String,
-}
-
-impl Source {
-    /// A text under a name.
-    #[must_use]
-    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: yaml::without_byte_order_mark(text.into()) }
-    }
-}
+use super::{Diagnostic, Diagnostics, Policy, Source, document};
+use crate::source::tree::{self, Document, Node, Problems, Span, Value};
 
 /// The compiled policies. Immutable: a reload makes a new one.
 #[derive(Clone, Debug)]
@@ -227,7 +210,7 @@ enum Kind {
 fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagnostic>) {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
     for (source, Source { text, .. }) in (first..).zip(sources) {
-        let (more, wrong) = yaml::parse(source, text);
+        let (more, wrong) = tree::parse(source, text);
         documents.extend(more);
         mistakes.extend(wrong);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::table;
 use crate::cluster::audit::{Findings, Row, RuleSums};
 use crate::engine::Action;
-use crate::files::one_line;
+use crate::source::one_line;
 
 /// Writes the tables.
 pub(super) fn write(

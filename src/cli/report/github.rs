@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Report;
 use crate::engine::Action;
-use crate::files::{Place, one_line};
+use crate::source::{Place, one_line};
 
 /// A command for each finding and for each document that could not be read, then the totals.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {

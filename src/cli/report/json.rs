@@ -6,7 +6,7 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 
 use super::{Judged, Report};
-use crate::files::{Mistake, Place};
+use crate::source::{Mistake, Place};
 
 /// One document. Its keys are a promise: they may become more, never others.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {

@@ -14,8 +14,8 @@ use json_patch::PatchOperation;
 
 use super::fail_on::FailOn;
 use crate::engine::{Action, Found};
-use crate::files::{Identity, Mistake, Place};
 use crate::policy::PolicySet;
+use crate::source::{Identity, Mistake, Place};
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -182,7 +182,7 @@ pub(super) fn plural(count: usize, what: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::files::{File, Manifests};
+    use crate::source::{File, Manifests};
 
     /// Two objects of one file, one of them with findings of each action, and a broken file.
     pub(in crate::cli) fn report() -> Report {

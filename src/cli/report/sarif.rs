@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Report, Rule};
 use crate::engine::Action;
-use crate::files::Place;
+use crate::source::Place;
 
 /// One run: its rules, its results, and what could not be read as notifications of the tool.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {

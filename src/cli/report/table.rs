@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Report;
-use crate::files::{one_line, picture};
+use crate::source::{one_line, picture};
 
 /// Each finding with its place and a caret, then the totals. What could not be read goes to stderr:
 /// that is for the caller.

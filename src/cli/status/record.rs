@@ -2,11 +2,13 @@
 
 use serde::{Serialize, Serializer};
 
+use super::super::plurals::Plurals;
+use super::super::request::Request;
 use crate::engine::Standing;
-use crate::files::{Identity, Manifest, Plurals, Request};
 use crate::kstatus::{ComputeError, KStatus, Status, compute};
 use crate::model::{Json, Writer};
 use crate::policy::PolicySet;
+use crate::source::{Identity, Manifest};
 
 /// One object: what it is called, what kstatus says, and where it stands under each policy.
 #[derive(Debug, Serialize)]

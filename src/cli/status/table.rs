@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use comfy_table::{Table, presets};
 
 use super::record::Record;
-use crate::files::one_line;
 use crate::kstatus::{Status, aggregate};
+use crate::source::one_line;
 
 /// Letters of a message that are printed: with the columns before it about two lines of a terminal.
 const MAX_MESSAGE: usize = 80;

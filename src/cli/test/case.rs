@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use crate::cli::time;
 use crate::engine::Action;
-use crate::files::Identity;
 use crate::model::Operation;
-use crate::policy::yaml::{Node, Problems, Span};
+use crate::source::Identity;
+use crate::source::tree::{Node, Problems, Span};
 
 /// One document: what to judge by, and the cases.
 #[derive(Debug)]

@@ -19,14 +19,14 @@ use super::Outcome;
 use super::check::policies;
 use super::input::check_stdin;
 use super::judge::{judge, writer};
+use super::plurals::Plurals;
 use super::report::json::Unread;
 use super::report::{junit, plural};
-use crate::files::{
-    File, Mistake, Place, Plurals, Request, Unfit, json_at, one_line, open, reason,
-};
+use super::request::{Request, Unfit};
 use crate::model::Operation;
-use crate::policy::yaml::{self, Node, Problems};
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
+use crate::source::tree::{self, Node, Problems};
+use crate::source::{File, Mistake, Place, json_at, one_line, open, reason};
 
 /// What `test` can be told.
 #[derive(Debug, clap::Args)]
@@ -132,7 +132,7 @@ struct Bench {
 
 impl Bench {
     fn read(&mut self, index: usize, file: &File) -> Vec<Suite> {
-        let (documents, mistakes) = yaml::parse(index, &file.text);
+        let (documents, mistakes) = tree::parse(index, &file.text);
         self.mistakes.extend(mistakes);
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
         let problems = Problems::default();

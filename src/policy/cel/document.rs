@@ -4,7 +4,7 @@ use super::{CelRule, Mistake, compile};
 use crate::model::Pointer;
 use crate::policy::Action;
 use crate::policy::convention::{Backfill, Convention, Trigger, read_trigger};
-use crate::policy::yaml::{Node, Problems, Span};
+use crate::source::tree::{Node, Problems, Span};
 
 /// Reads the rules of the policy `policy`. What they say of the phase depends on the convention and on
 /// what the policy fills in.

@@ -6,7 +6,7 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, SourceInfo, opera
 
 use super::Mistake;
 use super::reads::{children, path};
-use crate::policy::yaml::did_you_mean;
+use crate::source::tree::did_you_mean;
 
 /// Loops inside of loops. Two compare every element with every other; a third level is a program.
 const MAX_LOOPS: usize = 2;

@@ -3,11 +3,11 @@
 
 use super::super::Predicate;
 use super::super::predicate::{self, pointer};
-use super::super::yaml::{Key, Map, Node, Problems, Value};
 use super::super::{Action, Check};
 use super::place::{place_of, remaining};
 use super::{ConditionList, Names};
 use crate::model::Pointer;
+use crate::source::tree::{Key, Map, Node, Problems, Value};
 
 /// Something to fill in where it is absent, or to take out.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,10 +2,10 @@
 
 use super::super::predicate::{self, pointer};
 use super::super::schema::{self, Check, kebab};
-use super::super::yaml::{Key, Map, Node, Span, Value, near};
 use super::super::{Action, Disposition, Glob, Predicate};
 use super::{ConditionTypes, Reader, Sanction, TransitionTimes};
 use crate::model::Pointer;
+use crate::source::tree::{Key, Map, Node, Span, Value, near};
 
 /// A list of conditions and what its elements look like.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use super::super::Action;
 use super::super::predicate::pointer;
-use super::super::yaml::Node;
 use super::{Reader, Sanction};
 use crate::model::Pointer;
+use crate::source::tree::Node;
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug)]

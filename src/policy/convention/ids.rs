@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::super::schema::{FieldRule, kebab};
-use super::super::yaml::{Node, Problems, Span, Value};
 use super::{ConditionList, Convention, Sanction};
+use crate::source::tree::{Node, Problems, Span, Value};
 
 /// What a policy calls changes of an owned field by others.
 pub(crate) const OWNER: &str = "owner";

@@ -31,8 +31,8 @@ pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
 use super::schema::{self, FieldRule};
-use super::yaml::{Map, Node, Problems};
 use super::{Action, Disposition};
+use crate::source::tree::{Map, Node, Problems};
 
 /// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
 /// else: a rule that a document cannot say does not exist.

@@ -1,9 +1,9 @@
 //! What the parts of a convention call each other by: its phases and its lists of conditions.
 
-use super::super::yaml::{Node, Problems, Span, Value};
 use super::Convention;
 use super::conditions::one_or_all;
 use crate::model::Pointer;
+use crate::source::tree::{Node, Problems, Span, Value};
 
 /// The names that a predicate, a rule or a default may use. `None` is what nobody knows, of a
 /// convention that extends one that is not known: there no name is wrong.

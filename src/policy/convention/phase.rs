@@ -2,10 +2,10 @@
 
 use super::super::predicate::{self, pointer};
 use super::super::schema::kebab;
-use super::super::yaml::{Map, Node, Value};
 use super::super::{Action, Predicate};
 use super::{Reader, Sanction};
 use crate::model::Pointer;
+use crate::source::tree::{Map, Node, Value};
 
 /// The phase: its values in order of priority, their evidence, and what goes with it.
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ impl Reader<'_> {
             })
         };
         let from = map.required("from").and_then(|node| self.problems.map(node)).map(|table| {
-            let row = |(key, node): &(super::super::yaml::Key, Node)| {
+            let row = |(key, node): &(crate::source::tree::Key, Node)| {
                 if !key.name.is_empty() {
                     self.names.check_phase(&key.span, &key.name, self.problems);
                 }

@@ -1,7 +1,7 @@
 //! Which place an entry of `backfill` is about: what tells two of them apart where they have no names.
 
-use super::super::yaml::{Node, Value};
 use super::Backfill;
+use crate::source::tree::{Node, Value};
 
 /// What an entry is called: its name, or its place.
 pub(crate) fn name_of(entry: &Node) -> Option<String> {

@@ -1,10 +1,10 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
 use super::super::predicate::{self, pointer};
-use super::super::yaml::{Node, Problems, Value};
 use super::super::{Action, Disposition, Predicate};
 use super::{PhaseRules, Reader};
 use crate::model::Pointer;
+use crate::source::tree::{Node, Problems, Value};
 
 /// A rule that is built into the engine: what it is called here and what happens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! When the transition time of a condition moves.
 
 use super::super::Action;
-use super::super::yaml::{Node, Value};
 use super::{Reader, Sanction};
+use crate::source::tree::{Node, Value};
 
 /// How far a transition time may lie ahead of our clock when a document does not say: what
 /// clusters with unsynchronised nodes show in practice, and far below what would hide an outage.

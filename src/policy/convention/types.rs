@@ -2,11 +2,11 @@
 
 use super::super::predicate;
 use super::super::schema::kebab;
-use super::super::yaml::{Key, Map, Node, Problems, Value};
 use super::super::{Action, Disposition, Glob, Predicate};
 use super::conditions::one_or_all;
 use super::{Reader, Sanction};
 use crate::model::{ConditionStatus, Pointer};
+use crate::source::tree::{Key, Map, Node, Problems, Value};
 
 /// The types of a list.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::model::Pointer;
 
-use super::super::yaml::{Map, Node, Problems, Value};
 use super::super::{Pattern, pattern};
 use super::any_pointer;
+use crate::source::tree::{Map, Node, Problems, Value};
 
 /// Where a value is.
 #[derive(Clone, Debug, PartialEq, Eq)]

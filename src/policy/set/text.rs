@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::{BUILT_IN, BUILT_IN_CONVENTIONS, BuiltIn, Envelope, Kind, PolicySet, Problems};
 use super::{Source, read_documents, sources};
-use crate::policy::yaml::{self, Node, Value};
+use crate::source::tree::{self, Node, Value};
 
 impl PolicySet {
     /// The document of a convention, built in or in one of `given`, to the letter: with its comments,
@@ -40,7 +40,7 @@ impl PolicySet {
 
 /// The documents of a text, without the lines between them.
 fn documents(text: &str) -> impl Iterator<Item = &str> {
-    yaml::parts(text).into_iter().map(|part| {
+    tree::parts(text).into_iter().map(|part| {
         let part = &text[part];
         let (first, rest) = part.split_once('\n').unwrap_or((part, ""));
         if first.trim_end() == "---" { rest } else { part }
@@ -49,7 +49,7 @@ fn documents(text: &str) -> impl Iterator<Item = &str> {
 
 fn declares(text: &str, name: &str) -> bool {
     let is = |node: Option<&Node>, wanted: &str| matches!(node.map(|node| &node.value), Some(Value::String(text)) if text == wanted);
-    let (documents, _) = yaml::parse(0, text);
+    let (documents, _) = tree::parse(0, text);
     documents.iter().map(|document| &document.root).any(|root| {
         is(root.member("kind"), "StatusConvention")
             && is(root.member("metadata").and_then(|metadata| metadata.member("name")), name)

@@ -10,7 +10,7 @@ use serde_saphyr::Location;
 use super::Place;
 use super::document::Document;
 use super::members::{Members, items};
-use crate::policy::yaml;
+use crate::source::tree;
 
 /// Which part of a document an object is.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl<'m> Places<'m> {
             }
         };
         let within = within.unwrap_or_else(|| {
-            let start = yaml::content(text, &(0..text.len()));
+            let start = tree::content(text, &(0..text.len()));
             start..start
         });
         document.range.start + within.start..document.range.start + within.end

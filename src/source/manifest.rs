@@ -7,7 +7,7 @@ use super::locate::{Part, Places};
 use super::objects::{Entry, Objects};
 use super::split::{Split, split};
 use super::{File, Identity, Mistake, Place, in_parallel};
-use crate::policy::yaml;
+use crate::source::tree;
 
 /// All objects of some files, and what could not be read as one.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<'f> Manifests<'f> {
     pub fn read(files: &'f [File]) -> Self {
         let parts = files
             .iter()
-            .flat_map(|file| yaml::parts(&file.text).into_iter().map(move |part| (file, part)));
+            .flat_map(|file| tree::parts(&file.text).into_iter().map(move |part| (file, part)));
         let parts: Vec<(&File, Range<usize>)> = parts.collect();
         let splits = in_parallel(&parts, |(file, part)| split(file, part));
         // All pieces of all files at once, so that one long list keeps all threads busy.

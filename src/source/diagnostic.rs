@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
 
 use super::Source;
-use super::yaml::Span;
+use super::tree::Span;
 
 /// One mistake in one document.
 #[derive(Clone, Debug, PartialEq, Eq)]

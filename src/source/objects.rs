@@ -207,7 +207,7 @@ fn not_an_object(json: &str) -> String {
     format!("this is {}, not a Kubernetes object", kind_of(json))
 }
 
-pub(super) fn kind_of(json: &str) -> &'static str {
+pub(crate) fn kind_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'[') => "a list",
         Some(b'{') => "an object",

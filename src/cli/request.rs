@@ -1,10 +1,9 @@
 //! The request that an object of a desk stands for.
 
-use super::members::Members;
-use super::objects::kind_of;
-use super::{Identity, Plurals, reason};
+use super::plurals::Plurals;
 use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
+use crate::source::{Identity, Members, kind_of, reason};
 
 /// A write, as far as a desk knows of it.
 #[derive(Clone, Debug)]
@@ -88,9 +87,9 @@ impl<'a> Request<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{File, Manifests};
     use super::*;
     use crate::policy::Source;
+    use crate::source::{File, Manifests};
 
     #[test]
     fn status_goes_where_the_policy_or_the_crd_says() {

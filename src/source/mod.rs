@@ -10,7 +10,7 @@
 //! objects of the others.
 //!
 //! ```
-//! use statusgate::files::{File, Manifests};
+//! use statusgate::source::{File, Manifests};
 //!
 //! let text = "apiVersion: g/v1\nkind: Thing\nstatus:\n  phase: Ready\n---\nbroken: [\n";
 //! let files = [File::new("things.yaml", text)];
@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod diagnostic;
 mod document;
 mod file;
 mod json_text;
@@ -32,17 +33,20 @@ mod objects;
 mod open;
 mod parallel;
 mod place;
-mod plurals;
-mod request;
+mod problems;
 mod split;
+mod text;
+pub(crate) mod tree;
 
+pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::{json_at, reason};
 pub use file::File;
 pub use locate::Places;
 pub use manifest::{Manifest, Manifests};
+pub(crate) use members::Members;
 pub use objects::Identity;
+pub(crate) use objects::kind_of;
 pub use open::open;
 pub use parallel::in_parallel;
 pub use place::{Mistake, Place, one_line, picture};
-pub use plurals::Plurals;
-pub use request::{Request, Unfit};
+pub use text::Source;

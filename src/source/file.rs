@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::policy::yaml::without_byte_order_mark;
+use crate::source::tree::without_byte_order_mark;
 
 /// A file's name and text.
 #[derive(Debug)]

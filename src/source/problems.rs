@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use super::{Key, Node, Span, Value};
-use crate::policy::Diagnostic;
+use super::Diagnostic;
+use super::tree::{Key, Node, Span, Value};
 
 /// The longest message of a rule, in characters. An answer has up to 32 of them, and controllers copy
 /// it into a condition, whose message may have 32,768.

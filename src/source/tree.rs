@@ -4,15 +4,15 @@
 //! mistakes at once, so documents are read from this tree by hand.
 
 mod parts;
-mod problems;
+
 mod read;
 
 use std::ops::Range;
 
 use super::Diagnostic;
 
+pub(crate) use super::problems::{Map, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
-pub(crate) use problems::{Map, Problems, did_you_mean, near};
 
 /// Where something stands: which source, by its place in the list given to the compiler, and which
 /// bytes of it. A convention that extends another is read from nodes of both their documents.
@@ -63,7 +63,7 @@ pub(crate) fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic
 }
 
 impl Value {
-    fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
             Self::Bool(_) => "a boolean",

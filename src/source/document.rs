@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::locate::Tree;
 use super::{File, Mistake, Place, json_text};
-use crate::policy::yaml::{self, content};
+use crate::source::tree::{self, content};
 
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ pub fn reason(error: &serde_json::Error) -> String {
 /// # Errors
 /// When that document is no manifest's YAML or JSON.
 pub fn json_at(file: &File, offset: usize) -> Result<String, Mistake> {
-    let part = yaml::parts(&file.text).into_iter().find(|part| part.contains(&offset));
+    let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
     let documents = part.map(|part| read(file, part)).unwrap_or_default();
     let holds = |read: &Result<Document<'_>, Mistake>| {
         read.as_ref().map_or(true, |document| document.range.contains(&offset))
@@ -142,7 +142,7 @@ const MIN_LENGTH: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::yaml::parts;
+    use crate::source::tree::parts;
 
     fn read_all(name: &str, text: &str) -> Vec<Result<String, String>> {
         let file = File::new(name, text);

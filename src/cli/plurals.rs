@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Identity, Manifest, Manifests, Mistake, reason};
 use crate::policy::PolicySet;
+use crate::source::{Identity, Manifest, Manifests, Mistake, reason};
 
 /// What is known of resources: what CRDs say, and good guesses for the rest.
 #[derive(Debug, Default)]
@@ -150,9 +150,9 @@ impl Spec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::File;
     use super::*;
     use crate::policy::Source;
+    use crate::source::File;
 
     fn identity(api_version: &str, kind: &str) -> Identity {
         let (namespace, name) = (String::new(), String::new());

@@ -11,22 +11,22 @@ use crate::model::Text;
 /// The members of an object in the order of the text, borrowed from it. Reading them skips over
 /// the values, so that asking an object of megabytes for its kind costs no allocation.
 #[derive(Default)]
-pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
     /// `None` for what is not an object.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// The text of a member; of the last where there are several, as in Go.
-    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         let member = self.0.iter().rev().find(|(key, _)| key == name);
         member.map(|(_, value)| value.get())
     }
 
     /// The text of a member that is a string.
-    pub(super) fn string(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub(crate) fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         serde_json::from_str::<Text<'a>>(self.get(name)?).ok().map(|text| text.0)
     }
 }
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// The items of a list, each as text; `None` for what is not a list.
-pub(super) fn items(text: &str) -> Option<Vec<&str>> {
+pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     Some(items.into_iter().map(RawValue::get).collect())
 }

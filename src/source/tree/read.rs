@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as EventSpan, Tag};
 
-use super::{Diagnostic, Document, Key, Node, Span, Value, parts};
+use super::super::Diagnostic;
+use super::{Document, Key, Node, Span, Value, parts};
 
 /// How deep lists and mappings may stand in one another: documents are read by recursion.
 const MAX_DEPTH: usize = 128;
@@ -324,7 +325,6 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::policy::set::{BUILT_IN, EXAMPLES};
 
     fn read(text: &str) -> Result<Vec<Json>, String> {
         let (documents, mistakes) = documents(0, text);
@@ -344,8 +344,15 @@ mod tests {
 
     #[test]
     fn the_documents_of_the_product_are_read_as_a_library_reads_them() {
-        for (name, text) in BUILT_IN.iter().chain(&EXAMPLES) {
-            assert_eq!(read(text).unwrap(), expected(text), "{name}");
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        for folder in ["src/conventions", "deploy/policies"] {
+            for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|kind| kind == "yaml") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    assert_eq!(read(&text).unwrap(), expected(&text), "{}", path.display());
+                }
+            }
         }
     }
 
