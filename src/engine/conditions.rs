@@ -236,6 +236,7 @@ pub(super) fn violation(rule: &str, field: String, message: String) -> Violation
         message,
         action: Disposition::Fixed(Action::Deny),
         ratcheted: true,
+        value: None,
     }
 }
 

@@ -5,6 +5,7 @@ use crate::policy::{Check, FieldType, Format};
 
 use super::Cause;
 use super::because::quoted;
+use super::ratchet::Digest;
 
 /// The first thing that is wrong with a value, if anything.
 pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Cause, String)> {
@@ -40,6 +41,14 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
+    }
+}
+
+/// The value that was judged; nothing where it was only its presence.
+pub(crate) fn judged(cause: Cause, value: Option<&Json<'_>>) -> Option<Digest> {
+    match cause {
+        Cause::Required | Cause::Forbidden => None,
+        _ => value.map(Digest::of),
     }
 }
 

@@ -179,7 +179,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             if let Some((cause, message)) = fields::violation(&field.check, value) {
                 let path = field.path.field().to_owned();
                 let check = &field.check;
-                violations.push(fixed(&check.rule, path, cause, message, check.action.into()));
+                let found = fixed(&check.rule, path, cause, message, check.action.into());
+                violations.push(Violation { value: fields::judged(cause, value), ..found });
             }
         }
         if let Some(rules) = &convention.phase {
@@ -397,5 +398,5 @@ pub(super) const fn fixed(
     message: String,
     action: Disposition,
 ) -> Violation<'_> {
-    Violation { rule, field, place: None, cause, message, action, ratcheted: true }
+    Violation { rule, field, place: None, cause, message, action, ratcheted: true, value: None }
 }

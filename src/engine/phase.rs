@@ -3,7 +3,7 @@
 use super::conditions::same;
 use super::evidence::{Facts, phase_path};
 use super::judge::fixed;
-use super::ratchet::{Violation, Violations};
+use super::ratchet::{Digest, Violation, Violations};
 use super::{Cause, agreement, fields};
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{PhaseReason, PhaseRules, Sanction};
@@ -19,11 +19,12 @@ pub(super) fn judge<'p>(
 ) {
     let path = phase_path(rules, object);
     let field = || path.field().to_owned();
+    let written = in_status(object.status.as_ref(), path);
     let mut unfit = |cause, message| {
-        let deny = Action::Deny.into();
-        violations.push(fixed(&rules.value_rule, field(), cause, message, deny));
+        let found = fixed(&rules.value_rule, field(), cause, message, Action::Deny.into());
+        violations.push(Violation { value: written.map(Digest::of), ..found });
     };
-    match in_status(object.status.as_ref(), path) {
+    match written {
         // Nothing, or as good as nothing: for the mutating webhook to fill in, and no evidence.
         None | Some(Json::Null) => {}
         Some(Json::String(phase)) if phase.is_empty() || rules.find(phase).is_some() => {}

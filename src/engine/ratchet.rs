@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::LazyLock;
 
 use super::Cause;
+use crate::model::{Json, parse_rfc3339};
 use crate::policy::Disposition;
 
 /// A violation before it is known whether it counts.
@@ -21,6 +23,9 @@ pub(crate) struct Violation<'p> {
     pub(crate) action: Disposition,
     /// Whether it counts only when the stored object does not have it in the same place.
     pub(crate) ratcheted: bool,
+    /// The value, where the check is one of a single value: the stored object excuses it only with
+    /// the same one. As in the API server's own ratchet.
+    pub(crate) value: Option<Digest>,
 }
 
 /// Where violations go as they are found. They are not collected before it is known which of them
@@ -39,21 +44,28 @@ impl<'p, 'v> Violations<'p, 'v> {
     }
 }
 
-/// Tells what a write introduced from what the stored object violates already.
+/// A value in short. Two values have one where they are the same: objects in any order, `5` and
+/// `5.0`, and times of one instant.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Digest(u64);
+
+/// Of 64 bits and with a key of this process no two places or values will meet.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// Finds what a write introduced, as opposed to what the stored object violates already.
 pub(crate) struct Introduced<F> {
     /// Judges the stored object by itself. Called only when there is something to compare: a clean
     /// write never pays for it. `None` where nothing was stored that a violation could stand in.
     judge_stored: Option<F>,
     known: Option<HashSet<u64>>,
-    hasher: RandomState,
 }
 
 impl<F> Introduced<F> {
-    pub(crate) fn over<'p>(judge_stored: Option<F>) -> Self
+    pub(crate) const fn over<'p>(judge_stored: Option<F>) -> Self
     where
         F: FnOnce(&mut Violations<'p, '_>),
     {
-        Self { judge_stored, known: None, hasher: RandomState::new() }
+        Self { judge_stored, known: None }
     }
 
     /// Whether a violation counts.
@@ -64,22 +76,58 @@ impl<F> Introduced<F> {
         if !violation.ratcheted {
             return true;
         }
-        let hasher = &self.hasher;
-        // Hashes of places, not places: of 64 bits and with a key of this process no two will meet.
         if let Some(judge) = self.judge_stored.take() {
             let mut known = HashSet::new();
             judge(&mut Violations::new(&mut |violation| {
-                known.insert(hasher.hash_one(violation.place()));
+                known.insert(violation.place());
+                known.insert(violation.place_and_value());
             }));
             self.known = Some(known);
         }
         let known = self.known.as_ref();
-        known.is_none_or(|known| !known.contains(&hasher.hash_one(violation.place())))
+        known.is_none_or(|known| !known.contains(&violation.place_and_value()))
     }
 }
 
 impl Violation<'_> {
-    fn place(&self) -> (&str, &str) {
-        (self.rule, self.place.as_deref().unwrap_or(&self.field))
+    fn place(&self) -> u64 {
+        HASHER.hash_one((self.rule, self.place.as_deref().unwrap_or(&self.field)))
+    }
+
+    fn place_and_value(&self) -> u64 {
+        self.value.map_or_else(|| self.place(), |value| HASHER.hash_one((self.place(), value)))
+    }
+}
+
+impl Digest {
+    pub(crate) fn of(value: &Json<'_>) -> Self {
+        match value.as_str().and_then(parse_rfc3339) {
+            Some(time) => Self(HASHER.hash_one(time)),
+            None => Self(HASHER.hash_one(Hashed(value))),
+        }
+    }
+}
+
+/// Equal values have equal hashes.
+struct Hashed<'j, 'a>(&'j Json<'a>);
+
+impl Hash for Hashed<'_, '_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.kind().hash(state);
+        match self.0 {
+            Json::Null | Json::Deep => {}
+            Json::Bool(value) => value.hash(state),
+            Json::Number(number) => match (self.0.as_i64(), number.as_f64()) {
+                (None, Some(float)) => float.to_bits().hash(state),
+                (whole, _) => whole.hash(state),
+            },
+            Json::String(text) | Json::Large(text) => text.hash(state),
+            Json::Array(items) => items.iter().for_each(|item| Hashed(item).hash(state)),
+            Json::Object(members) => {
+                let member = |(name, value)| HASHER.hash_one((name, Hashed(value)));
+                // In any order.
+                members.iter().map(member).fold(0, u64::wrapping_add).hash(state);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::Cause;
 use super::super::because::{escaped, quoted};
-use super::super::ratchet::{Violation, Violations};
+use super::super::ratchet::{Digest, Violation, Violations};
 use super::evidence::{self, Facts, Truth};
 use super::keys::{Key, shortened};
 use super::{Circumstances, fields, same, violation};
@@ -78,7 +78,8 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
                 checks.iter().find_map(|check| Some((check, fields::violation(check, value)?)));
             if let Some((check, (cause, message))) = fault {
                 let found = self.violation(&check.rule, member, message);
-                violations.push(Violation { cause, action: check.action.into(), ..found });
+                let (action, value) = (check.action.into(), fields::judged(cause, value));
+                violations.push(Violation { cause, action, value, ..found });
             }
         }
         let Some(sanction) = &self.list.other_members else { return };
@@ -97,7 +98,9 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     fn judge_type(&self, violations: &mut Violations<'p, '_>) {
         let mut say = |sanction: &'p Sanction, member: &str, cause, message| {
             let found = self.violation(&sanction.rule, member, message);
-            violations.push(Violation { cause, action: sanction.action, ..found });
+            let unsupported = cause == Cause::NotSupported;
+            let value = self.item.get(member).filter(|_| unsupported).map(Digest::of);
+            violations.push(Violation { cause, action: sanction.action, value, ..found });
         };
         let Some(kind) = self.kind else { return };
         let Some(known) = self.known else {

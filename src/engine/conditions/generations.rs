@@ -1,7 +1,7 @@
 //! `observedGeneration`, of conditions and of the object.
 
 use super::super::Cause;
-use super::super::ratchet::{Violation, Violations};
+use super::super::ratchet::{Digest, Violation, Violations};
 use super::violation;
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{GenerationRules, Sanction};
@@ -56,7 +56,8 @@ impl<'p> Generations<'p> {
                 let sanction = &self.rules.below_minimum;
                 let found = violation(&sanction.rule, field(), format!("must be at least {least}"));
                 let (cause, action) = (Cause::Invalid, sanction.action);
-                violations.push(Violation { cause, action, ..found });
+                let value = in_status(object.status.as_ref(), path).map(Digest::of);
+                violations.push(Violation { cause, action, value, ..found });
             }
         }
     }
