@@ -1,9 +1,9 @@
-//! Rules in CEL, evaluated: whether one holds of an object, or why that cannot be told.
+//! Evaluates a rule in CEL: whether it holds for an object, or why it cannot be evaluated.
 //!
-//! Nobody can wait for an expression longer than for the API server's own timeout, and the `cel` crate
-//! cannot be interrupted. So the data that a rule reads is turned into CEL values with a limit, and
-//! each round of its loops costs steps of a limited number; see `policy::cel` for how it is counted.
-//! Reasons are ours and not the crate's: those print values, and maps in the order of the moment.
+//! An evaluation must end long before the API server's timeout, and the `cel` crate cannot be
+//! interrupted. So the number of values that a rule reads is limited, and each round of a loop uses up
+//! a budget of steps (counted as described in `policy::cel`). Reasons have our own words: those of the
+//! crate contain values, and maps in random order.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,22 +23,22 @@ use crate::model::{Json, Metadata, Object, Writer};
 use crate::policy::Pattern;
 use crate::policy::cel::{Expression, Needs, ORDERED, PATTERN, Part, STEP, Work};
 
-/// The values that one evaluation may read. An object of 1,000 conditions is 7,000; converting this
-/// many takes some 2 ms.
+/// The values that one evaluation may read. 1,000 conditions are 7,000 values. Converting 10,000 takes
+/// about 2 ms.
 const MAX_VALUES: u64 = 10_000;
 
 /// The steps that one evaluation may take. A step is a round of a loop, a visit to 64 values, or 512
-/// bytes of text to read: each a microsecond at most, together 0.1 s, a hundredth of the API server's
-/// default timeout.
+/// bytes of text: at most a microsecond each, 0.1 s in total, a hundredth of the API server's default
+/// timeout.
 const MAX_STEPS: u64 = 100_000;
 
-/// Why the value of an expression cannot be told. The text is stable: the same object gives the same.
+/// Why an expression cannot be evaluated. The text depends only on the object.
 pub(crate) type Reason = String;
 
-/// Whether a rule holds of an object.
+/// Whether a rule holds for an object.
 ///
 /// # Errors
-/// The reason why that cannot be told, as half a sentence.
+/// The reason why it cannot be evaluated, as a clause.
 pub(crate) fn holds(
     expression: &Expression,
     object: &Object<'_>,
@@ -73,14 +73,14 @@ pub(crate) fn holds(
         let kind = || format!("its result is {}, not true or false", value.get_type().name());
         value.downcast_ref::<CelBool>().map(|answer| *answer.inner()).ok_or_else(kind)
     }));
-    // Whatever was found after the last step was found by not looking.
+    // A result after the last step is incomplete.
     if variables.meter.is_exhausted() {
         return Err(format!("it takes more than {MAX_STEPS} steps"));
     }
-    answer.unwrap_or_else(|_| Err("the evaluator gave up".to_owned()))
+    answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned()))
 }
 
-/// The spec of an object, where a rule reads it: the hot path keeps it as text.
+/// The spec of an object, if a rule reads it: the hot path keeps it as text.
 fn read_spec<'a>(
     part: Option<&Part>,
     object: Option<&Object<'a>>,
@@ -91,14 +91,14 @@ fn read_spec<'a>(
     spec.transpose().map_err(|_| "spec is too large".to_owned())
 }
 
-/// The functions of CEL's standard library, without optional values, and ours.
+/// CEL's standard library without optional values, and our functions.
 static ENVIRONMENT: LazyLock<Result<Arc<Env>, cel::DeclarationError>> = LazyLock::new(|| {
     let mut environment = Env::default().with_optional_support(false).with_stdlib();
     environment.add_overload(ORDERED, ORDERED, vec![DYN_TYPE], ordered)?;
     Ok(Arc::new(environment))
 });
 
-/// The keys of a map in order; everything else as it is.
+/// The sorted keys of a map; any other value unchanged.
 fn ordered<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let value = arguments.pop().ok_or(ExecutionError::MissingArgumentOrTarget)?;
     let Some(map) = value.downcast_ref::<CelMap<'v>>() else { return Ok(value) };
@@ -109,18 +109,18 @@ fn ordered<'b, 'v>(mut arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>,
     Ok(CowVal::owned(CelList::from(keys)))
 }
 
-/// Counts steps. Atomic because the crate wants its resolvers `Sync`; one thread uses it.
+/// Counts steps. It is atomic because the crate's resolvers must be `Sync`; one thread uses it.
 #[derive(Debug)]
 struct Meter {
-    /// Values that have been read.
+    /// The values read.
     values: u64,
-    /// Bytes of the longest text that has been read.
+    /// The bytes of the longest string read.
     longest: u64,
     spent: AtomicU64,
 }
 
 impl Meter {
-    /// Counts some work, at its price for the data of this evaluation.
+    /// Counts work at its cost for the data of this evaluation.
     fn spend(&self, work: Work) {
         let values = u64::from(work.values) * self.values / 64;
         let texts = u64::from(work.texts) * self.longest / 512;
@@ -132,7 +132,7 @@ impl Meter {
     }
 }
 
-/// What the names in an expression stand for.
+/// The variables of an expression.
 struct Variables<'v> {
     written: Option<Box<dyn Val + 'v>>,
     stored: Option<Box<dyn Val + 'v>>,
@@ -164,7 +164,7 @@ impl VariableResolver for Variables<'_> {
     }
 }
 
-/// A pattern as a value that contains the texts it matches.
+/// A pattern as a value that contains the strings it matches.
 #[derive(Debug)]
 struct Texts<'v>(&'v Pattern);
 
@@ -201,7 +201,7 @@ impl Container for Texts<'_> {
     }
 }
 
-/// Turns data into CEL values, and counts them. Texts stay where they are.
+/// Converts data to CEL values, and counts them. Strings are borrowed.
 #[derive(Debug, Default)]
 struct Reader {
     values: u64,
@@ -209,7 +209,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// An object with the members that it has in the cluster.
+    /// An object with its members in the cluster.
     fn object<'v>(
         &mut self,
         object: &'v Object<'_>,
@@ -263,7 +263,7 @@ impl Reader {
         Ok(members.into_value())
     }
 
-    /// A value, or the parts of it that are read.
+    /// A value, or the parts that are read.
     fn value<'v>(
         &mut self,
         json: &'v Json<'_>,
@@ -279,7 +279,7 @@ impl Reader {
             },
             Json::String(text) => self.text(text),
             Json::Array(items) => {
-                // Nothing reads a member of a list.
+                // Lists have no members.
                 let items = if part.is_some() { &[] } else { items.as_slice() };
                 let items = items.iter().map(|item| self.value(item, None));
                 let items: Vec<_> = items.collect::<Result<_, _>>()?;
@@ -326,7 +326,7 @@ impl Reader {
     }
 }
 
-/// The members of a map to be. The last of several with one name counts, as in Go.
+/// The members of a future map. The last of several with one name counts, as in Go.
 #[derive(Default)]
 struct Members<'v>(HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>);
 
@@ -340,7 +340,7 @@ impl<'v> Members<'v> {
     }
 }
 
-/// An error in words that stay the same while the object does.
+/// The text of an error. It depends only on the object.
 fn why(error: &ExecutionError) -> Reason {
     let operator = |name: &str| name.trim_matches(['_', '@']).replace("[_]", "[…]");
     match error {
@@ -361,7 +361,7 @@ fn why(error: &ExecutionError) -> Reason {
             format!("\"{name}\" does not work on {} and {}", one.type_of(), other.type_of())
         }
         ExecutionError::UnexpectedType { got, want } => {
-            format!("{} stands where {} is needed", quoted(got), quoted(want))
+            format!("{} is used where {} is needed", quoted(got), quoted(want))
         }
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "it divides by zero".to_owned()
@@ -370,9 +370,9 @@ fn why(error: &ExecutionError) -> Reason {
         ExecutionError::IndexOutOfBounds(_) => "a list is shorter than an index".to_owned(),
         ExecutionError::DuplicateKey(_) => "a map has a key twice".to_owned(),
         ExecutionError::FunctionError { function, .. } => {
-            format!("{} cannot take this value", quoted(function))
+            format!("{} does not accept this value", quoted(function))
         }
-        _ => "an operation does not fit its values".to_owned(),
+        _ => "an operation does not accept its values".to_owned(),
     }
 }
 

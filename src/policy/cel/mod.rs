@@ -1,9 +1,9 @@
-//! Rules in CEL, for what a convention cannot say: compiled at load, checked as far as a text can be.
+//! Rules in CEL, for what a convention cannot express: compiled and checked when a policy is loaded.
 //!
-//! The `cel` crate parses and evaluates; what it does not have is here and in `engine::cel`. It has no
-//! types, so that names are checked by walking the tree. It has no limit of cost, so that
-//! the tree is rewritten: each round of a loop first asks for a variable that counts. And it compiles
-//! a pattern each time it meets one, so that patterns become variables too.
+//! The `cel` crate parses and evaluates. This module and `engine::cel` add what it lacks. It has no
+//! types, so names are checked by walking the tree. It has no cost limit, so the tree is rewritten:
+//! each round of a loop first reads a variable that counts. It compiles a pattern at each use, so
+//! patterns become variables too.
 
 mod document;
 mod names;
@@ -25,8 +25,7 @@ pub(crate) use document::read;
 pub use reads::{Part, Reads};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
 
-/// The longest expression, in bytes. Longer ones are programs; the longest rule known from CRDs in
-/// use fits five times.
+/// The longest expression, in bytes: five times the longest rule known from CRDs in use.
 const MAX_LENGTH: usize = 2048;
 
 /// A rule of a policy.
@@ -38,35 +37,35 @@ pub struct CelRule {
     pub name: String,
     /// What must hold.
     pub expression: Expression,
-    /// The sentence in the answer.
+    /// The message of its findings.
     pub message: String,
     /// What happens when it does not hold.
     pub action: Action,
-    /// The field that is named in the answer.
+    /// The field that its findings name.
     pub path: Pointer,
-    /// Which writes it looks at.
+    /// Which writes it judges.
     pub trigger: Trigger,
-    /// Where it comes from.
+    /// The origin of the rule.
     pub source: String,
-    /// Whether it could lock the way out: a write of the default phase alone can violate it.
+    /// Whether a write of the default phase alone can violate it. Then it could block the way out.
     pub sees_the_phase: bool,
 }
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// What is evaluated.
+    /// The rewritten tree.
     pub tree: IdedExpr,
-    /// What the tree names beside its data, and what evaluating it costs.
+    /// The variables of the rewritten tree in addition to its data, and its cost.
     pub needs: Needs,
-    /// What of the written and the stored object it reads.
+    /// The parts of the written and the stored object that it reads.
     pub reads: Reads,
 }
 
-/// A mistake in an expression.
+/// An error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
-    /// The byte of the expression where it is, where that is known.
+    /// Its byte offset in the expression, if known.
     pub(crate) at: Option<usize>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
@@ -86,16 +85,16 @@ impl Mistake {
 /// Compiles an expression.
 ///
 /// # Errors
-/// All mistakes that can be found without data.
+/// All errors that can be found without data.
 pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     let one = |mistake| Err(vec![mistake]);
     if text.trim().is_empty() {
-        return one(Mistake::new(None, "an expression cannot be empty"));
+        return one(Mistake::new(None, "an expression must not be empty"));
     }
     if text.len() > MAX_LENGTH {
         let message =
             format!("an expression has at most {MAX_LENGTH} bytes, this one has {}", text.len());
-        return one(Mistake::new(None, message).help("make it several rules"));
+        return one(Mistake::new(None, message).help("split it into several rules"));
     }
     let depth = nesting::nesting(text);
     if depth > nesting::MAX_NESTING {
@@ -103,16 +102,16 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
             "an expression nests at most {} levels deep, this one {depth}",
             nesting::MAX_NESTING
         );
-        return one(Mistake::new(None, message).help("make it several rules"));
+        return one(Mistake::new(None, message).help("split it into several rules"));
     }
-    // Optional values (`a.?b`) are left out: `has` says the same, and half the clusters in use do
-    // not know them.
+    // Optional values (`a.?b`) are off: `has` does the same, and half of the clusters in use do not
+    // support them.
     let parser = cel::parser::Parser::new().enable_optional_syntax(false);
     let parsed = catch_unwind(AssertUnwindSafe(|| parser.parse_with_source_info(text)));
     let (mut tree, places) = match parsed {
         Ok(Ok(parsed)) => parsed,
         Ok(Err(errors)) => return one(syntax::mistake(text, &errors)),
-        Err(_) => return one(Mistake::new(None, "not CEL: the parser gave up on it")),
+        Err(_) => return one(Mistake::new(None, "not CEL: the parser failed")),
     };
     let mistakes = names::check(&tree, text, &places);
     if !mistakes.is_empty() {
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_mistake_is_counted_in_bytes_whatever_stands_before() {
+    fn the_location_of_an_error_is_a_byte_offset() {
         for (text, word) in [
             ("'äöü€' == self.stats.x", "stats"),
             ("'ä' == 'ö' || 'ü' == selff.x", "selff"),
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_too_strange_to_be_answered() {
+    fn any_invalid_text_is_reported() {
         for text in [
             "ä",
             "'",
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_and_deepest_expressions_are_read_and_none_beyond() {
+    fn expressions_compile_up_to_the_limits_of_length_and_nesting() {
         let filler = " ".repeat(MAX_LENGTH - 4);
         assert!(compile(&format!("true{filler}")).is_ok());
         assert!(compile(&format!("true {filler}")).is_err());
@@ -185,9 +184,9 @@ mod tests {
         assert!(compile(&deep(nesting::MAX_NESTING + 1)).is_err());
     }
 
-    /// Whatever leans, leans inside the stack of a thread.
+    /// Otherwise an expression could overflow the stack of a thread.
     #[test]
-    fn every_way_to_nest_is_counted() {
+    fn every_kind_of_nesting_is_counted() {
         let many = 600;
         for (open, middle, close) in [
             ("(", "true", ")"),

@@ -1,6 +1,6 @@
-//! What can be found wrong with an expression without data: names, functions, loops, the result.
+//! Checks an expression without data: names, functions, loops, the result.
 //!
-//! The `cel` crate has no types: a misspelt member would only show as an error at the first write.
+//! The `cel` crate has no types: without these checks, a misspelled member would fail at the first write.
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
@@ -8,23 +8,23 @@ use super::Mistake;
 use super::reads::{children, path};
 use crate::source::tree::did_you_mean;
 
-/// Loops inside of loops. Two compare every element with every other; a third level is a program.
+/// Nested loops. Two levels can compare every element with every other; no known rule needs a third.
 const MAX_LOOPS: usize = 2;
 
 const VARIABLES: [&str; 3] = ["self", "oldSelf", "writer"];
 
-/// Names of types are values, for `type(x) == string`.
+/// Type names are values, for `type(x) == string`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// What there is of an object. Labels and annotations are not read: they would have to be parsed at
-/// each write, for all policies.
+/// The members of an object. Labels and annotations are not parsed: that would cost every write of
+/// every policy.
 const OBJECT: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 const METADATA: [&str; 5] =
     ["name", "namespace", "generation", "creationTimestamp", "deletionTimestamp"];
 const WRITER: [&str; 2] = ["user", "groups"];
 
-/// Functions with the number of their arguments.
+/// Functions and their number of arguments.
 const FUNCTIONS: [(&str, usize); 10] = [
     ("size", 1),
     ("int", 1),
@@ -38,21 +38,21 @@ const FUNCTIONS: [(&str, usize); 10] = [
     ("matches", 2),
 ];
 
-/// Functions behind a value and a dot.
+/// Methods and their number of arguments.
 const METHODS: [(&str, usize); 5] =
     [("contains", 1), ("startsWith", 1), ("endsWith", 1), ("matches", 1), ("size", 0)];
 
-/// What the parser turns into loops, when it is called rightly.
+/// The parser expands these to loops if they are called correctly.
 const MACROS: [&str; 5] = ["all", "exists", "exists_one", "map", "filter"];
 
-/// Everything that is wrong with a tree.
+/// All errors in a tree.
 pub(super) fn check(tree: &IdedExpr, text: &str, places: &SourceInfo) -> Vec<Mistake> {
     let mut checker = Checker { text, places, mistakes: Vec::new() };
     checker.visit(tree, &mut Vec::new(), 0);
     if checker.mistakes.is_empty()
         && let Some(kind) = never_boolean(tree)
     {
-        let message = format!("an expression says what must hold, this one gives {kind}");
+        let message = format!("an expression must return true or false, this one returns {kind}");
         checker.mistakes.push(Mistake::new(None, message));
     }
     checker.mistakes
@@ -77,12 +77,12 @@ impl Checker<'_> {
             Expr::Comprehension(_) => {
                 inside += 1;
                 if inside == MAX_LOOPS + 1 {
-                    let message = format!("loops inside of loops: at most {MAX_LOOPS}");
-                    self.report(tree, "", message, "make it several rules");
+                    let message = format!("at most {MAX_LOOPS} nested loops");
+                    self.report(tree, "", message, "split it into several rules");
                 }
             }
             Expr::Struct(message) => {
-                let what = format!("there is no type \"{}\" to make", message.type_name);
+                let what = format!("unknown type \"{}\"", message.type_name);
                 self.report(tree, &message.type_name, what, "use a map: {\"name\": value}");
             }
             Expr::Unspecified => {
@@ -106,7 +106,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The last name of a path, where all the names are ours to know.
+    /// Checks the last name of a path whose members are known.
     fn members(&mut self, tree: &IdedExpr, bound: &[&str]) {
         let Some((root, names)) = path(tree) else { return };
         let Some((name, before)) = names.split_last() else { return };
@@ -123,7 +123,7 @@ impl Checker<'_> {
         let owner = before.iter().fold(root.to_owned(), |owner, name| owner + "." + name);
         let message = format!("unknown member \"{name}\" of {owner}");
         let help = if matches!(*name, "labels" | "annotations") {
-            format!("of metadata there is {}: the rest is not read", METADATA.join(", "))
+            format!("metadata has {}", METADATA.join(", "))
         } else {
             did_you_mean(name, known.iter().copied())
         };
@@ -146,7 +146,7 @@ impl Checker<'_> {
             } else {
                 format!("write list.{name}(x, …)")
             };
-            return self.report(tree, name, format!("{name} is not called like this"), &help);
+            return self.report(tree, name, format!("wrong call of {name}"), &help);
         }
         match known.iter().find(|(known, _)| *known == name) {
             None => {
@@ -163,8 +163,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Points at `word`, which starts at or behind the place the parser has for the expression: of a
-    /// member that is its dot, of a call its bracket.
+    /// Reports an error at `word`. The parser's location of a member is its dot, of a call its bracket.
     fn report(&mut self, tree: &IdedExpr, word: &str, message: String, help: &str) {
         let mistake = Mistake::new(place(self.text, self.places, tree, word), message).help(help);
         if !self.mistakes.contains(&mistake) {
@@ -173,7 +172,7 @@ impl Checker<'_> {
     }
 }
 
-/// The byte where `word` stands, the nearest to where the parser has the expression.
+/// The byte offset of `word` nearest to the parser's location of the expression.
 pub(super) fn place(text: &str, places: &SourceInfo, tree: &IdedExpr, word: &str) -> Option<usize> {
     let (start, _) = places.offset_for(tree.id)?;
     let mut start = usize::try_from(start).ok()?.min(text.len());
@@ -182,15 +181,15 @@ pub(super) fn place(text: &str, places: &SourceInfo, tree: &IdedExpr, word: &str
     }
     let behind = text[start..].find(word).map(|at| start + at);
     let before = || text[..start].rfind(word);
-    // A call stands at its bracket, behind its name.
+    // The location of a call is its bracket, after its name.
     if text[..start].ends_with(word) { before() } else { behind.or_else(before) }
 }
 
-/// What an expression gives, where that can never be a boolean.
+/// The type of an expression's result, if it cannot be a boolean.
 fn never_boolean(tree: &IdedExpr) -> Option<&'static str> {
     match &tree.expr {
         Expr::Literal(LiteralValue::Boolean(_)) => None,
-        Expr::Literal(LiteralValue::String(_)) => Some("a text"),
+        Expr::Literal(LiteralValue::String(_)) => Some("a string"),
         Expr::Literal(LiteralValue::Null) => Some("null"),
         Expr::Literal(_) => Some("a number"),
         Expr::List(_) => Some("a list"),
@@ -198,7 +197,7 @@ fn never_boolean(tree: &IdedExpr) -> Option<&'static str> {
         Expr::Ident(name) if VARIABLES.contains(&name.as_str()) => Some("an object"),
         Expr::Call(call) => match call.func_name.as_str() {
             "size" | "int" | "uint" | "double" => Some("a number"),
-            "string" => Some("a text"),
+            "string" => Some("a string"),
             operators::SUBSTRACT
             | operators::MULTIPLY
             | operators::DIVIDE
@@ -208,7 +207,7 @@ fn never_boolean(tree: &IdedExpr) -> Option<&'static str> {
             operators::CONDITIONAL => call.args.iter().skip(1).find_map(never_boolean),
             _ => None,
         },
-        // `map` and `filter` collect in a list.
+        // `map` and `filter` return a list.
         Expr::Comprehension(comprehension) => never_boolean(&comprehension.accu_init)
             .filter(|_| matches!(comprehension.result.expr, Expr::Ident(_))),
         _ => None,

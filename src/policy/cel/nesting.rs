@@ -1,25 +1,24 @@
-//! How deep an expression nests, told from its text before a parser has seen it.
+//! The nesting depth of an expression, computed from its text before it is parsed.
 
-/// Levels of nesting that are accepted. The parser and the evaluator of the `cel` crate recurse a
-/// level at a time, and a stack that overflows ends the process: no panic to catch. A level of
-/// brackets takes some 5 KiB to parse, so that this many are a tenth of a thread's 2 MiB. The deepest
-/// rule in the documentation has 8.
+/// The maximum nesting depth. The parser and the evaluator of the `cel` crate recurse, and a stack
+/// overflow ends the process. A level of brackets takes about 5 KiB to parse, so this many levels use a
+/// tenth of a thread's 2 MiB. The deepest rule in the documentation has 8.
 pub(super) const MAX_NESTING: usize = 20;
 
-/// What has been opened at one level of brackets and not been closed.
+/// The open constructs at one level of brackets.
 #[derive(Clone, Copy, Default)]
 struct Level {
     /// Members, calls and indices in a row: `a.b.c(d)[0]`.
     members: usize,
-    /// Operators in a row. Those of equal rank lean to the left: `a + b + c` nests twice.
+    /// Operators in a row. They associate to the left: `a + b + c` has depth 2.
     operators: usize,
-    /// Conditionals in a row lean to the right.
+    /// Conditionals in a row. They associate to the right.
     conditionals: usize,
 }
 
-/// The deepest place of `text`, never less than what a parser would count.
+/// The nesting depth of `text`: an upper bound of the parser's depth.
 ///
-/// `&&` and `||` are left out: the parser balances them.
+/// `&&` and `||` do not count: the parser balances them.
 pub(super) fn nesting(text: &str) -> usize {
     let mut levels = vec![Level::default()];
     let mut deepest = 0;
@@ -61,7 +60,7 @@ fn top(levels: &mut [Level]) -> &mut Level {
     &mut levels[last]
 }
 
-/// The length of the text literal or comment that `rest` starts with.
+/// The length of the string literal or comment at the start of `rest`.
 fn literal(rest: &str) -> Option<usize> {
     if rest.starts_with("//") {
         return Some(rest.find('\n').unwrap_or(rest.len()));
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nests_is_counted_and_what_stands_beside_it_is_not() {
+    fn only_nested_constructs_are_counted() {
         for (text, depth) in [
             ("a", 0),
             ("a.b.c", 2),
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_too_strange_to_be_counted() {
+    fn invalid_text_does_not_panic() {
         for text in ["", ")))]]", "'", "'\\", "\"\"\"", "r", "ä'ö\\ü", "//", "((('"] {
             assert!(nesting(text) < MAX_NESTING, "{text}");
         }

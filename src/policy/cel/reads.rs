@@ -1,10 +1,10 @@
-//! What of an object an expression reads, so that only that is turned into CEL values.
+//! The parts of an object that an expression reads. Only these are converted to CEL values.
 
 use std::collections::BTreeMap;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-/// What an expression reads of each variable; `None` where it does not name it.
+/// The parts of each variable that an expression reads; `None` if it does not name the variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Of `self`, the written object.
@@ -18,9 +18,9 @@ pub struct Reads {
 /// A part of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// All that is inside.
+    /// The complete value.
     pub whole: bool,
-    /// Only these members; without any, only whether it is there.
+    /// Only these members; if empty, only whether the value exists.
     pub members: BTreeMap<String, Self>,
 }
 
@@ -53,7 +53,7 @@ impl Reads {
 }
 
 impl Part {
-    /// Whether the value at `path`, or something inside it or around it as a whole, is read.
+    /// Whether the value at `path`, a part of it, or a complete parent is read.
     #[must_use]
     pub fn covers(&self, path: &[String]) -> bool {
         self.whole
@@ -66,7 +66,7 @@ impl Part {
     }
 }
 
-/// The variable and the names behind it, where an expression is nothing but these: `self.a["b"]`.
+/// The variable and the member names of a path such as `self.a["b"]`.
 pub(super) fn path(tree: &IdedExpr) -> Option<(&str, Vec<&str>)> {
     match &tree.expr {
         Expr::Ident(name) => Some((name, Vec::new())),
@@ -87,7 +87,7 @@ pub(super) fn path(tree: &IdedExpr) -> Option<(&str, Vec<&str>)> {
     }
 }
 
-/// Visits the direct parts of an expression with the loop variables that are bound there.
+/// Visits the direct parts of an expression, with the loop variables in scope.
 pub(super) fn children<'e>(
     tree: &'e IdedExpr,
     bound: &mut Vec<&'e str>,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_is_read() {
+    fn only_named_members_are_read() {
         let reads = reads("!has(self.status.phase) || self.status['phase'] == oldSelf.kind");
         let written = reads.written.unwrap();
         let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_passed_on_is_read_whole() {
+    fn a_value_that_is_an_argument_is_read_completely() {
         for text in ["size(self.status) > 0", "self.status.exists(name, self.status[name] == 1)"] {
             let written = reads(text).written.unwrap();
             assert!(written.members["status"].whole, "{text}");
@@ -154,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn presence_alone_reads_nothing_that_is_inside() {
+    fn has_reads_no_content() {
         let written = reads("has(self.status.conditions)").written.unwrap();
         assert_eq!(written.members["status"].members["conditions"], Part::default());
     }
 
     #[test]
-    fn a_loop_variable_hides_what_it_is_named_like() {
+    fn a_loop_variable_shadows_a_variable_of_the_same_name() {
         assert_eq!(reads("[1].all(self, self > 0)").written, None);
     }
 }

@@ -1,8 +1,8 @@
-//! Gives the evaluator what it lacks: a count of the work, and patterns that are compiled once.
+//! Rewrites a tree to count its work and to compile its patterns once.
 //!
-//! Both are variables with names that no text can spell. Before each round of a loop `@step0` is
-//! asked for; whoever resolves it counts, and says false when it is enough. `x.matches("…")` becomes
-//! `x in @pattern0`, where the variable is a value that contains what it matches.
+//! Both use variables that no expression can name. Before each round of a loop, the tree reads
+//! `@step0`; the resolver counts and returns false when the budget is used up. `x.matches("…")` becomes
+//! `x in @pattern0`, a value that contains the strings it matches.
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, ListExpr, LiteralValue, SourceInfo, operators};
 use cel::common::ast::{ComprehensionExpr, EntryExpr};
@@ -12,36 +12,36 @@ use super::names::place;
 use super::reads::path;
 use crate::policy::Pattern;
 
-/// The variable that counts a round of loop number N is this and N.
+/// The variable that counts a round of loop N is this prefix and N.
 pub const STEP: &str = "@step";
 
-/// The variable that stands for pattern number N is this and N.
+/// The variable of pattern N is this prefix and N.
 pub const PATTERN: &str = "@pattern";
 
-/// A function that gives the keys of a map in order, and everything else as it is.
+/// A function that returns the sorted keys of a map, and any other value unchanged.
 pub const ORDERED: &str = "@ordered";
 
-/// Work whose amount depends on the data, counted in operations.
+/// Operations whose cost depends on the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Operations that may visit all values: `==`, `in`, a list that is made.
+    /// Operations that may visit all values: `==`, `in`, list literals.
     pub values: u32,
-    /// Operations that may read a whole text: `contains`, `matches`, `+`.
+    /// Operations that may read a whole string: `contains`, `matches`, `+`.
     pub texts: u32,
 }
 
-/// What a rewritten tree needs beside its data.
+/// What a rewritten tree needs in addition to its data.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// The patterns, by number.
     pub patterns: Vec<Pattern>,
-    /// The work of one round of each loop, by number.
+    /// The work per round of each loop, by number.
     pub rounds: Vec<Work>,
-    /// The work outside of loops.
+    /// The work outside loops.
     pub once: Work,
 }
 
-/// Rewrites a tree that has passed the checks.
+/// Rewrites a checked tree.
 pub(super) fn rewrite(
     tree: &mut IdedExpr,
     text: &str,
@@ -64,7 +64,7 @@ struct Rewriter<'t> {
     places: &'t SourceInfo,
     needs: Needs,
     mistakes: Vec<Mistake>,
-    /// Of what has been visited since the innermost loop began.
+    /// The work since the start of the innermost loop.
     work: Work,
 }
 
@@ -88,7 +88,7 @@ impl Rewriter<'_> {
             }
             Expr::Select(select) => self.visit(&mut select.operand),
             Expr::List(ListExpr { elements, .. }) => {
-                // The evaluator copies what it puts into a list.
+                // The evaluator copies the elements of a list.
                 self.work.values += elements.iter().map(copies).sum::<u32>();
                 elements.iter_mut().for_each(|element| self.visit(element));
             }
@@ -111,7 +111,7 @@ impl Rewriter<'_> {
         let variable = comprehension.iter_var.as_str();
         match appended(&mut comprehension.loop_step) {
             Some((guard, element)) => {
-                // What is in the list already is copied once for all rounds; anything else, anew.
+                // An element of the iterated list is copied once; any other value in each round.
                 let own = path(element).is_some_and(|(root, _)| root == variable);
                 self.work.values += if own { 0 } else { copies(element) };
                 guard.into_iter().for_each(|guard| self.visit(guard));
@@ -122,8 +122,8 @@ impl Rewriter<'_> {
         let round = std::mem::replace(&mut self.work, outside);
         let step = ident(format!("{STEP}{}", self.needs.rounds.len()));
         self.needs.rounds.push(round);
-        // `map` and `filter` append in place only where the condition of their loop is a literal:
-        // there the count guards the step, elsewhere it joins the condition.
+        // `map` and `filter` append in place only if their loop condition is a literal. Then the count
+        // guards the step; otherwise it becomes a part of the condition.
         if matches!(comprehension.loop_cond.expr, Expr::Literal(_)) {
             let mut body = std::mem::take(&mut comprehension.loop_step);
             match &mut body.expr {
@@ -143,7 +143,7 @@ impl Rewriter<'_> {
             let condition = std::mem::take(&mut comprehension.loop_cond);
             comprehension.loop_cond = call(operators::LOGICAL_AND, vec![step, condition]);
         }
-        // The evaluator's maps are hash maps with an order of the moment; answers must be stable.
+        // The evaluator's maps have a random order; results must be stable.
         let range = std::mem::take(&mut comprehension.iter_range);
         comprehension.iter_range = call(ORDERED, vec![range]);
     }
@@ -151,8 +151,8 @@ impl Rewriter<'_> {
     fn pattern(&mut self, tree: &IdedExpr) -> Option<usize> {
         let Expr::Literal(LiteralValue::String(pattern)) = &tree.expr else {
             let at = place(self.text, self.places, tree, "");
-            let mistake = Mistake::new(at, "the pattern of matches must be a text in quotes")
-                .help("patterns are compiled once, when the policy is read");
+            let mistake = Mistake::new(at, "the pattern of matches must be a string literal")
+                .help("patterns are compiled once, when the policy is loaded");
             self.mistakes.push(mistake);
             return None;
         };
@@ -163,7 +163,7 @@ impl Rewriter<'_> {
             }
             Err(error) => {
                 let at = place(self.text, self.places, tree, "");
-                self.mistakes.push(Mistake::new(at, format!("not a pattern: {error}")));
+                self.mistakes.push(Mistake::new(at, format!("invalid pattern: {error}")));
                 None
             }
         }
@@ -196,7 +196,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The guard and the element of a step that appends an element: `filter` and `map` are such.
+/// The guard and the element of a step that appends an element, as in `filter` and `map`.
 fn appended(step: &mut IdedExpr) -> Option<(Option<&mut IdedExpr>, &mut IdedExpr)> {
     let Expr::Call(call) = &mut step.expr else { return None };
     match (call.func_name.as_str(), call.args.as_mut_slice()) {
@@ -210,8 +210,8 @@ fn appended(step: &mut IdedExpr) -> Option<(Option<&mut IdedExpr>, &mut IdedExpr
     }
 }
 
-/// The price of an element that the evaluator copies into a list, whatever its size. A value that is
-/// copied is allocated, and stays: as much work as sixteen that are looked at.
+/// The cost of copying an element into a list, of any size. An allocation costs as much as visiting 16
+/// values.
 fn copies(element: &IdedExpr) -> u32 {
     if matches!(element.expr, Expr::Literal(_)) { 0 } else { 16 }
 }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_of_a_round_is_that_of_its_own_loop() {
+    fn work_is_counted_for_the_innermost_loop() {
         let needs = needs("self.status.a.all(x, self.status.b.exists(y, x == y || x.contains(y)))");
         let [inner, outer] = needs.rounds.as_slice() else { panic!("{needs:?}") };
         assert_eq!(*inner, Work { values: 1, texts: 2 });
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_rule_does_with_conditions_costs_its_rounds_and_no_more() {
+    fn common_rules_about_conditions_cost_only_their_rounds() {
         for text in [
             "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')",
             "self.status.conditions.filter(c, c.type == 'Ready').all(c, has(c.reason))",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_compiled_at_load_in_both_spellings() {
+    fn both_forms_of_matches_compile_their_pattern_at_load() {
         for text in ["self.kind.matches('^[a-z]+$')", "matches(self.kind, '^[a-z]+$')"] {
             assert_eq!(needs(text).patterns.len(), 1, "{text}");
         }

@@ -1,13 +1,12 @@
-//! What the parser says of an expression that is none, in words of people who write expressions.
+//! Rewrites CEL syntax errors for policy authors.
 //!
-//! Its sentences are those of a parser generator: they speak of tokens, of contexts and of rules of
-//! the grammar.
+//! The parser's messages name tokens, contexts and rules of its grammar.
 
 use super::Mistake;
 
-/// The first syntax error: those behind it are mostly its fallout.
+/// The first syntax error: later ones are mostly consequences.
 pub(super) fn mistake(text: &str, errors: &cel::ParseErrors) -> Mistake {
-    // What the grammar found has a better place than what the walk over its remains found.
+    // An error of the grammar has a better location than one of the later walk.
     let found = errors.errors.iter().find(|error| error.msg.starts_with(GRAMMAR));
     let Some(error) = found.or_else(|| errors.errors.first()) else {
         return Mistake::new(None, "not CEL");
@@ -30,7 +29,7 @@ pub(super) fn mistake(text: &str, errors: &cel::ParseErrors) -> Mistake {
 const GRAMMAR: &str = "Syntax error: ";
 
 fn in_words(said: &str) -> (String, Option<String>) {
-    // A single token that would have fitted helps; a list of them does not.
+    // A single expected token helps; a list does not.
     let (said, expected) = said.split_once(" expecting ").unwrap_or((said, ""));
     let said = said.trim_end();
     if let Some(rest) = said.strip_prefix("token recognition error at: '") {
@@ -45,34 +44,33 @@ fn in_words(said: &str) -> (String, Option<String>) {
     let input =
         ["mismatched input ", "extraneous input ", "no viable alternative at input "].iter();
     if let Some(input) = input.filter_map(|start| said.strip_prefix(start)).next() {
-        let help =
-            expected.starts_with('\'').then(|| format!("{expected} could stand here instead"));
+        let help = expected.starts_with('\'').then(|| format!("use {expected} instead"));
         return if input == END {
             let help = expected.starts_with('\'').then(|| format!("{expected} is missing"));
             ("the expression ends too early".into(), help)
         } else {
-            (format!("{input} does not belong here"), help)
+            (format!("unexpected {input}"), help)
         };
     }
     if said.starts_with("Incomplete ") || said.contains('`') || said == "UNKNOWN" {
         return ("a part is missing".into(), None);
     }
     if said == "invalid argument to has() macro" {
-        let help = "has() asks for a field: has(self.status.phase)".to_owned();
-        return ("this is no field".into(), Some(help));
+        let help = "has() needs a field: has(self.status.phase)".to_owned();
+        return ("this is not a field".into(), Some(help));
     }
-    // Behind the colon stands what a value of a Rust type looks like.
+    // After the colon, the parser prints a value of a Rust type.
     let literal = said.split_once(" literal: ").map(|(kind, _)| format!("{kind} literal"));
     (literal.unwrap_or_else(|| said.to_owned()), None)
 }
 
 const END: &str = "'<EOF>'";
 
-/// Letters that begin nothing.
+/// An unexpected character.
 fn unknown_letter(rest: &str) -> (String, Option<String>) {
     let help = match rest.chars().next() {
         Some('\'' | '"') => {
-            return ("this text has no end, or an escape that there is not".into(), None);
+            return ("this string has no end, or an invalid escape".into(), None);
         }
         Some('=') => Some("write == to compare"),
         Some('&') => Some("write && for \"and\""),
@@ -80,14 +78,14 @@ fn unknown_letter(rest: &str) -> (String, Option<String>) {
         _ => None,
     };
     let letter: String = rest.chars().take(1).collect();
-    (format!("'{letter}' means nothing here"), help.map(str::to_owned))
+    (format!("unexpected character '{letter}'"), help.map(str::to_owned))
 }
 
 #[cfg(test)]
 mod tests {
-    /// The library's own words change with its version; none of them may come through.
+    /// The parser's own words change with its version, so messages must not contain them.
     #[test]
-    fn no_word_of_the_parser_is_left() {
+    fn messages_contain_no_words_of_the_parser() {
         for text in [
             "self.status.x ? true",
             "self.status.x ? true :",
