@@ -87,7 +87,7 @@ fn evaluation_errors_have_stable_texts() {
         ("self.status.n.startsWith('x')", r#""startsWith" does not work on int and string"#),
         ("int(self.status.text) == 1", r#""int" does not accept this value"#),
         ("self.status.text", "its result is string, not true or false"),
-        ("self.status.n.all(x, true)", r#""int" stands where "iterable" is needed"#),
+        ("self.status.n.all(x, true)", r#""int" is used where "iterable" is needed"#),
         ("self.status.map.all(k, self.status.map[k].b == 1)", r#"there is no "b""#),
     ] {
         for _ in 0..3 {
