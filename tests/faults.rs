@@ -158,7 +158,7 @@ fn a_generation_is_a_number_without_a_fraction_that_fits() {
             .findings()
     };
     assert_eq!(written("3"), [""; 0]);
-    let place = "deny status.conditions[0].observedGeneration: must be a whole number, it";
+    let place = "deny status.conditions[0].observedGeneration: must be an integer, it";
     // Go reads no int64 from it.
     assert_eq!(written("3.0"), [format!("{place} has a decimal point or an exponent")]);
     assert_eq!(written("3.5"), [format!("{place} is a number")]);
@@ -598,7 +598,10 @@ fn a_name_of_an_attacker_is_told_on_one_line_and_not_at_length() {
         let documents = [convention.clone(), policy.clone()];
         update(&documents, json!({"x": 1}), json!({"conditions": [ready]})).findings().remove(0)
     };
-    assert_eq!(with("plain"), "deny status.conditions[0].plain: is no member of a condition here");
+    assert_eq!(
+        with("plain"),
+        "deny status.conditions[0].plain: is not a known member of this condition"
+    );
     let said = with("\u{1b}[31mRED\n\u{202e}");
     assert!(!said.contains(|letter: char| letter.is_control() || letter == '\u{202e}'), "{said:?}");
     assert!(with(&"ä".repeat(100_000)).len() < 400);

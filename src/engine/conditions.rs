@@ -17,12 +17,12 @@ pub(crate) use generations::Generations;
 use keys::Keys;
 pub(crate) use keys::{ByKey, ByType, Key, SCAN_LIMIT};
 
-/// What a list is judged by, beside itself.
+/// What a list is judged with, in addition to its rules.
 #[derive(Clone, Copy)]
 pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
     pub(crate) facts: &'f Facts<'s, 'a>,
     pub(crate) generations: Option<&'f Generations<'p>>,
-    /// What the policy's mutating half does.
+    /// The defaults of the policy.
     pub(crate) backfill: &'p [Backfill],
     pub(crate) now: i64,
 }
@@ -62,14 +62,14 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             ..violation(&list.too_long.rule, path.to_owned(), message)
         });
     }
-    // What is wrong with a list as it stood is wrong in the same places of the stored one, and so
-    // not introduced; a rule about each element can be, as it may speak of the rest of the object.
+    // Violations of an unchanged list are in the stored list too, so they are not introduced. Rules
+    // about elements are still judged, because they may read the rest of the object.
     if list.each.is_empty() && items == stored {
         judge_presence(list, object, old, items, stored, &circumstances, violations);
         return;
     }
     let history = list.history.as_ref();
-    // Where a list grows at its end its elements change places, but not their order.
+    // A growing list shifts its elements but keeps their order.
     let grown =
         history.map_or(0, |history| history::judge(history, list, items, stored, violations));
     let answers = (items.len() > SCAN_LIMIT).then(|| {
@@ -86,11 +86,11 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     let circumstances = Circumstances { facts: &facts, ..circumstances };
     let mut by_key = ByKey::new(stored);
     let mut keys = Keys::new(items, list);
-    // With a history or without a key elements are known by their place only.
+    // In a history or without a key, only the index identifies an element.
     let keyed = !list.key.is_empty();
-    // As long as both lists have the same keys in the same places, and none twice, the first stored
-    // element of a key is the one in its place. Not so where types have keys of their own, and a
-    // table looks at types first.
+    // While both lists have the same unique keys at the same indices, the stored element of a key is at
+    // the same index. This does not apply to types with their own key, or to tables, which look up types
+    // first.
     let mut in_step = !list.types.has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
@@ -104,7 +104,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         }
         let kind = item.get("type").and_then(Json::as_str);
         let find = || kind.and_then(|kind| list.types.find(kind));
-        // What is known of its type is not looked up for an element that nobody asks about.
+        // The type's rules are looked up only if needed: most elements did not change.
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
         let twin = keyed && keys.seen_before(index, item, key);
@@ -117,8 +117,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
                 ..element.violation(&list.duplicate.rule, key.member(), message)
             });
         }
-        // Of several elements of one key the stored list tells only the first apart; the others
-        // are known by their place too.
+        // Of several elements with one key, the stored list identifies only the first; the others also
+        // by index.
         let in_place = || stored.get(index).filter(|other| key.are_one(other, item));
         in_step = in_step && keyed && !twin && in_place().is_some();
         element.before = match keyed {
@@ -126,8 +126,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             true => by_key.find(item, key),
             false => None,
         };
-        // What was not touched was judged when it came: nothing in it can be introduced. Elements
-        // without a type of their own are known by their place, or in a short list by themselves.
+        // An unchanged element introduces nothing. Elements without a type are identified by index, or in a
+        // short list by their value.
         let untouched = index < grown
             || element.before == Some(item)
             || stored.get(index) == Some(item)
@@ -139,14 +139,14 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         if !untouched {
             element.judge(&circumstances, violations);
         }
-        // Rules about elements may speak of the rest of the object, which did change.
+        // Rules about elements may read the rest of the object, which did change.
         element.judge_rules(&facts, violations);
     }
     judge_presence(list, object, old, items, stored, &circumstances, violations);
     judge_order(list, items, violations);
 }
 
-/// Which types are there, and which are not.
+/// Judges which types are present and absent.
 fn judge_presence<'p: 's, 's, 'a>(
     list: &'p ConditionList,
     object: &'s Object<'a>,
@@ -156,7 +156,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     circumstances: &Circumstances<'p, '_, 's, 'a>,
     violations: &mut Violations<'p, '_>,
 ) {
-    // Nothing is missing from a status that nobody has written.
+    // A status that was never written lacks nothing.
     let written = object.written_status().is_some();
     let has = |items: &[Json<'_>], known: &ConditionType| {
         items.iter().any(|item| is_of_type(item, known))
@@ -185,7 +185,7 @@ fn judge_presence<'p: 's, 's, 'a>(
             && holds(circumstances.facts, forbidden.when.as_ref())
         {
             let sanction = &forbidden.sanction;
-            say(&sanction.rule, sanction.action, &known.name, "should not be there", true);
+            say(&sanction.rule, sanction.action, &known.name, "must not be present", true);
         }
         if let Some(removed) = &known.removed
             && !present
@@ -201,7 +201,7 @@ fn holds(facts: &Facts<'_, '_>, when: Option<&crate::policy::Predicate>) -> bool
     when.is_none_or(|when| facts.ask(when) == Truth::True)
 }
 
-/// Known types in the order of the document.
+/// Judges the order of known types.
 fn judge_order<'p>(
     list: &'p ConditionList,
     items: &[Json<'_>],
@@ -226,7 +226,7 @@ fn is_of_type(item: &Json<'_>, known: &ConditionType) -> bool {
     item.get("type").and_then(Json::as_str).is_some_and(|kind| known.is_called(kind))
 }
 
-/// A violation of a list's shape, which is refused when it is introduced.
+/// A violation of a list's shape, rejected if introduced.
 pub(super) fn violation(rule: &str, field: String, message: String) -> Violation<'_> {
     Violation {
         rule,
@@ -240,7 +240,7 @@ pub(super) fn violation(rule: &str, field: String, message: String) -> Violation
     }
 }
 
-/// Equal, where null is the same as absence and times are compared as times.
+/// Whether two values are equal. Null equals absence, and times are compared as times.
 pub(crate) fn same(one: Option<&Json<'_>>, other: Option<&Json<'_>>) -> bool {
     let present = |value: &&Json<'_>| !value.is_null();
     match (one.filter(present), other.filter(present)) {

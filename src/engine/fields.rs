@@ -1,4 +1,4 @@
-//! Checks of single fields: presence, type, values, form.
+//! Checks of single values: presence, type, enum, form.
 
 use crate::model::{GO_ZERO_TIME, Json, parse_rfc3339};
 use crate::policy::{Check, FieldType, Format};
@@ -7,7 +7,7 @@ use super::Cause;
 use super::because::quoted;
 use super::ratchet::Digest;
 
-/// The first thing that is wrong with a value, if anything.
+/// The first violation of a value, if any.
 pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Cause, String)> {
     let null = value.is_some_and(Json::is_null);
     let Some(value) = value.filter(|_| !null) else {
@@ -20,7 +20,7 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         };
     };
     if check.forbidden {
-        return (!value.is_empty()).then(|| (Cause::Forbidden, "must not be there".to_owned()));
+        return (!value.is_empty()).then(|| (Cause::Forbidden, "must not be present".to_owned()));
     }
     if let Some(kind) = check.kind
         && !is_of(value, kind)
@@ -52,7 +52,7 @@ pub(crate) fn judged(cause: Cause, value: Option<&Json<'_>>) -> Option<Digest> {
     }
 }
 
-/// Whether a check has nothing against a value that is there.
+/// Whether a present value satisfies a check.
 pub(crate) fn fits(check: &Check, value: &Json<'_>) -> bool {
     violation(check, Some(value)).is_none()
 }
@@ -60,7 +60,7 @@ pub(crate) fn fits(check: &Check, value: &Json<'_>) -> bool {
 fn is_of(value: &Json<'_>, kind: FieldType) -> bool {
     match kind {
         FieldType::String => matches!(value, Json::String(_)),
-        // JSON Schema takes 3.0, too. Clients in Go do not: who decodes it as int64 fails.
+        // JSON Schema accepts 3.0, but Go clients cannot decode it as int64.
         FieldType::Integer => value.as_int64().is_some(),
         FieldType::Number => matches!(value, Json::Number(_)),
         FieldType::Boolean => matches!(value, Json::Bool(_)),
@@ -69,7 +69,7 @@ fn is_of(value: &Json<'_>, kind: FieldType) -> bool {
     }
 }
 
-/// A number without a fraction, of whatever size.
+/// A number without a fraction, of any size.
 fn is_whole(value: &Json<'_>) -> bool {
     matches!(value, Json::Number(number) if number.as_f64().is_some_and(|number| number.fract() == 0.0))
 }
@@ -87,7 +87,7 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
             (Cause::Invalid, format!("must have at least {least} characters"))
         });
     }
-    // Bytes are never fewer than characters: counting is only for texts that might be too long.
+    // A string has at most as many characters as bytes, so only long strings are counted.
     if let Some(most) = check.max_length
         && text.len() > most
         && text.chars().nth(most).is_some()
@@ -112,7 +112,7 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
                 Some((Cause::Invalid, message))
             }
             Some(GO_ZERO_TIME) if check.required => {
-                Some((Cause::Required, "is the zero time, which means none".to_owned()))
+                Some((Cause::Required, "is the zero time, which means not set".to_owned()))
             }
             Some(_) => None,
         },
@@ -158,7 +158,7 @@ fn not_among<'v>(found: &str, known: impl Iterator<Item = impl AsRef<str> + 'v>)
     format!("Unsupported value: {found}: supported values: {}", known.join(", "))
 }
 
-/// A value that is no text, as the API server has it in an error; of a large one its kind.
+/// A value that is not a string, as in the API server's errors; for a large one its kind.
 fn plain(value: &Json<'_>) -> String {
     match value {
         Json::Number(number) => number.to_string(),
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_is_no_text_is_told_as_the_api_server_tells_it() {
+    fn values_of_other_types_are_reported_as_by_the_api_server() {
         let said = |value| not_among(&plain(&value), ["x"].iter());
         assert_eq!(said(Json::Number(5.into())), "Unsupported value: 5: supported values: \"x\"");
         assert_eq!(said(Json::Bool(true)), "Unsupported value: true: supported values: \"x\"");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_is_one_that_go_reads() {
+    fn an_integer_is_a_number_that_go_decodes_as_int64() {
         use crate::policy::{PolicySet, Source};
         let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: own}\n\
                     spec: {fields: [{path: /status/a, type: integer}]}\n";
@@ -234,19 +234,19 @@ mod tests {
         for good in ["3", "0", "-0", "-9223372036854775808"] {
             assert_eq!(said(good), None, "{good}");
         }
-        let decimal = "must be a whole number, it has a decimal point or an exponent";
+        let decimal = "must be an integer, it has a decimal point or an exponent";
         for (odd, message) in [
             ("3.0", decimal),
             ("3e0", decimal),
-            ("3.5", "must be a whole number, it is a number"),
-            ("9223372036854775808", "must be a whole number, it does not fit in 64 bits"),
+            ("3.5", "must be an integer, it is a number"),
+            ("9223372036854775808", "must be an integer, it does not fit in 64 bits"),
         ] {
             assert_eq!(said(odd).as_deref(), Some(message), "{odd}");
         }
     }
 
     #[test]
-    fn qualified_names_are_what_go_takes() {
+    fn qualified_names_follow_apimachinery() {
         let long = format!("{}/{}", "a.".repeat(126) + "a", "B".repeat(63));
         for good in ["Ready", "a", "ACK.Terminal", "Pod_Ready", "x.io/Ready", &long] {
             assert!(is_qualified_name(good), "{good}");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_what_go_reads() {
+    fn quantities_follow_apimachinery() {
         for good in ["20Gi", "142500m", "142.50", "+1", "-1.5k", "1e3", "1E-3", ".5", "5.", "0"] {
             assert!(is_quantity(good), "{good}");
         }

@@ -29,7 +29,7 @@ impl fmt::Display for FieldType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::String => "a string",
-            Self::Integer => "a whole number",
+            Self::Integer => "an integer",
             Self::Number => "a number",
             Self::Boolean => "a boolean",
             Self::Object => "an object",

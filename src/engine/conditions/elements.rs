@@ -12,8 +12,8 @@ use crate::policy::convention::{
     ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
 };
 
-/// A status that changed within these many seconds after its last change may keep its time: a
-/// `metav1.Time` has whole seconds, and two flips can fall into one.
+/// A status that changes within this many seconds after its last change may keep its time: a
+/// `metav1.Time` has a resolution of seconds, and two changes may fall into one.
 const FLIP_SECONDS: i64 = 2;
 
 /// One element of a list.
@@ -23,14 +23,14 @@ pub(super) struct Element<'p, 's, 'a> {
     pub(super) index: usize,
     pub(super) kind: Option<&'s str>,
     pub(super) key: Key<'p>,
-    /// What is known of its type.
+    /// The rules of its type.
     pub(super) known: Option<&'p ConditionType>,
     /// The stored element of the same key.
     pub(super) before: Option<&'s Json<'a>>,
 }
 
 impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
-    /// All that is asked of an element that this write touched.
+    /// Judges an element that this write changed.
     pub(super) fn judge(
         &self,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
@@ -55,7 +55,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    /// The rules that the convention has about every element.
+    /// Judges the convention's rules about each element.
     pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Violations<'p, '_>) {
         if self.list.each.is_empty() {
             return;
@@ -73,7 +73,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     fn judge_members(&self, violations: &mut Violations<'p, '_>) {
         for (member, checks) in &self.list.members {
             let value = self.item.get(member);
-            // The first fault of a member is enough: an empty reason has no bad form beside.
+            // The first violation of a member is enough: an empty reason also violates its pattern.
             let fault =
                 checks.iter().find_map(|check| Some((check, fields::violation(check, value)?)));
             if let Some((check, (cause, message))) = fault {
@@ -87,7 +87,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         for (name, value) in members.iter() {
             let known = self.list.members.iter().any(|(known, _)| known == name);
             if !known && !value.is_null() {
-                let message = "is no member of a condition here".to_owned();
+                let message = "is not a known member of this condition".to_owned();
                 let found = self.violation(&sanction.rule, &escaped(name), message);
                 let (cause, action) = (Cause::Invalid, sanction.action);
                 violations.push(Violation { cause, action, ..found });
@@ -114,14 +114,14 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         if let Some(sanction) = &known.not_true
             && status.is_some_and(|status| status != ConditionStatus::True)
         {
-            let message = format!("condition {} says so by its absence", known.name);
+            let message = format!("condition {} must be True or absent", known.name);
             say(sanction, "status", Cause::Invalid, message);
         }
         if let Some(sanction) = &known.reverted
             && self.before.and_then(Conditions::status_of) == Some(ConditionStatus::True)
             && status != Some(ConditionStatus::True)
         {
-            let message = format!("condition {} stays True once it was", known.name);
+            let message = format!("condition {} must stay True", known.name);
             say(sanction, "status", Cause::Invalid, message);
         }
         let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
@@ -132,7 +132,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
                     if !texts.iter().any(|text| text == value) {
                         let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
                         let message = format!(
-                            "reason {} goes with {member} {}, not with {}",
+                            "reason {} requires {member} {}, not {}",
                             quoted(reason),
                             texts.join(" or "),
                             quoted(value)
@@ -151,8 +151,8 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    /// `must` is a part of `may`: a change in a `must` member moves the time, one in a `may` member
-    /// can, and nothing else does.
+    /// A change of a `must` member moves the time, a change of a `may` member can, and nothing else does.
+    /// `must` is a subset of `may`.
     fn judge_time(
         &self,
         times: &'p TransitionTimes,
@@ -163,10 +163,10 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)
         };
         let now = circumstances.now;
-        // What is no time has been said already.
+        // An invalid time is reported as a violation of its format.
         let Some(new) = time(self.item) else { return };
         let before = self.before;
-        // Go's writers leave an empty text out, so that "" and absence are no change (AS-S3).
+        // Go's writers omit empty strings, so "" equals absence (AS-S3).
         let moved = |member: &str| {
             let said = |item: &'s Json<'a>| item.get(member).filter(|value| !value.is_empty());
             before.is_some_and(|before| !same(said(self.item), said(before)))
@@ -180,7 +180,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             violations.push(Violation { cause, action, ratcheted: false, ..found });
         };
         if old != Some(new) && new > now.saturating_add(times.skew) {
-            say(&times.future, "lies in the future");
+            say(&times.future, "is in the future");
         }
         let Some(old) = old else { return };
         let changed = match &times.may_move_on {
@@ -191,18 +191,18 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             let must =
                 |member: &String| moved(member) && !self.was_taken_out(member, circumstances);
             if !mirrored && times.must_move_on.iter().any(must) && old < now - FLIP_SECONDS {
-                say(&times.kept, "did not move although the condition changed");
+                say(&times.kept, "must change when the condition changes");
             }
         } else if new < old {
             let sanction = if changed { &times.backwards } else { &times.backwards_unchanged };
-            say(sanction, "moved back");
+            say(sanction, "moved backwards");
         } else if !changed {
-            say(&times.moved, "moved although nothing of the condition changed");
+            say(&times.moved, "changed although the condition did not");
         }
     }
 
-    /// Whether the mutating webhook takes a member out of the element as it was stored: that it is no
-    /// longer there is not the writer's doing.
+    /// Whether the mutating webhook removes a member from the stored element. Then the writer did not
+    /// remove it.
     fn was_taken_out(&self, member: &str, circumstances: &Circumstances<'p, '_, 's, 'a>) -> bool {
         let Some(stored) = self.before.filter(|_| self.item.get(member).is_none()) else {
             return false;
@@ -220,12 +220,11 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         })
     }
 
-    /// A violation at a member of this element, or at the element where `member` is empty.
+    /// A violation at a member of this element, or at the element if `member` is empty.
     pub(super) fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
         let path = self.list.path.field();
-        // By its key, or by its having none: the index changes when something is put before it. In a
-        // history, where the index changes too, by its type.
+        // By its key, because the index changes when elements are inserted. In a history by its type.
         let place = match (&self.list.history, self.kind) {
             (None, _) => Some(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
             (Some(_), Some(kind)) => {

@@ -6,20 +6,20 @@ use super::violation;
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{GenerationRules, Sanction};
 
-const WENT_BACK: &str = "went back to an older generation";
+const WENT_BACK: &str = "must not decrease";
 
-/// The generation that may be observed, and how.
+/// The newest generation, and the rules about it.
 pub(crate) struct Generations<'p> {
     rules: &'p GenerationRules,
-    /// The newest that exists.
+    /// The newest generation that exists.
     newest: i64,
-    /// Whether the stored object has a status: a restored backup brings old generations with it.
+    /// Whether the stored object has a status: a restored backup has old generations.
     had_status: bool,
 }
 
 impl<'p> Generations<'p> {
-    /// The newest generation: admission sees the bump of a spec change before or after, depending
-    /// on the webhook, and a deletion bumps it too. `None` where nobody counts.
+    /// The newest generation of both objects: a spec change increases it before or after admission,
+    /// depending on the webhook, and so does a deletion. `None` without a generation.
     pub(crate) fn new(
         rules: &'p GenerationRules,
         object: &Object<'_>,
@@ -30,7 +30,7 @@ impl<'p> Generations<'p> {
         Some(Self { rules, newest, had_status })
     }
 
-    /// Judges the object's own.
+    /// Judges the object's own `observedGeneration`.
     pub(crate) fn judge_object(
         &self,
         object: &Object<'_>,
@@ -62,7 +62,7 @@ impl<'p> Generations<'p> {
         }
     }
 
-    /// What a moved generation violates.
+    /// The violation of a changed generation.
     pub(super) const fn judge(
         &self,
         new: i64,
@@ -75,13 +75,13 @@ impl<'p> Generations<'p> {
                     if self.had_status { &self.rules.ahead } else { &self.rules.ahead_at_first };
                 Some((sanction, "is a generation that does not exist yet"))
             }
-            // 0 is the same as none: SetStatusCondition resets to it.
+            // 0 means "not set": SetStatusCondition resets to it.
             Some(old) if new < old && new != 0 => Some((&self.rules.decreased, WENT_BACK)),
             _ => None,
         }
     }
 
-    /// No library resets the object's own, and to some readers 0 is a generation like any other.
+    /// No library resets the object's own, and some readers treat 0 as a generation.
     fn judge_reset(&self, new: i64, old: Option<i64>) -> Option<(&'p Sanction, &'static str)> {
         let reset = self.rules.reset.as_ref()?;
         (new == 0 && old.is_some_and(|old| old > 0)).then_some((reset, WENT_BACK))

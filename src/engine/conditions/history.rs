@@ -1,4 +1,4 @@
-//! A list that grows at its end: what was in it stays as it was, but for the oldest, which go.
+//! Append-only lists: elements are immutable; only the oldest may be dropped.
 
 use super::super::Cause;
 use super::super::ratchet::{Violation, Violations};
@@ -6,8 +6,8 @@ use super::{same, violation};
 use crate::model::Json;
 use crate::policy::convention::{ConditionList, History, Sanction};
 
-/// Judges the growth of a list: the new one is the stored one, without some of its oldest elements
-/// where the list is full, with new ones at its end. How many of its elements are stored ones.
+/// Judges how a list grows: it must start with the stored elements (without the oldest, if it is full)
+/// and may append new ones. Returns how many of its elements are stored.
 pub(super) fn judge<'p>(
     history: &'p History,
     list: &'p ConditionList,
@@ -29,7 +29,7 @@ pub(super) fn judge<'p>(
         true => stored.len(),
         false if full => overlap(stored, items),
         false => {
-            say(&history.rewritten, path.to_owned(), "what was in the list has changed");
+            say(&history.rewritten, path.to_owned(), "stored elements must not change");
             return 0;
         }
     };
@@ -37,18 +37,18 @@ pub(super) fn judge<'p>(
         let (item, last) = (&items[index], &items[index - 1]);
         let differs = |member: &String| !same(item.get(member), last.get(member));
         if !history.distinct.is_empty() && !history.distinct.iter().any(differs) {
-            say(&history.repeated, format!("{path}[{index}]"), "says what the one before it says");
+            say(&history.repeated, format!("{path}[{index}]"), "repeats the previous element");
         }
     }
     known
 }
 
-/// How many elements at the end of one list are those at the start of the other: as many as can be.
+/// The largest number of elements at the end of one list that equal the start of the other.
 ///
-/// By the failure function of Knuth, Morris and Pratt: trying each length by itself compares every
-/// element with every other where a list says the same again and again.
+/// It uses the failure function of Knuth, Morris and Pratt, because trying each length is quadratic for
+/// repetitive lists.
 fn overlap(stored: &[Json<'_>], items: &[Json<'_>]) -> usize {
-    // For each start of `items`, the longest shorter one that it ends with.
+    // For each prefix of `items`, the longest shorter prefix that is also its suffix.
     let mut shorter: Vec<usize> = Vec::with_capacity(items.len());
     let longest = |shorter: &[usize], mut length: usize, next: &Json<'_>| loop {
         if items.get(length) == Some(next) {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_overlap_is_the_longest_that_there_is() {
+    fn the_overlap_is_the_longest_one() {
         // All pairs of lists of up to five of two kinds.
         let lists: Vec<Vec<Json<'_>>> = (0..=5_u32)
             .flat_map(|length| (0..1 << length).map(move |bits| (length, bits)))

@@ -1,4 +1,4 @@
-//! Which elements of a list are the same one: found by their key, in short lists by scanning.
+//! Identifies elements of a list by their key. Short lists are scanned.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -8,12 +8,12 @@ use super::super::because::quoted;
 use crate::model::Json;
 use crate::policy::convention::{ConditionList, ConditionType};
 
-/// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
-/// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
+/// Lists up to this length are scanned, longer ones use a table. Real lists have fewer than a dozen
+/// elements; scanning a hostile list of ten thousand for each element would take seconds.
 pub(crate) const SCAN_LIMIT: usize = 16;
 
-/// What tells elements apart: texts of some members, a type by whichever of its names. Without any no
-/// element is like another.
+/// The members that identify an element; aliases of a type count as the type. Without members, all
+/// elements differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'p> {
     list: &'p ConditionList,
@@ -21,13 +21,13 @@ pub(crate) struct Key<'p> {
 }
 
 impl<'p> Key<'p> {
-    /// That of an element of a type: its own, else the list's.
+    /// The key of a type's elements: its own, otherwise the list's.
     pub(crate) fn of(list: &'p ConditionList, known: Option<&'p ConditionType>) -> Self {
         let members = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
         Self { list, members }
     }
 
-    /// The text of a member; of a type that has other spellings, its name.
+    /// The text of a member; of a type with aliases, its name.
     fn text<'j>(&self, item: &'j Json<'_>, member: &str) -> Option<&'j str>
     where
         'p: 'j,
@@ -41,7 +41,7 @@ impl<'p> Key<'p> {
         Some(known.map_or(text, |known| &known.name))
     }
 
-    /// The texts of an element. `None` where one is missing: such an element is like no other.
+    /// The key texts of an element. `None` if one is missing: such an element equals no other.
     fn texts<'j>(&self, item: &'j Json<'_>) -> Option<Cow<'j, str>>
     where
         'p: 'j,
@@ -55,7 +55,7 @@ impl<'p> Key<'p> {
         let mut key = String::new();
         for member in self.members {
             let text = self.text(item, member)?;
-            // Keeps "a","bc" from "ab","c", whatever is in them.
+            // The length distinguishes "a","bc" from "ab","c".
             key.push_str(&text.len().to_string());
             key.push(' ');
             key.push_str(text);
@@ -71,8 +71,8 @@ impl<'p> Key<'p> {
             })
     }
 
-    /// The member to name where a key is there twice: of several none is the wrong one. As
-    /// `ValidateConditions` does, which names `conditions[1].type`.
+    /// The member that a duplicate is reported at; none if the key has several. `ValidateConditions` also
+    /// names `conditions[1].type`.
     pub(super) fn member(&self) -> &'p str {
         match self.members {
             [member] => member,
@@ -86,8 +86,8 @@ impl<'p> Key<'p> {
         texts.map(quoted).collect::<Vec<_>>().join(", ")
     }
 
-    /// The key of an element as a place: `type="Ready"`, whole and unambiguous, for nobody to read.
-    /// Empty where a member is missing: such elements are all alike.
+    /// The key of an element as a place: `type="Ready"`. It is compared, not shown. Empty if a member is
+    /// missing.
     pub(super) fn place(&self, item: &Json<'_>) -> String {
         let text =
             |member: &String| Some(format!("{member}={:?}", shortened(self.text(item, member)?)));
@@ -96,8 +96,8 @@ impl<'p> Key<'p> {
     }
 }
 
-/// A type as it names a place. Kubernetes allows 316 characters; one of a million would be copied for
-/// each thing that is wrong with its element.
+/// A type as part of a place. Kubernetes allows 316 characters; a longer one would be copied for each
+/// violation of its element.
 pub(super) fn shortened(kind: &str) -> &str {
     const LIMIT: usize = 316;
     if kind.len() <= LIMIT {
@@ -106,10 +106,10 @@ pub(super) fn shortened(kind: &str) -> &str {
     kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }
 
-/// The stored elements by key, the first of several.
+/// The stored elements by key; the first if several have it.
 pub(crate) enum ByKey<'p, 'j, 'a> {
     Scan(&'j [Json<'a>]),
-    /// A table for each key that was asked for: types may have keys of their own, but not many.
+    /// A table for each key in use: types may have their own keys.
     Tables(&'j [Json<'a>], Vec<(&'p [String], Table<'j, 'a>)>),
 }
 
@@ -142,8 +142,8 @@ impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
     }
 }
 
-/// The elements of a list by their type alone, the first of several. Where the list is long, a table
-/// is made when it is first asked.
+/// The elements of a list by type; the first if several have it. A long list gets a table at its first
+/// use.
 pub(crate) struct ByType<'j, 'a> {
     items: &'j [Json<'a>],
     table: OnceCell<HashMap<&'j str, &'j Json<'a>>>,
@@ -176,10 +176,10 @@ impl<'j, 'a> ByType<'j, 'a> {
     }
 }
 
-/// The keys met so far in a list.
+/// The keys seen so far in a list.
 #[expect(clippy::large_enum_variant, reason = "one lives for a moment; a box is an allocation")]
 pub(super) enum Keys<'j, 'a> {
-    /// The texts of a key of one member, the same for all types: by place.
+    /// The texts of a key with one member, by index.
     Texts([Option<&'j str>; SCAN_LIMIT]),
     Scan(&'j [Json<'a>]),
     Table(HashSet<Cow<'j, str>>),
@@ -196,7 +196,7 @@ impl<'j, 'a> Keys<'j, 'a> {
         }
     }
 
-    /// Asked of each element of the list that is an object, in their order.
+    /// Whether an earlier element has the same key. Called for each object in the list, in order.
     pub(super) fn seen_before<'p: 'j>(
         &mut self,
         index: usize,
