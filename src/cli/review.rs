@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let now = args.now.unwrap_or_else(Timestamp::now);
     let mut denied = false;
     let mut table = Vec::new();
-    let reply = admit(&policies, webhook, &body, now, |identity, verdict| {
+    let reply = admit(&policies, webhook, &body, now, |request, verdict| {
         denied = verdict.is_denied();
         let names = verdict.policies.iter().filter_map(|index| {
             policies.policies().get(usize::from(*index)).map(|policy| policy.name.as_str())
@@ -84,7 +84,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         let names = names.collect::<Vec<_>>().join(", ");
         let decision = if denied { "denied" } else { "allowed" };
         let judged = if names.is_empty() { "no policy selects it".into() } else { names };
-        table.push(format!("{decision}: {} {} by {judged}", identity.resource, identity.name));
+        table.push(format!(
+            "{decision}: {} {} by {judged}",
+            request.subject.resource.resource, request.name
+        ));
         for operation in verdict.patch.iter().flat_map(|patch| &patch.0) {
             table.push(format!("  patch  {operation}"));
         }
@@ -95,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     });
     if reply.status != 200 {
-        bail!("HTTP {}: {}", reply.status, String::from_utf8_lossy(&reply.body));
+        bail!("HTTP {}: {}", reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
     }
     let mut out = io::stdout().lock();
     match args.output {

@@ -1,50 +1,54 @@
-//! One review, judged: bytes in, bytes out, the same for the network and for `statusgate review`.
+//! Answers one AdmissionReview. The server and `statusgate review` share this function.
 
+use axum::http::StatusCode;
 use jiff::Timestamp;
 
 use crate::engine::{Verdict, decide};
 use crate::model::{Operation, Webhook};
 use crate::policy::PolicySet;
-use crate::wire::{Identity, Review, ReviewError, answer};
+use crate::wire::{AdmissionRequest, ReviewError, respond};
 
-/// What to send back.
+/// The HTTP response to a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// 200, or 400 for bytes that are no review.
-    pub status: u16,
-    /// JSON with 200, one plain sentence with 400.
+    /// 200 for a review, 400 for anything else, 500 for a bug in statusgate.
+    pub status: StatusCode,
+    /// JSON with 200, otherwise one plain sentence.
     pub body: Vec<u8>,
 }
 
 /// Judges one review.
 ///
-/// `observe` is called once for a review that could be read, before the reply is written: for the
-/// log and the metrics, which are not this function's business.
+/// Calls `observe` once for a readable review, before the reply is written. Callers log and count
+/// there.
 pub fn admit(
     policies: &PolicySet,
     webhook: Webhook,
     body: &[u8],
     now: Timestamp,
-    observe: impl FnOnce(&Identity<'_>, &Verdict<'_>),
+    observe: impl FnOnce(&AdmissionRequest<'_>, &Verdict<'_>),
 ) -> Reply {
-    let review = match Review::parse(body) {
-        Ok(review) => review,
-        Err(error) => return Reply::bad(&error),
+    let request = match AdmissionRequest::parse(body) {
+        Ok(request) => request,
+        Err(error) => return Reply::bad_request(&error),
     };
-    let verdict = decide(policies, &review.subject, webhook, now);
-    let judged = !verdict.policies.is_empty();
-    if judged && !review.has_object && review.subject.operation != Operation::Delete {
-        return Reply::bad(&ReviewError::Missing("request.object"));
+    let verdict = decide(policies, &request.subject, webhook, now);
+    let selected = !verdict.policies.is_empty();
+    if selected && !request.has_object && request.subject.operation != Operation::Delete {
+        return Reply::bad_request(&ReviewError::Missing("request.object"));
     }
-    observe(&review.identity(), &verdict);
-    match answer(&review, &verdict) {
-        Ok(body) => Reply { status: 200, body },
-        Err(_) => Reply { status: 500, body: b"the answer could not be written".to_vec() },
+    observe(&request, &verdict);
+    match respond(&request, &verdict) {
+        Ok(body) => Reply { status: StatusCode::OK, body },
+        Err(_) => Reply {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            body: b"the response could not be written: a bug in statusgate".to_vec(),
+        },
     }
 }
 
 impl Reply {
-    fn bad(error: &ReviewError) -> Self {
-        Self { status: 400, body: error.to_string().into_bytes() }
+    fn bad_request(error: &ReviewError) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, body: error.to_string().into_bytes() }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads a request body: whole, in time, and within what may be held; and leaves nothing behind.
+//! Reads a request body within its limits of size, time and memory.
 
 use std::io;
 use std::sync::Arc;
@@ -10,60 +10,58 @@ use memmap2::MmapMut;
 use tokio::time::timeout;
 
 use super::budget::{Budget, Share};
-use super::refusal::{Overload, Refusal};
+use super::rejection::{Overload, Rejection};
 
-/// What a body may take.
+/// The limits of request bodies.
 #[derive(Debug)]
 pub(super) struct BodyLimits {
-    /// One body.
+    /// Bytes of one body.
     pub(super) bytes: usize,
-    /// All bodies together.
+    /// Bytes of all bodies together.
     pub(super) held: Arc<Budget>,
-    /// For the whole of it.
+    /// Time for a complete body.
     pub(super) timeout: Duration,
 }
 
-/// A whole body, and its share of the memory for bodies.
+/// A complete body and its share of the memory for bodies.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct ReceivedBody {
     pub(super) bytes: Bytes,
     _share: Share,
 }
 
-/// Reads a body to its end.
+/// Reads a complete body.
 ///
-/// `waits` says that the client sent `Expect: 100-continue`: it holds its body back until it is
-/// read from, and so can be refused without having sent anything.
+/// `expects_continue`: the client sent `Expect: 100-continue`. It sends its body only after the
+/// server starts to read, so a rejection needs no [`discard`].
 pub(super) async fn read(
     mut body: Body,
-    waits: bool,
+    expects_continue: bool,
     limits: &BodyLimits,
-) -> Result<Whole, Refusal> {
+) -> Result<ReceivedBody, Rejection> {
     let announced = body.size_hint().exact();
-    let limit = limits.bytes as u64;
     let reading = async {
-        if announced.is_some_and(|announced| announced > limit) {
-            return Err(Refusal::TooLarge);
+        if announced.is_some_and(|announced| announced > limits.bytes as u64) {
+            return Err(Rejection::TooLarge(limits.bytes));
         }
         collect(&mut body, limits).await
     };
-    // `timeout` polls the body before it arms its timer: a body that came with its head, which is
-    // the usual case for small ones, costs no timer.
-    let read = timeout(limits.timeout, reading).await.unwrap_or(Err(Refusal::Slow));
-    if let Err(refusal @ (Refusal::TooLarge | Refusal::Overloaded(_))) = read
-        && !waits
+    // `timeout` polls the body before it starts its timer, so a body that arrived with its head,
+    // as small ones do, costs no timer.
+    let received = timeout(limits.timeout, reading).await.unwrap_or(Err(Rejection::Slow));
+    if let Err(rejection @ (Rejection::TooLarge(_) | Rejection::Overloaded(_))) = received
+        && !expects_continue
     {
-        discard(body, refusal).await;
+        discard(body, rejection).await;
     }
-    read
+    received
 }
 
-/// Takes the rest of a body off the wire, without keeping it.
+/// Reads and drops the rest of a body, within limits.
 ///
-/// Closing a socket with unread bytes in it makes the kernel send a reset, and a reset throws away
-/// the answer on its way to the client: a 503 would look like a broken connection, which the API
-/// server does not retry. So the client is let finish, within limits.
-pub(super) async fn discard(mut body: Body, refusal: Refusal) {
+/// Closing a socket with unread bytes sends a reset, and a reset discards the response on its way to
+/// the client. A 503 would become a broken connection, which the API server does not retry.
+pub(super) async fn discard(mut body: Body, rejection: Rejection) {
     let mut left = DISCARDED_BYTES;
     let reading = async {
         while let Some(Ok(frame)) = body.frame().await {
@@ -73,40 +71,40 @@ pub(super) async fn discard(mut body: Body, refusal: Refusal) {
         }
     };
     if timeout(DISCARD_TIMEOUT, reading).await.is_err() {
-        tracing::debug!(?refusal, "answered before the end of the body");
+        tracing::debug!(?rejection, "responded before the end of the body");
     }
 }
 
-async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<Whole, Refusal> {
-    // By what has come, not by what was announced: a client that announces 8 MiB and sends nothing
-    // must not take them from the others.
-    let mut share = limits.held.take(0).ok_or(Refusal::Overloaded(Overload::Bytes))?;
-    let mut whole = Parts::None;
+async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, Rejection> {
+    // The share grows with the received bytes: a client that announces 8 MiB and sends nothing must
+    // not use up the memory of others.
+    let mut share = limits.held.take(0).ok_or(Rejection::Overloaded(Overload::Bytes))?;
+    let mut parts = Parts::None;
     let mut length = 0;
-    // Room for all of it at once; without a length, for the largest it may be.
-    let room = body
+    // The announced length, otherwise the limit.
+    let capacity = body
         .size_hint()
         .exact()
         .map_or(limits.bytes, |length| usize::try_from(length).unwrap_or(limits.bytes));
     while let Some(frame) = body.frame().await {
-        // A read error here is the client's: it closed, or its chunks are no chunks.
-        let frame = frame.map_err(|_| Refusal::Incomplete)?;
-        // Trailers say nothing to us.
+        // The client closed the connection or sent invalid chunks.
+        let frame = frame.map_err(|_| Rejection::Incomplete)?;
+        // Ignore trailers.
         let Ok(part) = frame.into_data() else { continue };
         length += part.len();
         if length > limits.bytes {
-            return Err(Refusal::TooLarge);
+            return Err(Rejection::TooLarge(limits.bytes));
         }
         if !share.grow(part.len()) {
-            return Err(Refusal::Overloaded(Overload::Bytes));
+            return Err(Rejection::Overloaded(Overload::Bytes));
         }
-        // Too little address space is too little memory.
-        whole = whole.and(&part, room).map_err(|_| Refusal::Overloaded(Overload::Bytes))?;
+        // An error means that the address space is exhausted.
+        parts = parts.and(&part, capacity).map_err(|_| Rejection::Overloaded(Overload::Bytes))?;
     }
-    Ok(Whole { bytes: whole.into(), _share: share })
+    Ok(ReceivedBody { bytes: parts.into(), _share: share })
 }
 
-/// What has come of a body. One part needs no copy.
+/// The received parts of a body. A single part needs no copy.
 enum Parts {
     None,
     One(Bytes),
@@ -115,17 +113,16 @@ enum Parts {
 }
 
 impl Parts {
-    fn and(self, part: &Bytes, room: usize) -> io::Result<Self> {
+    fn and(self, part: &Bytes, capacity: usize) -> io::Result<Self> {
         Ok(match self {
             Self::None => Self::One(part.clone()),
-            Self::One(first) if room > LARGE_BYTES => {
-                Self::Large(MmapMut::map_anon(room)?, 0).and(&first, room)?.and(part, room)?
-            }
             Self::One(first) => {
-                let mut many = Vec::with_capacity(room);
-                many.extend_from_slice(&first);
-                many.extend_from_slice(part);
-                Self::Many(many)
+                let many = if capacity > LARGE_BYTES {
+                    Self::Large(MmapMut::map_anon(capacity)?, 0)
+                } else {
+                    Self::Many(Vec::with_capacity(capacity))
+                };
+                many.and(&first, capacity)?.and(part, capacity)?
             }
             Self::Many(mut many) => {
                 many.extend_from_slice(part);
@@ -152,14 +149,13 @@ impl From<Parts> for Bytes {
     }
 }
 
-/// Larger bodies get a memory map of their own and not a piece of the heap. glibc would take them
-/// for the normal size from then on and keep the freed memory for the next: after a burst of 8 MiB
-/// bodies 120 MB stayed, and a server limited to 64 MB would be dead. A map is gone when it is
-/// dropped, whatever the allocator; pages of it that nothing was written to never existed.
+/// Larger bodies are stored in a memory map, not on the heap. glibc adapts its thresholds to them
+/// and keeps the freed memory: after a burst of 8 MiB bodies 120 MB stayed, more than the memory
+/// limit of 64 MB. Dropping a map returns its memory with any allocator, and the kernel allocates
+/// only the written pages.
 pub(super) const LARGE_BYTES: usize = 256 << 10;
 
-/// Twice the body limit: enough for honest mistakes, an end for the others.
+/// Twice the default body limit.
 const DISCARDED_BYTES: usize = 16 << 20;
 
-/// A second is what an answered client may still keep us busy with.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);

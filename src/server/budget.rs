@@ -1,44 +1,39 @@
-//! A number of something that may be held at once: requests, or bytes.
+//! A limit on concurrent use: of requests, or of bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What is left of a fixed amount.
+/// The rest of a fixed amount.
 ///
-/// Not a `tokio::sync::Semaphore`: nobody ever waits here, one who gets nothing is answered 503 at
-/// once; and giving back a semaphore's permit takes its lock of waiters at every request.
+/// `tokio::sync::Semaphore` is for tasks that wait. Here no request waits (it gets a 503), and
+/// returning a permit would take the lock of the wait queue for every request.
 #[derive(Debug)]
-pub(crate) struct Budget(AtomicUsize);
+pub(super) struct Budget(AtomicUsize);
 
 impl Budget {
-    pub(crate) fn new(amount: usize) -> Arc<Self> {
+    pub(super) fn new(amount: usize) -> Arc<Self> {
         Arc::new(Self(AtomicUsize::new(amount)))
     }
 
-    /// Takes an amount, if that much is left.
-    pub(crate) fn take(self: &Arc<Self>, amount: usize) -> Option<Share> {
+    /// Takes an amount if that much is left.
+    pub(super) fn take(self: &Arc<Self>, amount: usize) -> Option<Share> {
         let mut share = Share { budget: Arc::clone(self), amount: 0 };
         share.grow(amount).then_some(share)
     }
-
-    #[cfg(test)]
-    fn left(&self) -> usize {
-        self.0.load(Relaxed)
-    }
 }
 
-/// A part of a budget. Dropping it gives it back.
+/// A part of a budget. Dropping it returns it.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(super) struct Share {
     budget: Arc<Budget>,
     amount: usize,
 }
 
 impl Share {
-    /// Takes more; `false` takes nothing.
+    /// Takes more. Returns `false` and takes nothing if less is left.
     ///
-    /// `Relaxed` is enough: the number guards no other memory, it only must never go below zero.
-    pub(crate) fn grow(&mut self, amount: usize) -> bool {
+    /// `Relaxed` is enough: the number guards no other memory.
+    pub(super) fn grow(&mut self, amount: usize) -> bool {
         let taken =
             self.budget.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(amount)).is_ok();
         if taken {
@@ -59,13 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_comes_back_and_never_more_is_given_than_there_is() {
+    fn shares_never_exceed_the_budget_and_return_on_drop() {
         let budget = Budget::new(10);
         let mut share = budget.take(4).unwrap();
         assert!(share.grow(6));
         assert!(!share.grow(1));
         assert!(budget.take(1).is_none());
         drop(share);
-        assert_eq!(budget.left(), 10);
+        assert!(budget.take(10).is_some());
     }
 }

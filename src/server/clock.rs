@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Now. Everything below the server takes this as an argument.
+/// The current time. Everything below the server takes it as an argument.
 #[expect(clippy::disallowed_methods, reason = "the server is an edge: time enters here")]
 pub(super) fn now() -> Timestamp {
     Timestamp::now()

@@ -1,9 +1,9 @@
-//! One connection, from accepted to closed: handshake, protocol, requests, end.
+//! One connection from accept to close: handshake, protocol, requests, shutdown.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use super::activity::{Activity, ActivityIo, Due, IdleCheck};
 use super::drain::StageWatch;
 use super::handshake::{self, HandshakeLog};
-use super::pulse::{Look, Lookout, Pulse, PulseIo};
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 use crate::telemetry::Metrics;
 use crate::tls::ServerTls;
 
-/// What all connections of a port share.
+/// The settings that all connections of a port share.
 #[derive(Debug)]
 pub(super) struct Connections {
     pub(super) transport: Transport,
@@ -40,35 +40,35 @@ pub(super) struct Connections {
     pub(super) idle_timeout: Duration,
 }
 
-/// What is under HTTP.
+/// The layer below HTTP.
 #[derive(Debug)]
 pub(super) enum Transport {
-    /// Nothing: the probe port.
+    /// TCP: the probe port.
     Plain,
-    /// TLS, counted: the webhook port.
+    /// TLS with metrics: the webhook port.
     Tls { tls: Arc<ServerTls>, metrics: Arc<Metrics>, failures: HandshakeLog },
 }
 
 /// Serves one accepted connection to its end.
 pub(super) async fn serve(stream: TcpStream, connections: &Connections) {
-    // An answer is one small write; waiting for more to put into the packet only costs 40 ms.
+    // A response is one small write. Nagle's algorithm would delay it by up to 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
     match &connections.transport {
         Transport::Plain => serve_http1(stream, connections).await,
         Transport::Tls { tls, metrics, failures } => {
-            let _counted = Open::count(metrics);
+            let _counted = CountedConnection::new(metrics);
             let handshake = TlsAcceptor::from(tls.config()).accept(stream);
             match timeout(connections.handshake_timeout, handshake).await {
-                // ALPN has said what will be spoken. hyper-util's `auto` would wait for the first
-                // bytes to tell, without a timeout.
+                // ALPN has selected the protocol. hyper-util's `auto` would wait for the first
+                // bytes, without a timeout.
                 Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
                     serve_http2(stream, connections).await;
                 }
                 Ok(Ok(stream)) => serve_http1(stream, connections).await,
-                Ok(Err(error)) => failures.note(handshake::Failure::of(&error), &error, metrics),
-                Err(elapsed) => failures.note(handshake::Failure::Timeout, &elapsed, metrics),
+                Ok(Err(error)) => failures.record(handshake::Failure::of(&error), &error, metrics),
+                Err(elapsed) => failures.record(handshake::Failure::Timeout, &elapsed, metrics),
             }
         }
     }
@@ -78,77 +78,33 @@ async fn serve_http1<S>(stream: S, connections: &Connections)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let pulse = Arc::new(Pulse::default());
-    let io = TokioIo::new(PulseIo::new(stream, Arc::clone(&pulse)));
+    let activity = Arc::new(Activity::default());
+    let io = TokioIo::new(ActivityIo::new(stream, Arc::clone(&activity)));
     let connection = http1::Builder::new()
-        // See `pulse`: one hyper timer cannot serve two timeouts.
+        // See `activity`: one hyper timer cannot enforce two timeouts.
         .header_read_timeout(None)
         .max_buf_size(HTTP1_BUFFER)
-        // A client that shuts down its sending side has gone, for all that HTTP/1.1 clients do;
-        // keeping half of it open would only keep its request running for nobody.
+        // HTTP/1.1 clients that close their sending side do not wait for a response.
         .half_close(false)
-        .serve_connection(io, service(connections, &pulse));
-    let mut connection = pin!(connection);
-    let (mut lookout, every) = Lookout::new(connections.head_timeout, connections.idle_timeout);
-    let mut looks = interval_at(Instant::now() + every, every);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut stage = connections.stage.clone();
-    let mut phase = Phase::Open;
-    let mut last_call = Instant::now();
-    loop {
-        tokio::select! {
-            biased;
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
-                    // Clients come and go; their mistakes are not our operator's business.
-                    tracing::debug!(%error, "connection ended");
-                }
-                return;
-            }
-            () = stage.closing(), if phase == Phase::Open => {
-                if pulse.has_served() {
-                    phase = Phase::Ending;
-                    connection.as_mut().graceful_shutdown();
-                } else {
-                    phase = Phase::LastCall;
-                    last_call = Instant::now() + FIRST_REQUEST;
-                }
-            }
-            () = sleep_until(last_call), if phase == Phase::LastCall => {
-                phase = Phase::Ending;
-                connection.as_mut().graceful_shutdown();
-            }
-            _ = looks.tick() => match lookout.step(&pulse) {
-                Look::Wait => {}
-                Look::End => connection.as_mut().graceful_shutdown(),
-                Look::Cut => {
-                    tracing::debug!("cut a connection that did not finish its request head");
-                    return;
-                }
-            },
-        }
-    }
-}
-
-/// How far a connection is on its way to its end.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// As ever.
-    Open,
-    /// The server closes, and this client has not been answered yet: it connected a moment ago and
-    /// its request is on the way. hyper would close at once; we wait for that one request.
-    LastCall,
-    /// Ends after the answer in progress.
-    Ending,
+        .serve_connection(io, service(connections, &activity));
+    drive(
+        connection,
+        http1::Connection::graceful_shutdown,
+        &activity,
+        connections,
+        FIRST_REQUEST_TIMEOUT,
+    )
+    .await;
 }
 
 async fn serve_http2<S>(stream: S, connections: &Connections)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let pulse = Arc::new(Pulse::default());
-    let streams = Streams::default();
-    let connection = http2::Builder::new(streams)
+    // The stream's bytes are not recorded: pings and window updates do not belong to a request. An
+    // incomplete head therefore counts as idle.
+    let activity = Arc::new(Activity::default());
+    let connection = http2::Builder::new(Streams::default())
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS)
         .initial_stream_window_size(HTTP2_STREAM_WINDOW)
@@ -158,43 +114,65 @@ where
         .max_send_buf_size(HTTP2_SEND_BUFFER)
         .keep_alive_interval(HTTP2_PING)
         .keep_alive_timeout(HTTP2_PING)
-        .serve_connection(TokioIo::new(stream), service(connections, &pulse));
+        .serve_connection(TokioIo::new(stream), service(connections, &activity));
+    // hyper sends GOAWAY in two steps and answers what the client sent before it read the first.
+    let shutdown = http2::Connection::graceful_shutdown;
+    drive(connection, shutdown, &activity, connections, Duration::ZERO).await;
+}
+
+/// Runs a connection until it ends or its timeouts close it. When the server closes, a connection
+/// without a request yet waits for `first_request_timeout`.
+async fn drive<C: Future<Output = hyper::Result<()>>>(
+    connection: C,
+    shutdown: impl Fn(Pin<&mut C>),
+    activity: &Activity,
+    connections: &Connections,
+    first_request_timeout: Duration,
+) {
     let mut connection = pin!(connection);
-    // Bytes are not watched here: pings and window updates are none of a request's. A head that
-    // does not end therefore counts as idling.
-    let (mut lookout, every) = Lookout::new(connections.head_timeout, connections.idle_timeout);
-    let mut looks = interval_at(Instant::now() + every, every);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut check, every) = IdleCheck::new(connections.head_timeout, connections.idle_timeout);
+    let mut checks = interval_at(Instant::now() + every, every);
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stage = connections.stage.clone();
-    let mut ending = false;
+    let closing = async {
+        stage.closing().await;
+        if !activity.has_served() {
+            sleep(first_request_timeout).await;
+        }
+    };
+    let mut closing = pin!(closing);
+    let mut open = true;
     loop {
         tokio::select! {
             biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
+                    // Errors of clients are frequent and no concern of the server's operator.
                     tracing::debug!(%error, "connection ended");
                 }
                 return;
             }
-            // GOAWAY in two steps: what was sent before the client has read it is still answered.
-            () = stage.closing(), if !ending => {
-                ending = true;
-                connection.as_mut().graceful_shutdown();
+            () = closing.as_mut(), if open => {
+                open = false;
+                shutdown(connection.as_mut());
             }
-            _ = looks.tick() => match lookout.step(&pulse) {
-                Look::Wait => {}
-                Look::End => connection.as_mut().graceful_shutdown(),
-                Look::Cut => return,
+            _ = checks.tick() => match check.run(activity) {
+                Due::Nothing => {}
+                Due::Shutdown => shutdown(connection.as_mut()),
+                Due::Close => {
+                    tracing::debug!("closed a connection at its timeout");
+                    return;
+                }
             },
         }
     }
 }
 
-/// The router as hyper calls it, with what holds for every answer: a panic becomes a 500, and once
-/// the server is parting, HTTP/1 answers say so.
+/// The router as a hyper service. Turns a panic into a 500, and asks HTTP/1 clients to close their
+/// connection once the server shuts down.
 fn service(
     connections: &Connections,
-    pulse: &Arc<Pulse>,
+    activity: &Arc<Activity>,
 ) -> impl Service<
     Request<Incoming>,
     Response = Response,
@@ -203,17 +181,17 @@ fn service(
 > + use<> {
     let router = TowerToHyperService::new(connections.router.clone());
     let stage = connections.stage.clone();
-    let pulse = Arc::clone(pulse);
+    let activity = Arc::clone(activity);
     service_fn(move |request: Request<Incoming>| {
-        let busy = pulse.begin();
+        let active = activity.begin_request();
         let version = request.version();
-        let answer = router.call(request);
+        let response = router.call(request);
         let stage = stage.clone();
         async move {
-            let _busy = busy;
-            let Ok(mut response) = caught(answer).await;
+            let _active = active;
+            let Ok(mut response) = catch_panic(response).await;
             // HTTP/2 has no such header; it gets a GOAWAY when the server closes.
-            if stage.is_parting() && version < Version::HTTP_2 {
+            if stage.is_leaving() && version < Version::HTTP_2 {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(response)
@@ -221,41 +199,41 @@ fn service(
     })
 }
 
-/// Turns a panic into an answer. The state a panic may leave behind is one request's: what requests
-/// share are atomics and immutable snapshots, so asserting unwind safety is true here.
-async fn caught(
-    answer: impl Future<Output = Result<Response, Infallible>>,
+/// Turns a panic into a response. This is unwind safe: requests share only atomics and immutable
+/// snapshots, so a panic cannot leave shared state half-changed.
+async fn catch_panic(
+    response: impl Future<Output = Result<Response, Infallible>>,
 ) -> Result<Response, Infallible> {
-    let mut answer = pin!(answer);
+    let mut response = pin!(response);
     poll_fn(|cx| {
-        catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))).unwrap_or_else(|_payload| {
-            // The payload is dropped unread: it may quote somebody's object.
-            tracing::error!("a request ended in a panic and was answered with 500");
-            std::task::Poll::Ready(Ok(Refusal::Panicked.into_response()))
+        catch_unwind(AssertUnwindSafe(|| response.as_mut().poll(cx))).unwrap_or_else(|_payload| {
+            // The payload may quote user data, so it is not logged.
+            tracing::error!("a request panicked; the response is 500");
+            std::task::Poll::Ready(Ok(Rejection::Panicked.into_response()))
         })
     })
     .await
 }
 
-/// A counted connection.
-struct Open<'m>(&'m Metrics);
+/// An open connection in the metrics.
+struct CountedConnection<'m>(&'m Metrics);
 
-impl<'m> Open<'m> {
-    fn count(metrics: &'m Metrics) -> Self {
+impl<'m> CountedConnection<'m> {
+    fn new(metrics: &'m Metrics) -> Self {
         metrics.connections.inc();
         metrics.connections_accepted.inc();
         Self(metrics)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for CountedConnection<'_> {
     fn drop(&mut self) {
         self.0.connections.dec();
     }
 }
 
-/// Where an HTTP/2 connection's requests run: in a set that the connection owns, so that none of
-/// them outlives it. hyper would spawn them into the runtime, where nobody could wait for them.
+/// The tasks of an HTTP/2 connection's requests. The connection owns them, so that none outlives
+/// it. hyper's default executor would detach them.
 #[derive(Clone, Default)]
 struct Streams(Arc<Mutex<JoinSet<()>>>);
 
@@ -267,20 +245,19 @@ impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Streams
     }
 }
 
-/// How long a connection that never sent a request may still do so when the server closes. The API
-/// server writes its request in the same millisecond as the handshake's end.
-const FIRST_REQUEST: Duration = Duration::from_secs(1);
+/// How long a new connection may still send its first request when the server closes. hyper would
+/// close it at once. The API server sends its request in the millisecond after the handshake.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Holds a request's head (API servers send less than 1 KB) and is the largest read. hyper's
-/// default grows to some 400 KB a connection; two TLS records are read as fast and 64 connections
-/// stay within 2 MB.
+/// The size of a request head (API servers send less than 1 KB) and of the largest read. hyper's
+/// default grows to 400 KB per connection. Two TLS records are as fast, and 64 connections need
+/// only 2 MB.
 const HTTP1_BUFFER: usize = 32 << 10;
 
-/// Above what one API server could want at once, far below what would let one connection take all
-/// of `max_in_flight`.
+/// More than one API server needs at once, and far less than `max_in_flight`.
 const HTTP2_STREAMS: u32 = 64;
 
-/// A review of common size without a round trip; memory that a peer may fill unread.
+/// Enough for a typical review without a round trip. A peer can fill this much memory unread.
 const HTTP2_STREAM_WINDOW: u32 = 64 << 10;
 
 /// For all streams of a connection together.
@@ -289,11 +266,11 @@ const HTTP2_CONNECTION_WINDOW: u32 = 256 << 10;
 /// The protocol's minimum, and one TLS record.
 const HTTP2_FRAME: u32 = 16 << 10;
 
-/// As for HTTP/1 heads, and for their sum over continuation frames.
+/// The size of a request head, including its continuation frames.
 const HTTP2_HEADERS: u32 = 16 << 10;
 
-/// Answers are small; a patch of 64 KB waits for the window like any other.
+/// Responses are small; larger ones wait for the window.
 const HTTP2_SEND_BUFFER: usize = 64 << 10;
 
-/// Finds dead peers: after twice that they are gone.
+/// Detects dead peers within twice this time.
 const HTTP2_PING: Duration = Duration::from_secs(20);

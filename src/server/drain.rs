@@ -1,16 +1,14 @@
-//! How a server ends without failing anybody's write.
+//! The shutdown of a server without a failed write.
 //!
 //! ```text
 //! Serving ──signal──► Unready ──grace over, or signal──► Closing ──all done──► Ended(Drained)
-//!                                                           └──time up, or signal──► Ended(Cut)
+//!                                                           └──timeout, or signal──► Ended(Cut)
 //! ```
 //!
-//! *Unready*: `/readyz` says 503 so that endpoints are withdrawn, which takes a cluster some
-//! seconds; requests still come, are answered, and each answer carries `Connection: close`, so that
-//! API servers move to another replica one connection at a time. *Closing*: nothing new is
-//! accepted, idle connections end, what is in flight finishes.
-//!
-//! The state machine is `Stage::step`; the rest tells it what happened and others what is.
+//! *Unready*: `/readyz` returns 503 so that the endpoints are removed, which takes a cluster some
+//! seconds. Requests are still answered, each with `Connection: close`, so that API servers move to
+//! another replica one connection at a time. *Closing*: the server accepts no connections, closes
+//! idle ones and finishes requests in flight.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,70 +18,45 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-/// Where in its life the server is; later stages are greater.
+/// The lifecycle stage of a server. Later stages are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// The normal state.
     Serving,
-    /// Asked to end; still accepting, and saying goodbye in every answer.
+    /// The server accepts requests, but asks clients to leave.
     Unready,
-    /// Not accepting; finishing.
+    /// The server accepts no connections and finishes the open ones.
     Closing,
-    /// Over.
+    /// The server has ended.
     Ended(End),
 }
 
-/// How it ended.
+/// How a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// Every connection was finished.
     Drained,
-    /// Some connection was still open when the time was up, or somebody insisted.
+    /// A connection was still open at the timeout or at the last signal.
     Cut,
 }
 
-/// What moves a stage on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    Signal,
-    TimeUp,
-    Drained,
-}
-
-impl Stage {
-    /// The only transition function.
-    const fn step(self, event: Event) -> Self {
-        match (self, event) {
-            (Self::Serving, Event::Signal) => Self::Unready,
-            // A second signal skips the grace: a person at a terminal presses Ctrl-C twice.
-            (Self::Unready, Event::Signal | Event::TimeUp) => Self::Closing,
-            (Self::Closing, Event::Signal | Event::TimeUp) => Self::Ended(End::Cut),
-            // The listener ends by itself only if it cannot go on.
-            (Self::Serving | Self::Unready | Self::Closing, Event::Drained) => {
-                Self::Ended(End::Drained)
-            }
-            (stage @ (Self::Serving | Self::Ended(_)), _) => stage,
-        }
-    }
-}
-
-/// Leads the server through its stages.
+/// Sets the stage of a server.
 #[derive(Debug)]
-pub(super) struct Conductor {
+pub(super) struct Lifecycle {
     stage: watch::Sender<Stage>,
-    parting: Arc<AtomicBool>,
+    leaving: Arc<AtomicBool>,
 }
 
-impl Conductor {
+impl Lifecycle {
     pub(super) fn new() -> (Self, StageWatch) {
         let (stage, watch) = watch::channel(Stage::Serving);
-        let parting = Arc::new(AtomicBool::new(false));
-        (Self { stage, parting: Arc::clone(&parting) }, StageWatch { stage: watch, parting })
+        let leaving = Arc::new(AtomicBool::new(false));
+        (Self { stage, leaving: Arc::clone(&leaving) }, StageWatch { stage: watch, leaving })
     }
 
-    /// Runs until the end. `listener` completes when its last connection has; `entered` is called
-    /// at each new stage.
-    pub(super) async fn conduct(
+    /// Runs until the end. `listener` completes with its last connection; `entered` is called at
+    /// each new stage.
+    pub(super) async fn run(
         self,
         mut signals: mpsc::UnboundedReceiver<()>,
         listener: impl Future<Output = ()>,
@@ -92,54 +65,56 @@ impl Conductor {
         entered: impl Fn(Stage),
     ) -> End {
         let mut listener = std::pin::pin!(listener);
-        let mut stage = Stage::Serving;
-        loop {
-            let time_limit = match stage {
-                Stage::Serving => Duration::MAX,
-                Stage::Unready => grace,
-                Stage::Closing => drain_timeout,
-                Stage::Ended(end) => return end,
+        for (time_limit, next) in
+            [(Duration::MAX, Stage::Unready), (grace, Stage::Closing), (drain_timeout, CUT)]
+        {
+            let stage = tokio::select! {
+                () = &mut listener => Stage::Ended(End::Drained),
+                // A second signal skips the grace time, a third one the drain: people press Ctrl-C
+                // again. A closed channel counts as a signal, or the server could run forever.
+                _ = signals.recv() => next,
+                () = sleep(time_limit) => next,
             };
-            let event = tokio::select! {
-                () = &mut listener => Event::Drained,
-                // Nobody left who could signal: that is a signal, or this would run for ever.
-                _ = signals.recv() => Event::Signal,
-                () = sleep(time_limit) => Event::TimeUp,
-            };
-            stage = stage.step(event);
             self.enter(stage);
             entered(stage);
+            if stage == Stage::Ended(End::Drained) {
+                return End::Drained;
+            }
         }
+        End::Cut
     }
 
-    /// Enters a stage without the machine: the probe port follows the server and has no own grace.
+    /// Enters a stage directly: the probe port follows the server and has no grace time.
     pub(super) fn enter(&self, stage: Stage) {
-        self.parting.store(stage > Stage::Serving, Relaxed);
+        self.leaving.store(stage > Stage::Serving, Relaxed);
         self.stage.send_replace(stage);
     }
 }
 
-/// Tells a task which stage it is.
+const CUT: Stage = Stage::Ended(End::Cut);
+
+/// Reads the stage of a server.
 #[derive(Clone, Debug)]
 pub(super) struct StageWatch {
     stage: watch::Receiver<Stage>,
-    /// The same news for those who ask at every request: reading a watch takes a lock.
-    parting: Arc<AtomicBool>,
+    /// Whether the stage is later than `Serving`. Every request reads it, and reading a watch
+    /// takes a lock.
+    leaving: Arc<AtomicBool>,
 }
 
 impl StageWatch {
-    /// Whether answers should say `Connection: close`.
-    pub(super) fn is_parting(&self) -> bool {
-        self.parting.load(Relaxed)
+    /// Whether responses ask clients to close their connection.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.load(Relaxed)
     }
 
-    /// Waits until nothing new is to be accepted.
+    /// Waits until the server accepts no more connections.
     pub(super) async fn closing(&mut self) {
-        // The sender gone means the server is gone.
+        // An error means that the sender and with it the server is dropped.
         let _ = self.stage.wait_for(|stage| *stage >= Stage::Closing).await;
     }
 
-    /// Waits until everything has to stop.
+    /// Waits until the server has ended.
     pub(super) async fn ended(&mut self) {
         let _ = self.stage.wait_for(|stage| matches!(stage, Stage::Ended(_))).await;
     }
@@ -149,30 +124,19 @@ impl StageWatch {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_signal_leads_through_grace_and_closing_to_a_drained_end() {
-        let stage = Stage::Serving.step(Event::Signal);
-        assert_eq!(stage, Stage::Unready);
-        let stage = stage.step(Event::TimeUp);
-        assert_eq!(stage, Stage::Closing);
-        assert_eq!(stage.step(Event::Drained), Stage::Ended(End::Drained));
-        assert_eq!(stage.step(Event::TimeUp), Stage::Ended(End::Cut));
-    }
-
-    #[test]
-    fn a_second_signal_skips_the_grace_and_a_third_one_the_drain() {
-        let stage = Stage::Unready.step(Event::Signal);
-        assert_eq!(stage, Stage::Closing);
-        assert_eq!(stage.step(Event::Signal), Stage::Ended(End::Cut));
-    }
-
-    #[test]
-    fn no_event_leads_back() {
-        let stages = [Stage::Serving, Stage::Unready, Stage::Closing, Stage::Ended(End::Cut)];
-        for stage in stages {
-            for event in [Event::Signal, Event::TimeUp, Event::Drained] {
-                assert!(stage.step(event) >= stage, "{stage:?} and {event:?}");
-            }
+    #[tokio::test]
+    async fn signals_skip_the_grace_time_and_then_the_drain() {
+        let (lifecycle, watch) = Lifecycle::new();
+        let (signal, signals) = mpsc::unbounded_channel();
+        for _ in 0..3 {
+            signal.send(()).unwrap();
         }
+        let stages = std::sync::Mutex::new(Vec::new());
+        let entered = |stage| stages.lock().unwrap().push(stage);
+        let hour = Duration::from_secs(3600);
+        let end = lifecycle.run(signals, std::future::pending(), hour, hour, entered).await;
+        assert_eq!(end, End::Cut);
+        assert_eq!(stages.into_inner().unwrap(), [Stage::Unready, Stage::Closing, CUT]);
+        assert!(watch.is_leaving());
     }
 }

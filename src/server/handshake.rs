@@ -1,8 +1,8 @@
-//! Handshakes that fail: why, how often, and when to tell.
+//! Failed TLS handshakes: reasons, counters and rate-limited log lines.
 //!
-//! The common one in real clusters is that the API server does not trust us: the `caBundle` of the
-//! registration is not the CA of the certificate. It shows nowhere but here and in the API server's
-//! own log, so it has to be told; but once per request it would fill the log.
+//! The common failure in real clusters: the `caBundle` of the registration is not the CA of the
+//! certificate, so the API server does not trust the server. Only this log and the API server's log
+//! show it. One line per request would fill the log.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 
 use crate::telemetry::Metrics;
 
-/// Why a handshake failed.
+/// The reason of a failed handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// Not finished in time.
+    /// The handshake took too long.
     Timeout,
-    /// The client went away: port scans, TCP health checks.
+    /// The client closed the connection: a port scan or a TCP health check.
     Closed,
-    /// The client does not like our certificate.
+    /// The client rejected the server's certificate.
     NotTrusted,
-    /// The client showed no certificate and has to.
+    /// The client presented no certificate, but `--client-ca` requires one.
     NoClientCertificate,
-    /// The client's certificate is none of ours.
+    /// The client CA did not issue the client's certificate.
     BadClientCertificate,
-    /// What was said is not TLS, or has nothing in common with ours.
+    /// The client does not use TLS, or no common version or cipher suite.
     Protocol,
 }
 
@@ -53,11 +53,11 @@ impl Failure {
     }
 }
 
-/// Counts failures, and tells of each kind at most once a minute.
+/// Counts failures and logs each reason at most once per minute.
 #[derive(Debug)]
 pub(super) struct HandshakeLog {
     start: Instant,
-    /// For each kind, the second since the start from which it may be told again.
+    /// For each reason, the second since the start from which it may be logged again.
     quiet_until: [AtomicU64; Failure::COUNT],
 }
 
@@ -66,18 +66,23 @@ impl HandshakeLog {
         Self { start: Instant::now(), quiet_until: Default::default() }
     }
 
-    pub(super) fn note(&self, failure: Failure, error: &dyn std::error::Error, metrics: &Metrics) {
+    pub(super) fn record(
+        &self,
+        failure: Failure,
+        error: &dyn std::error::Error,
+        metrics: &Metrics,
+    ) {
         let reason = failure.name();
         metrics.handshake_failure(reason);
-        // Those who just leave are no news at any rate.
-        if failure != Failure::Closed && self.may_tell(failure, self.start.elapsed()) {
-            tracing::warn!(reason, %error, "a TLS handshake failed; the next such is told in 60 s");
+        // Port scans and health checks are normal.
+        if failure != Failure::Closed && self.may_log(failure, self.start.elapsed()) {
+            tracing::warn!(reason, %error, "TLS handshake failed; this reason is logged again in 60 s");
         } else {
-            tracing::debug!(reason, %error, "a TLS handshake failed");
+            tracing::debug!(reason, %error, "TLS handshake failed");
         }
     }
 
-    fn may_tell(&self, failure: Failure, since_start: Duration) -> bool {
+    fn may_log(&self, failure: Failure, since_start: Duration) -> bool {
         let now = since_start.as_secs();
         self.quiet_until.get(failure as usize).is_some_and(|until| {
             until
@@ -87,7 +92,7 @@ impl HandshakeLog {
     }
 }
 
-/// Seconds between two lines of one kind.
+/// Seconds between two log lines with the same reason.
 const QUIET: u64 = 60;
 
 #[cfg(test)]
@@ -95,12 +100,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_is_told_once_a_minute() {
+    fn each_reason_is_logged_once_per_minute() {
         let log = HandshakeLog::new();
-        let tell = |failure, second| log.may_tell(failure, Duration::from_secs(second));
-        assert!(tell(Failure::NotTrusted, 0));
-        assert!(!tell(Failure::NotTrusted, 59));
-        assert!(tell(Failure::Protocol, 59));
-        assert!(tell(Failure::NotTrusted, 60));
+        let logs = |failure, second| log.may_log(failure, Duration::from_secs(second));
+        assert!(logs(Failure::NotTrusted, 0));
+        assert!(!logs(Failure::NotTrusted, 59));
+        assert!(logs(Failure::Protocol, 59));
+        assert!(logs(Failure::NotTrusted, 60));
     }
 }

@@ -1,5 +1,5 @@
-//! What the server is made of besides its settings: policies, certificate, client CA. Each is
-//! loaded once at the start, where anything wrong ends the program, and kept up to date after.
+//! The files that a server loads: policies, certificate, client CA. An error at the start ends the
+//! program; later changes are reloaded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::drain::StageWatch;
-use super::reload::{File, Refused, Reloader};
+use super::reload::{File, ReloadError, Reloader};
 use super::settings::{CertificateSource, Settings};
 use super::snapshot::Snapshot;
 use super::{StartError, clock, policy_files};
@@ -18,7 +18,7 @@ use crate::policy::PolicySet;
 use crate::telemetry::Metrics;
 use crate::tls::{Authority, Bundle, ClientAuthorities, Expiry, Pem, ServerTls};
 
-/// Everything that may change on disk while the server runs.
+/// The files that may change while the server runs.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
     reloaders: Vec<Reloader>,
@@ -49,7 +49,7 @@ impl Inputs {
             self.reloaders.push(Reloader::new(
                 POLICIES,
                 &files,
-                move || policy_files::read(&paths).map_err(Refused::from),
+                move || policy_files::read(&paths).map_err(ReloadError::from),
                 move |files, _| {
                     let policies = PolicySet::compile(&policy_files::sources(files)?)?;
                     target.store(Arc::new(Snapshot::new(policies, &metrics)));
@@ -60,7 +60,7 @@ impl Inputs {
         Ok(snapshot)
     }
 
-    /// Loads certificate and client CA.
+    /// Loads the certificate and the client CA.
     pub(super) fn tls(
         &mut self,
         settings: &Settings,
@@ -78,11 +78,11 @@ impl Inputs {
                 (bundle, Some((certificate.clone(), key.clone(), files)))
             }
         };
-        let tls = ServerTls::new(&bundle, authorities.as_ref());
-        let tls = Arc::new(tls.map_err(StartError::FailedConfigureTls)?);
+        let tls = ServerTls::new(&bundle, authorities).map_err(StartError::FailedConfigureTls)?;
+        let tls = Arc::new(tls);
         let current = Arc::new(ArcSwap::from_pointee(bundle));
         self.certificate =
-            Some(CertificateWatch { current: Arc::clone(&current), told: Expiry::Far });
+            Some(CertificateWatch { current: Arc::clone(&current), logged: Expiry::Far });
         metrics.reloaded(CERTIFICATE, now.as_second());
 
         if let Some((certificate, key, files)) = pair {
@@ -90,10 +90,10 @@ impl Inputs {
             self.reloaders.push(Reloader::new(
                 CERTIFICATE,
                 &files,
-                move || read_pair(&certificate, &key).map(Vec::from).map_err(Refused::from),
+                move || read_pair(&certificate, &key).map(Vec::from).map_err(ReloadError::from),
                 move |files, now| {
                     let bundle = parse_pair(files, now)?;
-                    target.swap_certificate(&bundle);
+                    target.swap_certificate(&bundle)?;
                     current.store(Arc::new(bundle));
                     Ok(())
                 },
@@ -108,7 +108,7 @@ impl Inputs {
                 move || Ok(vec![File::read(&path)?]),
                 move |files, _| {
                     for file in files {
-                        target.swap_clients(&ClientAuthorities::parse(pem(file))?)?;
+                        target.swap_clients(ClientAuthorities::parse(pem(file))?)?;
                     }
                     Ok(())
                 },
@@ -118,7 +118,7 @@ impl Inputs {
         Ok(tls)
     }
 
-    /// Looks after everything until the server closes.
+    /// Polls the files until the server closes.
     pub(super) async fn watch(
         mut self,
         every: Duration,
@@ -130,8 +130,8 @@ impl Inputs {
                 () = stage.closing() => return,
                 () = sleep(every) => {}
             }
-            // Reading may hang (a network file system) and compiling takes milliseconds: neither
-            // belongs on a thread that answers requests.
+            // Reading may block (a network file system) and compiling takes milliseconds. Both
+            // would delay requests on a worker.
             let metrics = Arc::clone(&metrics);
             let polled = tokio::task::spawn_blocking(move || {
                 self.poll(clock::now(), &metrics);
@@ -140,7 +140,7 @@ impl Inputs {
             match polled.await {
                 Ok(inputs) => self = inputs,
                 Err(error) => {
-                    tracing::error!(%error, "files are not watched any more: a bug in statusgate");
+                    tracing::error!(%error, "files are no longer reloaded: a bug in statusgate");
                     return;
                 }
             }
@@ -157,11 +157,11 @@ impl Inputs {
     }
 }
 
-/// Watches the certificate in use come to its end, which no change of files announces.
+/// Logs when the certificate in use comes close to its expiry.
 #[derive(Debug)]
 struct CertificateWatch {
     current: Arc<ArcSwap<Bundle>>,
-    told: Expiry,
+    logged: Expiry,
 }
 
 impl CertificateWatch {
@@ -169,17 +169,17 @@ impl CertificateWatch {
         let bundle = self.current.load();
         metrics.certificate_not_after.set(bundle.not_after.as_second());
         let expiry = Expiry::of(bundle.not_before, bundle.not_after, now);
-        if expiry == self.told {
+        if expiry == self.logged {
             return;
         }
-        self.told = expiry;
+        self.logged = expiry;
         let not_after = bundle.not_after;
         match expiry {
             Expiry::Far => tracing::info!(%not_after, "the certificate was renewed"),
-            Expiry::Near => tracing::warn!(%not_after, "the certificate should have been renewed"),
+            Expiry::Near => tracing::warn!(%not_after, "the renewal of the certificate is late"),
             Expiry::Over => tracing::error!(
                 %not_after,
-                "the certificate has expired: API servers refuse this server"
+                "the certificate has expired: API servers reject this server"
             ),
         }
     }
@@ -201,18 +201,17 @@ fn pem(file: &File) -> Pem<'_> {
 }
 
 fn self_signed(settings: &Settings, now: Timestamp) -> Result<Bundle, StartError> {
-    tracing::warn!("serving with a certificate made up for this run, which no one can verify");
+    tracing::warn!("serving with a self-signed certificate that no client can verify");
     let names = [
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
         "::1".to_owned(),
         settings.listen.ip().to_string(),
     ];
-    let authority = Authority::make("statusgate, made up for one run", SELF_SIGNED_LIFE, now)?;
-    let issued = authority.issue(&names, SELF_SIGNED_LIFE, now)?;
-    let certificate = Pem { name: "the made-up certificate", text: issued.certificate.as_bytes() };
-    let key = Pem { name: "the made-up key", text: issued.key.as_bytes() };
-    Ok(Bundle::parse(certificate, key, now)?)
+    let authority = Authority::make("statusgate, self-signed", SELF_SIGNED_LIFETIME, now)?;
+    let issued = authority.issue(&names, SELF_SIGNED_LIFETIME, now)?;
+    let pem = |text| Pem { name: "the self-signed certificate", text };
+    Ok(Bundle::parse(pem(issued.certificate.as_bytes()), pem(issued.key.as_bytes()), now)?)
 }
 
 /// The names of the inputs in logs and metrics.
@@ -220,5 +219,5 @@ const POLICIES: &str = "policies";
 const CERTIFICATE: &str = "certificate";
 const CLIENT_CA: &str = "client_ca";
 
-/// Nobody leaves a desk running for longer; and nobody verifies it anyway.
-const SELF_SIGNED_LIFE: Duration = Duration::from_secs(365 * 86_400);
+/// Longer than any local test runs.
+const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(365 * 86_400);

@@ -1,9 +1,8 @@
-//! Accepts connections and owns them.
+//! Accepts connections and owns their tasks.
 //!
-//! axum's own `serve` has no TLS, no cap and no timeouts, so the loop is ours. Its rules: a permit
-//! is taken *before* a connection is accepted, so that the surplus waits in the kernel's queue and
-//! costs us nothing; every connection is a task in one `JoinSet`, so that "drained" means "the set
-//! is empty" and nothing outlives the listener.
+//! axum's `serve` has no TLS, no connection limit and no timeouts. This loop takes a permit *before*
+//! it accepts a connection, so that surplus connections wait in the kernel's queue. Every connection
+//! is a task in one `JoinSet`: the server is drained when the set is empty.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +16,7 @@ use tokio::time::sleep;
 
 use super::connection::{self, Connections};
 
-/// A bound port and what is answered there.
+/// A bound port and the settings of its connections.
 #[derive(Debug)]
 pub(super) struct Listener {
     tcp: TcpListener,
@@ -26,7 +25,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Binds. From here on clients can connect; they are answered once [`Listener::run`] runs.
+    /// Binds the port. Clients can connect, but get no response until [`Listener::run`].
     pub(super) fn bind(
         address: SocketAddr,
         reuse_port: bool,
@@ -34,7 +33,7 @@ impl Listener {
         connections: Arc<Connections>,
     ) -> io::Result<Self> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // As std and tokio do on Unix: a restart must not wait for old connections' TIME_WAIT.
+        // As in std and tokio: a restart must not wait for old connections in TIME_WAIT.
         socket.set_reuseaddr(true)?;
         if reuse_port {
             socket.set_reuseport(true)?;
@@ -47,12 +46,12 @@ impl Listener {
         })
     }
 
-    /// The real address, where port 0 was asked for.
+    /// The bound address, with the real port if port 0 was requested.
     pub(super) fn address(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Accepts until the server closes, then waits for the connections, or cuts them at the end.
+    /// Accepts until the server closes, then waits for the connections until the server ends.
     pub(super) async fn run(self) {
         let Self { tcp, connections, permits } = self;
         let mut stage = connections.stage.clone();
@@ -63,20 +62,19 @@ impl Listener {
             tokio::select! {
                 biased;
                 () = stage.closing() => break,
-                // Ended tasks are taken out as they end: each still holds its memory until then.
+                // A finished task keeps its memory until it is joined.
                 Some(_) = tasks.join_next() => {}
-                taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() => {
-                    permit = taken.ok();
+                acquired = Arc::clone(&permits).acquire_owned(), if permit.is_none() => {
+                    permit = acquired.ok();
                 }
                 accepted = tcp.accept(), if permit.is_some() => match accepted {
                     Ok((stream, _)) => {
                         pause = FIRST_PAUSE;
                         spawn(&mut tasks, stream, &connections, permit.take());
                     }
-                    // That client is gone; the next one may not be.
                     Err(error) if is_about_one_client(&error) => {}
-                    // Out of file descriptors or memory: accepting again at once would fail again
-                    // at once, and spin. It gets better when some connection ends.
+                    // Out of file descriptors or memory until a connection ends. Without a pause,
+                    // this loop would spin.
                     Err(error) => {
                         tracing::error!(%error, "failed to accept a connection");
                         tokio::select! {
@@ -87,16 +85,16 @@ impl Listener {
                 }
             }
         }
-        // Whoever is in the kernel's queue has a connection, as far as he knows: closing the port
-        // now would reset it. Asked of the kernel itself and not of tokio, whose view of the queue
-        // may be a moment old; over the cap, if need be: the queue is bounded and this is the end.
+        // Closing the port would reset the connections in the kernel's queue, which their clients
+        // consider open. Accept them even above the limit: the queue is bounded. tokio's view of
+        // the queue may be outdated, so ask the kernel.
         match tcp.into_std() {
             Ok(tcp) => {
                 while let Some(stream) = accept_queued(&tcp) {
                     spawn(&mut tasks, stream, &connections, None);
                 }
             }
-            Err(error) => tracing::error!(%error, "failed to take over the accept queue"),
+            Err(error) => tracing::error!(%error, "failed to accept the queued connections"),
         }
         tokio::select! {
             () = async { while tasks.join_next().await.is_some() {} } => {}
@@ -129,13 +127,13 @@ fn accept_queued(tcp: &std::net::TcpListener) -> Option<TcpStream> {
                     .ok();
             }
             Err(error) if is_about_one_client(&error) => {}
-            // WouldBlock: the queue is empty.
+            // `WouldBlock`: the queue is empty.
             Err(_) => return None,
         }
     }
 }
 
-/// The errors that accept(2) passes on from the connection, not from the listener.
+/// Whether accept(2) reports an error of the new connection, not of the listener.
 fn is_about_one_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -146,12 +144,12 @@ fn is_about_one_client(error: &io::Error) -> bool {
     )
 }
 
-/// The kernel caps it at net.core.somaxconn, 4096 on today's Linux. A burst of writes opens some
-/// hundred connections at most: API servers reuse them.
+/// The kernel limits it to `net.core.somaxconn`, by default 4096. API servers reuse connections: a
+/// burst of writes opens at most some hundred.
 const BACKLOG: u32 = 1024;
 
-/// Short, for the case that a connection is just ending.
+/// Short, because a connection may end at any moment.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Long enough not to spin, short against the API server's ten seconds.
+/// Short compared with the API server's timeout of ten seconds.
 const LAST_PAUSE: Duration = Duration::from_secs(1);

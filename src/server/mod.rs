@@ -1,21 +1,22 @@
-//! The HTTPS edge: listener, routes, probes, and the life of the process around them.
+//! The HTTPS server: listener, routes, probes, start and shutdown.
 //!
-//! Start order: the probe port first, so that whoever asks is told what is still missing; then
-//! policies, certificate and port, anything wrong with which ends the start; then readiness. The
-//! end is in `drain`.
+//! A request passes `listener` → `connection` → `routes` → `body` → `admit` → `observe`.
+//! The probe port opens first, so that `/readyz` lists what is missing. Then come policies,
+//! certificate and listener; an error in one of them ends the start. `drain` shuts the server down.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), statusgate::server::StartError> {
 //! use statusgate::server::{CertificateSource, Server, Settings};
 //!
 //! let running = Server::start(Settings::new(CertificateSource::SelfSigned)).await?;
-//! println!("reviews at https://{}/validate", running.address());
+//! println!("serving https://{}/validate", running.address());
 //! running.shutdown().signal();
 //! running.ended().await;
 //! # Ok(())
 //! # }
 //! ```
 
+mod activity;
 pub mod admit;
 mod body;
 mod budget;
@@ -28,10 +29,8 @@ mod listener;
 mod observe;
 pub mod policy_files;
 mod probe_port;
-mod probes;
-mod pulse;
 mod readiness;
-mod refusal;
+mod rejection;
 mod reload;
 mod routes;
 mod settings;
@@ -48,20 +47,19 @@ use tokio::task::JoinSet;
 use self::body::BodyLimits;
 use self::budget::Budget;
 use self::connection::{Connections, Transport};
-use self::drain::{Conductor, StageWatch};
+use self::drain::Lifecycle;
 use self::handshake::HandshakeLog;
 use self::inputs::Inputs;
 use self::listener::Listener;
-use self::probe_port::Probes;
-use self::readiness::Readiness;
-use self::routes::Edge;
+use self::routes::Handler;
 use crate::policy::Diagnostics;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, Scrape};
 use crate::tls::{BundleError, IssueError};
 
 pub use self::drain::{End, Stage};
 pub use self::policy_files::PolicyFilesError;
 pub use self::probe_port::ProbePort;
+pub use self::readiness::Readiness;
 pub use self::reload::ReadError;
 pub use self::settings::{CertificateSource, Limits, Settings};
 
@@ -70,16 +68,16 @@ pub use self::settings::{CertificateSource, Limits, Settings};
 pub struct Server;
 
 impl Server {
-    /// Starts serving. Returns once clients are answered and `/readyz` says so.
+    /// Starts serving. Returns when the server is ready.
     ///
     /// # Errors
-    /// Whatever is wrong with policies, certificate, client CA or ports.
+    /// Invalid policies, certificate or client CA, or a port that cannot be bound.
     pub async fn start(settings: Settings) -> Result<Running, StartError> {
-        Start::new(settings)?.serve(None)
+        start(settings, None)
     }
 
-    /// Starts serving other routes over the same listener, limits, TLS and drain: the null server
-    /// of the benchmark, and tests of the edge itself. Policies are not read.
+    /// Starts serving other routes with the same listener, limits, TLS and shutdown, and without
+    /// policies: for the null server of the benchmark and for tests.
     ///
     /// # Errors
     /// As for [`Server::start`].
@@ -87,101 +85,79 @@ impl Server {
         settings: Settings,
         router: Router,
     ) -> Result<Running, StartError> {
-        Start::new(settings)?.serve(Some(router))
+        start(settings, Some(router))
     }
 }
 
-/// A server on its way up: the probe port is bound and answered.
-struct Start {
-    settings: Settings,
-    metrics: Arc<Metrics>,
-    readiness: Readiness,
-    probes: Probes,
-}
+fn start(settings: Settings, router: Option<Router>) -> Result<Running, StartError> {
+    let Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
+    let metrics = Arc::new(Metrics::new(settings.dropped_lines.clone()));
+    let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
+    let scrape: Arc<dyn Scrape> = Arc::<Metrics>::clone(&metrics);
+    let probes = ProbePort::open(settings.probe_listen, reuse_port, readiness.clone(), scrape)?;
+    let probe_address = probes.address();
 
-impl Start {
-    fn new(settings: Settings) -> Result<Self, StartError> {
-        let metrics = Arc::new(Metrics::new(settings.dropped_lines.clone()));
-        let readiness = Readiness::default();
-        let (address, reuse_port) = (settings.probe_listen, settings.reuse_port);
-        let scraped = Arc::clone(&metrics);
-        let probes = Probes::open(address, reuse_port, readiness.clone(), scraped)?;
-        Ok(Self { settings, metrics, readiness, probes })
-    }
-
-    fn serve(self, router: Option<Router>) -> Result<Running, StartError> {
-        let Self { settings, metrics, readiness, probes } = self;
-        let probe_address = probes.address();
-        let now = clock::now();
-        let policies_gate = readiness.gate("the policies are not loaded");
-        let certificate_gate = readiness.gate("the certificate is not loaded");
-        let listening_gate = readiness.gate("not listening yet");
-
-        let mut inputs = Inputs::default();
-        let router = match router {
-            Some(router) => router,
-            None => routes::router(Arc::new(Edge {
-                snapshot: inputs.policies(&settings, &metrics, now)?,
-                metrics: Arc::clone(&metrics),
-                in_flight: Budget::new(settings.limits.max_in_flight),
-                bodies: BodyLimits {
-                    bytes: settings.limits.body_bytes,
-                    held: Budget::new(settings.limits.held_bytes),
-                    timeout: settings.limits.body_timeout,
-                },
-                large: Arc::default(),
-            })),
-        };
-        policies_gate.open();
-        let tls = inputs.tls(&settings, &metrics, now)?;
-        certificate_gate.open();
-
-        let (conductor, stage) = Conductor::new();
-        let connections = Connections {
-            transport: Transport::Tls {
-                tls,
-                metrics: Arc::clone(&metrics),
-                failures: HandshakeLog::new(),
+    let now = clock::now();
+    let limits = &settings.limits;
+    let mut inputs = Inputs::default();
+    let router = match router {
+        Some(router) => router,
+        None => routes::router(Arc::new(Handler {
+            snapshot: inputs.policies(&settings, &metrics, now)?,
+            metrics: Arc::clone(&metrics),
+            in_flight: Budget::new(limits.max_in_flight),
+            bodies: BodyLimits {
+                bytes: limits.body_bytes,
+                held: Budget::new(limits.held_bytes),
+                timeout: limits.body_timeout,
             },
-            router,
-            stage: stage.clone(),
-            handshake_timeout: settings.limits.handshake_timeout,
-            head_timeout: settings.limits.head_timeout,
-            idle_timeout: settings.limits.idle_timeout,
-        };
-        let (listener, address) = bind(
-            settings.listen,
-            settings.reuse_port,
-            settings.limits.max_connections,
-            Arc::new(connections),
-        )?;
-        let mut listening = JoinSet::new();
-        listening.spawn(listener.run());
-        let mut watching = JoinSet::new();
-        watching.spawn(watch(inputs, &settings, &metrics, stage));
-        listening_gate.open();
-        let policies = metrics.policies.get();
-        tracing::info!(%address, %probe_address, policies, "listening");
+            large: Arc::default(),
+        })),
+    };
+    readiness.unblock(NO_POLICIES);
+    let tls = inputs.tls(&settings, &metrics, now)?;
+    readiness.unblock(NO_CERTIFICATE);
 
-        // From here on everything that runs is owned by one task, and that by `Running`.
-        let (signal, signals) = mpsc::unbounded_channel();
-        let mut whole = JoinSet::new();
-        whole.spawn(async move {
-            let listened = async { while listening.join_next().await.is_some() {} };
-            let entered = |stage| {
-                if stage == Stage::Unready {
-                    readiness.close("shutting down");
-                }
-                tracing::info!(?stage, "shutting down");
-            };
-            let Settings { grace, drain_timeout, .. } = settings;
-            let end = conductor.conduct(signals, listened, grace, drain_timeout, entered).await;
-            watching.shutdown().await;
-            probes.close().await;
-            end
-        });
-        Ok(Running { address, probe_address, metrics, signal, whole })
-    }
+    let (lifecycle, stage) = Lifecycle::new();
+    let connections = Connections {
+        transport: Transport::Tls {
+            tls,
+            metrics: Arc::clone(&metrics),
+            failures: HandshakeLog::new(),
+        },
+        router,
+        stage: stage.clone(),
+        handshake_timeout: limits.handshake_timeout,
+        head_timeout: limits.head_timeout,
+        idle_timeout: limits.idle_timeout,
+    };
+    let (listener, address) =
+        bind(listen, reuse_port, limits.max_connections, Arc::new(connections))?;
+    let mut listening = JoinSet::new();
+    listening.spawn(listener.run());
+    let mut watching = JoinSet::new();
+    watching.spawn(inputs.watch(settings.reload_every, Arc::clone(&metrics), stage));
+    readiness.unblock(NOT_LISTENING);
+    let policies = metrics.policies.get();
+    tracing::info!(%address, %probe_address, policies, "listening");
+
+    // From here on, `Running` owns one task that owns everything else.
+    let (signal, signals) = mpsc::unbounded_channel();
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let listened = async { while listening.join_next().await.is_some() {} };
+        let entered = |stage| {
+            if stage == Stage::Unready {
+                readiness.block("shutting down");
+            }
+            tracing::info!(?stage, "shutting down");
+        };
+        let end = lifecycle.run(signals, listened, grace, drain_timeout, entered).await;
+        watching.shutdown().await;
+        probes.close().await;
+        end
+    });
+    Ok(Running { address, probe_address, metrics, signal, server })
 }
 
 fn bind(
@@ -197,100 +173,96 @@ fn bind(
     Ok((listener, address))
 }
 
-fn watch(
-    inputs: Inputs,
-    settings: &Settings,
-    metrics: &Arc<Metrics>,
-    stage: StageWatch,
-) -> impl Future<Output = ()> + use<> {
-    inputs.watch(settings.reload_every, Arc::clone(metrics), stage)
-}
+/// The reasons of `/readyz` before the server is ready.
+const NO_POLICIES: &str = "the policies are not loaded";
+const NO_CERTIFICATE: &str = "the certificate is not loaded";
+const NOT_LISTENING: &str = "the server is not listening";
 
-/// A server that runs. Dropping it stops it at once, without a drain.
+/// A running server. Dropping it stops the server immediately.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
     probe_address: SocketAddr,
     metrics: Arc<Metrics>,
     signal: mpsc::UnboundedSender<()>,
-    whole: JoinSet<End>,
+    server: JoinSet<End>,
 }
 
 impl Running {
-    /// Where reviews are answered; the real port, where 0 was asked for.
+    /// The address of the webhooks, with the real port if port 0 was requested.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where probes are answered.
+    /// The address of the probes.
     #[must_use]
     pub fn probe_address(&self) -> SocketAddr {
         self.probe_address
     }
 
-    /// What it counts.
+    /// The metrics of the server.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// A handle to end it.
+    /// A handle that shuts the server down.
     #[must_use]
     pub fn shutdown(&self) -> Shutdown {
         Shutdown(self.signal.clone())
     }
 
-    /// Waits for its end.
+    /// Waits until the server has ended.
     pub async fn ended(mut self) -> End {
-        match self.whole.join_next().await {
+        match self.server.join_next().await {
             Some(Ok(end)) => end,
             _ => End::Cut,
         }
     }
 }
 
-/// Ends a server, from anywhere.
+/// Shuts a server down.
 #[derive(Clone, Debug)]
 pub struct Shutdown(mpsc::UnboundedSender<()>);
 
 impl Shutdown {
-    /// As SIGTERM does: the first begins the grace time, the second skips it, the third does not
-    /// wait for requests either.
+    /// Has the effect of SIGTERM: the first signal begins the grace time, the second skips it, and
+    /// the third does not wait for requests.
     pub fn signal(&self) {
-        // Nobody there to hear it means that it has ended.
+        // An error means that the server has ended.
         let _ = self.0.send(());
     }
 }
 
-/// Why a server did not start.
+/// An error at the start of a server.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// A port that cannot be bound.
+    /// The port cannot be bound.
     #[error("failed to listen on {address}")]
     FailedListen {
-        /// As asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Policies that cannot be read.
+    /// The policies cannot be read.
     #[error("failed to read the policies")]
     FailedReadPolicies(#[source] PolicyFilesError),
-    /// Policies that are wrong. The text has all mistakes with file, line and caret.
+    /// The policies are invalid. The text has every error with file, line and caret.
     #[error("{0}")]
     BrokenPolicies(Diagnostics),
-    /// A certificate, key or CA file that cannot be read.
+    /// A certificate, key or CA file cannot be read.
     #[error(transparent)]
     FailedReadFile(#[from] ReadError),
-    /// A certificate, key or CA file that is wrong.
+    /// A certificate, key or CA file is invalid.
     #[error(transparent)]
     BadCertificate(#[from] BundleError),
-    /// No certificate for `--self-signed`.
+    /// The certificate for `--self-signed` cannot be created.
     #[error(transparent)]
     FailedIssue(#[from] IssueError),
-    /// The TLS library refuses its configuration.
+    /// The TLS library rejects its configuration.
     #[error("failed to configure TLS")]
     FailedConfigureTls(#[source] rustls::Error),
 }

@@ -1,23 +1,23 @@
-//! What is counted and logged of a decision: who and what, never the content.
+//! Counts and logs decisions: who wrote what, never the content.
 
 use std::fmt;
 
 use super::snapshot::Snapshot;
 use crate::engine::{Action, Finding, Verdict};
-use crate::model::Webhook;
+use crate::model::{Subject, Webhook};
 use crate::telemetry::{Decision, DecisionCounters, Metrics};
-use crate::wire::Identity;
+use crate::wire::AdmissionRequest;
 
-/// Counts a decision and logs it, one event each.
+/// Counts and logs a decision.
 ///
-/// What changed or refused something is told (`info`); what was left alone is by far the most and
-/// told on request only (`debug`), where it costs a level check. Messages of findings are left out
-/// of the log: they quote values of the object. Rule ids are enough to look them up.
+/// Decisions that changed, warned about or rejected a write are logged at `info`. Unchanged writes
+/// are by far the most and logged at `debug`. The log omits the messages of findings, which quote
+/// values of the object; rule ids identify them.
 pub(super) fn decision(
     metrics: &Metrics,
     snapshot: &Snapshot,
     webhook: Webhook,
-    identity: &Identity<'_>,
+    request: &AdmissionRequest<'_>,
     verdict: &Verdict<'_>,
 ) {
     let counters = snapshot.decisions(webhook);
@@ -41,38 +41,39 @@ pub(super) fn decision(
         metrics.patch_failures.inc();
         tracing::error!(
             webhook = webhook.name(),
-            uid = identity.uid,
-            group = identity.group,
-            resource = identity.resource,
+            uid = &*request.uid,
+            group = &*request.subject.resource.group,
+            resource = &*request.subject.resource.resource,
             "a patch did not apply on replay and was not sent: a bug in statusgate"
         );
     }
-    log(counters, webhook, identity, verdict);
+    log(counters, webhook, request, verdict);
 }
 
 fn log(
     counters: &DecisionCounters,
     webhook: Webhook,
-    identity: &Identity<'_>,
+    request: &AdmissionRequest<'_>,
     verdict: &Verdict<'_>,
 ) {
     let decision = of_policy(verdict, None);
-    // A macro because the level of an event is part of its call site.
+    let Subject { resource, subresource, operation, writer, .. } = &request.subject;
+    // A macro, because the level of an event is part of its call site.
     macro_rules! event {
         ($level:ident) => {
             tracing::$level!(
                 webhook = webhook.name(),
                 decision = decision.name(),
-                uid = identity.uid,
-                group = identity.group,
-                version = identity.version,
-                resource = identity.resource,
-                subresource = identity.subresource,
-                namespace = identity.namespace,
-                name = identity.name,
-                operation = identity.operation,
-                user = identity.user,
-                dry_run = identity.dry_run,
+                uid = &*request.uid,
+                group = &*resource.group,
+                version = &*resource.version,
+                resource = &*resource.resource,
+                subresource = &**subresource,
+                namespace = &*request.namespace,
+                name = &*request.name,
+                operation = operation.name(),
+                user = &*writer.user,
+                dry_run = request.dry_run,
                 policies = %Policies(counters, verdict),
                 rules = %Rules(verdict),
                 "decision"
@@ -82,7 +83,7 @@ fn log(
     if decision == Decision::Allowed { event!(debug) } else { event!(info) }
 }
 
-/// What came of a review: for one policy, or (`None`) for all.
+/// The decision of one policy, or of all policies (`None`).
 fn of_policy(verdict: &Verdict<'_>, policy: Option<&str>) -> Decision {
     let strongest = verdict
         .findings
@@ -97,12 +98,11 @@ fn of_policy(verdict: &Verdict<'_>, policy: Option<&str>) -> Decision {
         })
         .max()
         .unwrap_or(Decision::Allowed);
-    // A patch is not told apart by policy: several policies on one resource are rare, and each of
-    // them took part in it.
+    // A patch has no policy of its own: it counts for every policy that selects the object.
     if verdict.patch.is_some() { strongest.max(Decision::Patched) } else { strongest }
 }
 
-/// Names with commas between them, put together only if the event is written.
+/// Comma-separated names, formatted only if the event is logged.
 struct Policies<'a>(&'a DecisionCounters, &'a Verdict<'a>);
 
 impl fmt::Display for Policies<'_> {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_gets_its_own_decision_and_the_event_the_strongest() {
+    fn each_policy_has_its_decision_and_the_log_has_the_strongest() {
         let findings = vec![finding("strict", Action::Deny), finding("lax", Action::Warn)];
         let verdict = Verdict { findings, ..Verdict::default() };
         assert_eq!(of_policy(&verdict, Some("strict")), Decision::Denied);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_says_what_another_says_more_strongly_gets_its_own_decision() {
+    fn policies_with_the_same_finding_have_their_own_decisions() {
         let others = vec![("lax", Action::Warn)];
         let findings = vec![Finding { others, ..finding("strict", Action::Deny) }];
         let verdict = Verdict { findings, ..Verdict::default() };

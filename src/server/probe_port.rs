@@ -1,103 +1,123 @@
-//! The probe port: a server's, or that of a command that serves nothing else.
+//! The probe port: `/livez`, `/readyz` and `/metrics` in plain HTTP.
+//!
+//! It has its own listener and limits: kubelet and Prometheus have no client certificates, and they
+//! need an answer even if the webhook port has no connection left. It closes after the webhook
+//! port, so that the shutdown can be observed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::connection::{Connections, Transport};
-use super::drain::{Conductor, Stage};
-use super::readiness::{Gate, Readiness};
-use super::{StartError, bind, probes};
+use super::drain::{Lifecycle, Stage};
+use super::readiness::Readiness;
+use super::{StartError, bind};
 use crate::telemetry::Scrape;
 
-/// The listener, and what is answered there. Dropping it stops it at once.
+/// A listener for probes. Dropping it closes the port immediately.
 #[derive(Debug)]
-pub(super) struct Probes {
+pub struct ProbePort {
     address: SocketAddr,
-    conductor: Conductor,
+    lifecycle: Lifecycle,
     listening: JoinSet<()>,
 }
 
-impl Probes {
-    pub(super) fn open(
-        address: SocketAddr,
-        reuse_port: bool,
-        readiness: Readiness,
-        metrics: Arc<dyn Scrape>,
-    ) -> Result<Self, StartError> {
-        let (conductor, stage) = Conductor::new();
-        let connections = Connections {
-            transport: Transport::Plain,
-            router: probes::router(readiness, metrics),
-            stage,
-            handshake_timeout: Duration::ZERO,
-            head_timeout: probes::HEAD_TIMEOUT,
-            idle_timeout: probes::IDLE_TIMEOUT,
-        };
-        let (listener, address) =
-            bind(address, reuse_port, probes::CONNECTIONS, Arc::new(connections))?;
-        let mut listening = JoinSet::new();
-        listening.spawn(listener.run());
-        Ok(Self { address, conductor, listening })
-    }
-
-    /// Where probes are answered; the real port, where 0 was asked for.
-    pub(super) const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Ends it. A probe in progress is answered; one that is not done within a moment is not.
-    pub(super) async fn close(mut self) {
-        self.conductor.enter(Stage::Closing);
-        let answered = async { while self.listening.join_next().await.is_some() {} };
-        let _ = timeout(END, answered).await;
-        self.listening.shutdown().await;
-    }
-}
-
-/// A probe port by itself, with one thing to wait for.
-#[derive(Debug)]
-pub struct ProbePort {
-    probes: Probes,
-    gate: Option<Gate>,
-}
-
 impl ProbePort {
-    /// Answers from now on; `/readyz` says `waiting_for` until [`Self::ready`].
+    /// Opens the port and answers from now on.
     ///
     /// # Errors
     /// A port that cannot be bound.
     pub fn open(
         address: SocketAddr,
-        waiting_for: &'static str,
+        reuse_port: bool,
+        readiness: Readiness,
         metrics: Arc<dyn Scrape>,
     ) -> Result<Self, StartError> {
-        let readiness = Readiness::default();
-        let gate = readiness.gate(waiting_for);
-        Ok(Self { probes: Probes::open(address, false, readiness, metrics)?, gate: Some(gate) })
+        let (lifecycle, stage) = Lifecycle::new();
+        let connections = Connections {
+            transport: Transport::Plain,
+            router: router(Probed { readiness, metrics }),
+            stage,
+            handshake_timeout: Duration::ZERO,
+            head_timeout: HEAD_TIMEOUT,
+            idle_timeout: IDLE_TIMEOUT,
+        };
+        let (listener, address) =
+            bind(address, reuse_port, MAX_CONNECTIONS, Arc::new(connections))?;
+        let mut listening = JoinSet::new();
+        listening.spawn(listener.run());
+        Ok(Self { address, lifecycle, listening })
     }
 
-    /// Where probes are answered; the real port, where 0 was asked for.
+    /// The bound address, with the real port if port 0 was requested.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.probes.address()
+        self.address
     }
 
-    /// What was waited for is there.
-    pub fn ready(&mut self) {
-        if let Some(gate) = self.gate.take() {
-            gate.open();
-        }
-    }
-
-    /// Ends it.
-    pub async fn close(self) {
-        self.probes.close().await;
+    /// Closes the port. Probes in progress have a second to finish.
+    pub async fn close(mut self) {
+        self.lifecycle.enter(Stage::Closing);
+        let answered = async { while self.listening.join_next().await.is_some() {} };
+        let _ = timeout(CLOSE_TIMEOUT, answered).await;
+        self.listening.shutdown().await;
     }
 }
 
-/// For a probe that is being answered while the process ends.
-const END: Duration = Duration::from_secs(1);
+#[derive(Clone, Debug)]
+struct Probed {
+    readiness: Readiness,
+    metrics: Arc<dyn Scrape>,
+}
+
+fn router(probed: Probed) -> Router {
+    Router::new()
+        // A process that answers is alive. With a stricter check, such as for broken policies,
+        // kubelet would restart a server that works with its last valid policies.
+        .route("/livez", get(async || "ok\n"))
+        // The older name of `/livez`.
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(probed)
+}
+
+async fn readyz(State(probed): State<Probed>) -> Response {
+    let reasons = probed.readiness.reasons();
+    if reasons.is_empty() {
+        return "ok\n".into_response();
+    }
+    let mut text = reasons.join("\n");
+    text.push('\n');
+    (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+}
+
+async fn metrics(State(probed): State<Probed>) -> Response {
+    match probed.metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Enough for kubelet, two Prometheus servers and some people.
+const MAX_CONNECTIONS: usize = 64;
+
+/// Probes send their head at once.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// kubelet opens a connection per probe. Prometheus may keep one between scrapes and reconnects if
+/// it is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

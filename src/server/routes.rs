@@ -1,4 +1,4 @@
-//! The paths of the webhook port, and what happens to a request before and after it is judged.
+//! The paths of the webhook port and the handling of a request around its judgement.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,145 +16,145 @@ use tokio::sync::Mutex;
 use super::admit::{self, Reply};
 use super::body::{self, BodyLimits};
 use super::budget::Budget;
-use super::refusal::{Overload, Refusal};
+use super::rejection::{Overload, Rejection};
 use super::snapshot::Snapshot;
 use super::{clock, observe};
 use crate::model::Webhook;
-use crate::telemetry::{Code, Metrics, WebhookMetrics};
+use crate::telemetry::{Metrics, WebhookMetrics};
 
-/// What a request needs.
+/// What the handler of a request needs.
 #[derive(Debug)]
-pub(super) struct Edge {
+pub(super) struct Handler {
     pub(super) snapshot: Arc<ArcSwap<Snapshot>>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) in_flight: Arc<Budget>,
     pub(super) bodies: BodyLimits,
-    /// Held while a large body is judged: its tree may be many times its size, and a second one
-    /// can wait the milliseconds that the first takes.
+    /// Held while a large body is judged: its tree may be many times its size, so only one may
+    /// exist at a time.
     pub(super) large: Arc<Mutex<()>>,
 }
 
-/// `/mutate` and `/validate`. No layers: each would box every request's future once more, and what
-/// they could do (limits, timeouts, panics) needs to know the connection.
-pub(super) fn router(edge: Arc<Edge>) -> Router {
+/// `/mutate` and `/validate`, without tower layers: each layer would box the future of every
+/// request, and limits, timeouts and panics need to know the connection anyway.
+pub(super) fn router(handler: Arc<Handler>) -> Router {
     Router::new()
         .route("/mutate", any(mutate))
         .route("/validate", any(validate))
-        .fallback(async || Refusal::NotFound)
-        .with_state(edge)
+        .fallback(async || Rejection::NotFound)
+        .with_state(handler)
 }
 
-async fn mutate(State(edge): State<Arc<Edge>>, request: Request) -> Response {
-    review(edge, Webhook::Mutate, request).await
+async fn mutate(State(handler): State<Arc<Handler>>, request: Request) -> Response {
+    review(handler, Webhook::Mutate, request).await
 }
 
-async fn validate(State(edge): State<Arc<Edge>>, request: Request) -> Response {
-    review(edge, Webhook::Validate, request).await
+async fn validate(State(handler): State<Arc<Handler>>, request: Request) -> Response {
+    review(handler, Webhook::Validate, request).await
 }
 
-async fn review(edge: Arc<Edge>, webhook: Webhook, request: Request) -> Response {
-    let mut tally = Tally::start(&edge, webhook);
-    let answer = answer(&edge, webhook, request).await;
-    match answer {
-        Ok(reply) => {
-            let (status, code, content_type) = match reply.status {
-                200 => (StatusCode::OK, Code::Ok, "application/json"),
-                _ => (StatusCode::BAD_REQUEST, Code::BadRequest, "text/plain; charset=utf-8"),
-            };
-            tally.code = Some(code);
-            let content_type = HeaderValue::from_static(content_type);
-            let mut response = Response::new(Body::from(reply.body));
-            *response.status_mut() = status;
-            response.headers_mut().insert(CONTENT_TYPE, content_type);
-            response
-        }
-        Err(refusal) => {
-            tally.code = refusal.code();
-            if let Refusal::Overloaded(what) = refusal {
-                edge.metrics.shed(what.name());
+async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Response {
+    let mut count = RequestCount::start(&handler, webhook);
+    let response = match answer(&handler, webhook, request).await {
+        Ok(reply) => reply.into_response(),
+        Err(rejection) => {
+            if let Rejection::Overloaded(overload) = rejection {
+                handler.metrics.shed(overload.name());
             }
-            refusal.into_response()
+            rejection.into_response()
         }
-    }
-}
-
-async fn answer(edge: &Arc<Edge>, webhook: Webhook, request: Request) -> Result<Reply, Refusal> {
-    if request.method() != Method::POST {
-        return Err(Refusal::MethodNotAllowed);
-    }
-    let waits = request.headers().contains_key(EXPECT);
-    // Whatever the content type says is accepted: API servers say application/json, and a person
-    // whose curl says something else has sent what the parser will tell better about.
-    let body = request.into_body();
-    let Some(_place) = edge.in_flight.take(1) else {
-        let refusal = Refusal::Overloaded(Overload::Requests);
-        if !waits {
-            body::discard(body, refusal).await;
-        }
-        return Err(refusal);
     };
-    let whole = body::read(body, waits, &edge.bodies).await?;
-    if whole.bytes.len() <= INLINE_BYTES {
-        return Ok(judge(edge, webhook, &whole.bytes));
-    }
-    // A task of its own, so that the other connections of this worker go on. Not `block_in_place`:
-    // it needs a multi-threaded runtime, and panics where an embedder or a test has another.
-    // The body goes there with its share of the memory and its turn: if the client leaves, all stay
-    // until the judgement is over.
-    let own = Arc::clone(edge);
-    let turn = Arc::clone(&edge.large).lock_owned().await;
-    let judged = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        judge(&own, webhook, &whole.bytes)
-    });
-    match judged.await {
-        Ok(reply) => Ok(reply),
-        // As if it had been here: the connection's guard turns it into a 500.
-        Err(failed) => match failed.try_into_panic() {
-            Ok(payload) => std::panic::resume_unwind(payload),
-            // The runtime is being dropped.
-            Err(_) => Err(Refusal::Overloaded(Overload::Requests)),
-        },
-    }
+    count.status = Some(response.status());
+    response
 }
 
-fn judge(edge: &Edge, webhook: Webhook, body: &[u8]) -> Reply {
-    let snapshot = edge.snapshot.load();
-    admit::admit(&snapshot.policies, webhook, body, clock::now(), |identity, verdict| {
-        observe::decision(&edge.metrics, &snapshot, webhook, identity, verdict);
+async fn answer(
+    handler: &Arc<Handler>,
+    webhook: Webhook,
+    request: Request,
+) -> Result<Reply, Rejection> {
+    if request.method() != Method::POST {
+        return Err(Rejection::MethodNotAllowed);
+    }
+    let expects_continue = request.headers().contains_key(EXPECT);
+    // Any content type is accepted: the parser's error explains more than a 415.
+    let body = request.into_body();
+    let Some(_share) = handler.in_flight.take(1) else {
+        let rejection = Rejection::Overloaded(Overload::Requests);
+        if !expects_continue {
+            body::discard(body, rejection).await;
+        }
+        return Err(rejection);
+    };
+    let body = body::read(body, expects_continue, &handler.bodies).await?;
+    if body.bytes.len() <= INLINE_BYTES {
+        return Ok(judge(handler, webhook, &body.bytes));
+    }
+    // A blocking task, so that the other connections of this worker continue. `block_in_place`
+    // would panic in a single-threaded runtime. The task owns the body, its memory share and the
+    // lock: if the client leaves, they stay until the judgement ends.
+    let lock = Arc::clone(&handler.large).lock_owned().await;
+    let handler = Arc::clone(handler);
+    let judged = tokio::task::spawn_blocking(move || {
+        let _lock = lock;
+        judge(&handler, webhook, &body.bytes)
+    });
+    judged.await.map_err(|failed| match failed.try_into_panic() {
+        // Continue the panic here: the connection turns it into a 500.
+        Ok(payload) => std::panic::resume_unwind(payload),
+        // The runtime is shutting down.
+        Err(_) => Rejection::Overloaded(Overload::Requests),
     })
 }
 
-/// Counts a request when it is over, also when it ends in a panic.
-struct Tally<'e> {
-    metrics: &'e WebhookMetrics,
-    start: Instant,
-    code: Option<Code>,
+fn judge(handler: &Handler, webhook: Webhook, body: &[u8]) -> Reply {
+    let snapshot = handler.snapshot.load();
+    admit::admit(&snapshot.policies, webhook, body, clock::now(), |request, verdict| {
+        observe::decision(&handler.metrics, &snapshot, webhook, request, verdict);
+    })
 }
 
-impl<'e> Tally<'e> {
-    fn start(edge: &'e Edge, webhook: Webhook) -> Self {
-        let metrics = match webhook {
-            Webhook::Mutate => &edge.metrics.mutate,
-            Webhook::Validate => &edge.metrics.validate,
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let content_type = match self.status {
+            StatusCode::OK => "application/json",
+            _ => "text/plain; charset=utf-8",
         };
-        Self { metrics, start: Instant::now(), code: None }
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        response
     }
 }
 
-impl Drop for Tally<'_> {
+/// Counts a request when it ends, even if it panics.
+struct RequestCount<'h> {
+    metrics: &'h WebhookMetrics,
+    start: Instant,
+    status: Option<StatusCode>,
+}
+
+impl<'h> RequestCount<'h> {
+    fn start(handler: &'h Handler, webhook: Webhook) -> Self {
+        let metrics = match webhook {
+            Webhook::Mutate => &handler.metrics.mutate,
+            Webhook::Validate => &handler.metrics.validate,
+        };
+        Self { metrics, start: Instant::now(), status: None }
+    }
+}
+
+impl Drop for RequestCount<'_> {
     fn drop(&mut self) {
-        let panicked = std::thread::panicking().then_some(Code::Internal);
-        // No code and no panic: the client left before its answer. Nobody was answered, nothing is
-        // counted.
-        if let Some(code) = self.code.or(panicked) {
-            self.metrics.request(code);
+        let panicked = std::thread::panicking().then_some(StatusCode::INTERNAL_SERVER_ERROR);
+        // Without a status and a panic, the client left before its response: nothing to count.
+        if let Some(status) = self.status.or(panicked) {
+            self.metrics.request(status.as_u16());
             self.metrics.latency.observe(self.start.elapsed());
         }
     }
 }
 
-/// Judged in place up to here: about a quarter of a millisecond. Handing over to another thread
-/// costs some ten microseconds, which is more than a review of common size needs altogether; a
-/// body of 8 MiB would hold a worker, and all connections on it, for ten milliseconds and more.
+/// Bodies up to this size are judged on the worker, in about a quarter of a millisecond. Moving to
+/// another thread costs some ten microseconds, more than a typical review needs in total. A body of
+/// 8 MiB would block a worker and all its connections for ten milliseconds and more.
 const INLINE_BYTES: usize = body::LARGE_BYTES;

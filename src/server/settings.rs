@@ -1,4 +1,4 @@
-//! What a server is told at its start.
+//! The settings of a server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,31 +6,30 @@ use std::time::Duration;
 
 use tracing_appender::non_blocking::ErrorCounter;
 
-/// Everything `statusgate serve` can be told, parsed. The defaults are those of the command line,
-/// which are written here once.
+/// The settings of `statusgate serve`. [`Settings::new`] has the same defaults as the command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where webhook calls are answered. Port 0 takes a free one.
+    /// The address of the webhooks. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Where probes and metrics are answered, in plain HTTP.
+    /// The address of probes and metrics, in plain HTTP.
     pub probe_listen: SocketAddr,
-    /// Let another process listen on the same port at the same time.
+    /// Allows another process to listen on the same ports.
     pub reuse_port: bool,
     /// The serving certificate.
     pub certificate: CertificateSource,
-    /// Serve only clients with a certificate of these authorities.
+    /// The CA file of accepted client certificates.
     pub client_ca: Option<PathBuf>,
-    /// Files and folders with policies; none means the embedded examples.
+    /// Files and folders with policies. Empty: the embedded examples.
     pub policies: Vec<PathBuf>,
-    /// How often files are compared with what is in use.
+    /// How often the server checks files for changes.
     pub reload_every: Duration,
-    /// How long to serve on after the signal to end.
+    /// How long the server accepts requests after the signal to end.
     pub grace: Duration,
-    /// How long to wait for requests in flight after that.
+    /// How long the server waits for requests in flight after that.
     pub drain_timeout: Duration,
-    /// What a client may take.
+    /// Limits for clients.
     pub limits: Limits,
-    /// The counter of the log queue, to show it among the metrics.
+    /// The counter of dropped log lines, for the metrics.
     pub dropped_lines: Option<ErrorCounter>,
 }
 
@@ -54,41 +53,41 @@ impl Settings {
     }
 }
 
-/// Where the serving certificate comes from.
+/// The source of the serving certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// A pair of PEM files, read again when their content changes.
+    /// A pair of PEM files, reloaded when their content changes.
     Files {
         /// The chain, leaf first.
         certificate: PathBuf,
         /// The leaf's key.
         key: PathBuf,
     },
-    /// Made at the start and kept in memory: nobody can verify it, which is fine on a desk.
+    /// Created at the start and kept in memory, for local tests: no client can verify it.
     SelfSigned,
 }
 
-/// What one client, and all of them together, may take.
+/// Limits for one client and for all clients together.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections; more wait in the kernel's queue. An API server keeps up to 25 idle ones a
-    /// webhook host, and opens more in a burst.
+    /// Open connections; more wait in the kernel's queue. An API server keeps up to 25 idle
+    /// connections per webhook host and opens more in a burst.
     pub max_connections: usize,
-    /// Requests at once; more are answered 503 with `Retry-After`.
+    /// Concurrent requests; more get a 503 with `Retry-After`.
     pub max_in_flight: usize,
-    /// One request body. An object may reach 3 MiB, and a review carries it twice.
+    /// Bytes of one request body. An object may have 3 MiB, and a review contains it twice.
     pub body_bytes: usize,
-    /// All request bodies at once; more are answered 503. Without it `max_in_flight` bodies of the
-    /// largest size would be 2 GiB.
+    /// Bytes of all concurrent request bodies; more get a 503. Without this limit, `max_in_flight`
+    /// bodies of the largest size would need 2 GiB.
     pub held_bytes: usize,
-    /// For the TLS handshake.
+    /// The limit for a TLS handshake.
     pub handshake_timeout: Duration,
-    /// From the first byte of a request head to its last.
+    /// The limit from the first to the last byte of a request head.
     pub head_timeout: Duration,
-    /// For the whole of a request body.
+    /// The limit for a complete request body.
     pub body_timeout: Duration,
-    /// From an answer to the first byte of the next request. API servers keep idle connections for
-    /// 90 s and do not repeat a POST that met a closing one: keep this above.
+    /// The limit from a response to the first byte of the next request. API servers keep idle
+    /// connections for 90 s and do not retry a POST that fails on a closed one, so keep this higher.
     pub idle_timeout: Duration,
 }
 

@@ -1,11 +1,11 @@
-//! The policies in use, with the counters that fit them.
+//! The policies in use and their counters.
 
 use crate::model::Webhook;
 use crate::policy::PolicySet;
 use crate::telemetry::{DecisionCounters, Metrics};
 
-/// One loaded set. Requests take it whole, so that a policy's index always means the same policy
-/// in the verdict and in the counters.
+/// One loaded set. Requests read policies and counters from the same snapshot, so that an index
+/// means the same policy in both.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) policies: PolicySet,

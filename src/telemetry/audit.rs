@@ -1,10 +1,11 @@
-//! The numbers of `audit --watch`: what the last pass found.
+//! The metrics of `audit --watch`: the results of the last pass.
 //!
-//! Gauges and not counters, and all of one pass: the text is made when a pass ends and swapped
-//! whole, so that a scrape never sees half of one, and what is not found any more is gone.
+//! They are gauges of one pass. The text is built when a pass ends and swapped as a whole, so that
+//! a scrape never sees half of a pass and results that are no longer found disappear.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -16,16 +17,16 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::Scrape;
 
-/// What the last pass of a watch found, as text.
+/// The results of the last pass, as text, and totals over all passes.
 #[derive(Debug, Default)]
 pub struct AuditMetrics {
-    state: Mutex<State>,
+    inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    text: String,
-    passes: Family<OutcomeLabel, Counter>,
+struct Inner {
+    last_pass: String,
+    passes: Family<[(&'static str, &'static str); 1], Counter>,
     last_success: Gauge,
     failed_reports: Gauge,
     broken_policies: Gauge,
@@ -40,19 +41,19 @@ pub struct AuditNumbers {
     pub conditions: Vec<(PolicyLabels, (String, &'static str), u64)>,
     /// Objects by policy, resource, rule and action of a finding.
     pub findings: Vec<(PolicyLabels, (String, &'static str), u64)>,
-    /// Objects with a disagreement, by policy and resource: all, and those that last.
+    /// Objects with a disagreement by policy and resource: all, and those where it persists.
     pub disagreements: Vec<(PolicyLabels, u64, u64)>,
-    /// Objects that backfill would write, by policy and resource.
+    /// Objects that backfill would change, by policy and resource.
     pub to_fill_in: Vec<(PolicyLabels, u64)>,
-    /// Objects that could not be judged.
+    /// Objects that the audit could not judge.
     pub unjudged: u64,
-    /// Resources that could not be listed.
+    /// Resources that the audit could not list.
     pub unlisted: Vec<String>,
-    /// How much policies name that nobody judges, by the name of the check that told.
+    /// Resources that policies name but the audit skipped, by check.
     pub gaps: Vec<(&'static str, u64)>,
-    /// How long the pass took.
+    /// The duration of the pass.
     pub seconds: f64,
-    /// When it ended, in seconds since 1970.
+    /// The end of the pass, in seconds since 1970.
     pub now: i64,
 }
 
@@ -66,149 +67,132 @@ pub struct PolicyLabels {
 }
 
 impl AuditMetrics {
-    /// Shows the numbers of a pass. It is a success unless a resource could not be listed.
+    /// Publishes the numbers of a pass. The pass is a success if every resource could be listed.
     pub fn show(&self, numbers: &AuditNumbers) {
-        let mut state = self.lock();
-        state.count(numbers.unlisted.is_empty().then_some(numbers.now));
-        if let Ok(text) = state.encode(numbers) {
-            state.text = text;
+        let mut inner = self.lock();
+        inner.count(numbers.unlisted.is_empty().then_some(numbers.now));
+        if let Ok(text) = numbers.encode() {
+            inner.last_pass = text;
         }
     }
 
-    /// A pass that found nothing out: the numbers of the last one stay, with the time of its end.
+    /// Counts a pass without results. The numbers of the last pass and its time stay.
     pub fn failed(&self) {
         self.lock().count(None);
     }
 
-    /// Whether the policies cannot be read as they are now, and those of an earlier pass are used.
+    /// Records whether the current policies are broken and those of an earlier pass are in use.
     pub fn policies(&self, broken: bool) {
         self.lock().broken_policies.set(broken.into());
     }
 
-    /// How many reports could not be stored in this pass: of one that is stored afterwards the next
-    /// pass tells.
+    /// Records how many reports this pass could not store.
     pub fn reports(&self, failed: usize) {
         self.lock().failed_reports.set(i64::try_from(failed).unwrap_or(i64::MAX));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        // A panic between two assignments leaves an older text, not half of one.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // The text is replaced in one assignment: a panic cannot leave half of it.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Scrape for AuditMetrics {
     fn encode(&self) -> Result<String, fmt::Error> {
-        let state = self.lock();
-        let mut registry = Registry::with_prefix("statusgate_audit");
-        state.register(&mut registry);
+        let inner = self.lock();
+        let mut registry = Registry::with_prefix(PREFIX);
+        inner.register(&mut registry);
         let mut text = String::new();
         encode(&mut text, &registry)?;
-        // One exposition of two registries: the first without its end.
-        Ok(format!("{}{}", text.trim_end_matches(EOF), with_eof(&state.text)))
+        // Two registries form one exposition, which ends only once.
+        if !inner.last_pass.is_empty() {
+            text.truncate(text.trim_end_matches("# EOF\n").len());
+            text.push_str(&inner.last_pass);
+        }
+        Ok(text)
     }
 }
 
-impl State {
+impl Inner {
     fn count(&self, success: Option<i64>) {
         let outcome = if success.is_some() { "success" } else { "failure" };
-        self.passes.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.passes.get_or_create(&[("outcome", outcome)]).inc();
         if let Some(now) = success {
             self.last_success.set(now);
         }
     }
 
-    /// What outlives a pass.
     fn register(&self, registry: &mut Registry) {
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The running build", version);
         registry.register("passes", "Passes over all objects", self.passes.clone());
         registry.register(
             "last_success_timestamp_seconds",
-            "End of the last pass that reached every resource, in seconds since 1970; 0 before",
+            "End of the last pass that listed every resource, in seconds since 1970; 0 before the first",
             self.last_success.clone(),
         );
         registry.register(
             "broken_policies",
-            "1 while the policies cannot be read and those of an earlier pass are used",
+            "1 while the current policies are broken and those of an earlier pass are in use",
             self.broken_policies.clone(),
         );
         registry.register(
             "failed_reports",
-            "Reports that the last pass could not store; all of them, where it could not begin to",
+            "Reports that the last pass could not store",
             self.failed_reports.clone(),
         );
     }
+}
 
-    fn encode(&self, numbers: &AuditNumbers) -> Result<String, fmt::Error> {
-        let mut registry = Registry::with_prefix("statusgate_audit");
-        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-
-        let objects = Family::<PhaseLabels, Gauge>::default();
-        for (of, phase, count) in &numbers.objects {
-            let (policy, resource) = of.parts();
-            let labels = PhaseLabels { policy, resource, phase: phase.clone() };
-            objects.get_or_create(&labels).set(number(*count));
-        }
-        registry.register("objects", "Objects by the phase that is stored", objects);
-
-        let conditions = Family::<ConditionLabels, Gauge>::default();
-        for (of, (kind, status), count) in &numbers.conditions {
-            let (policy, resource) = of.parts();
-            let labels = ConditionLabels { policy, resource, r#type: kind.clone(), status };
-            conditions.get_or_create(&labels).set(number(*count));
-        }
-        registry.register("conditions", "Conditions by type and status", conditions);
-
-        let findings = Family::<RuleLabels, Gauge>::default();
-        for (of, (rule, action), count) in &numbers.findings {
-            let (policy, resource) = of.parts();
-            let labels = RuleLabels { policy, rule: rule.clone(), action, resource };
-            findings.get_or_create(&labels).set(number(*count));
-        }
-        registry.register("findings", "Objects with a finding that counts, by rule", findings);
-
-        let all = Family::<PolicyLabels, Gauge>::default();
-        let lasting = Family::<PolicyLabels, Gauge>::default();
-        for (of, count, count_lasting) in &numbers.disagreements {
-            all.get_or_create(of).set(number(*count));
-            lasting.get_or_create(of).set(number(*count_lasting));
-        }
-        registry.register("disagreements", "Objects with a disagreement, new or not", all);
-        registry.register(
+impl AuditNumbers {
+    fn encode(&self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix(PREFIX);
+        let mut gauges = |name, help, rows: Vec<(Labels, u64)>| {
+            let family = Family::<Labels, Gauge>::default();
+            for (labels, count) in rows {
+                family.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+            }
+            registry.register(name, help, family);
+        };
+        let objects = self.objects.iter().map(|(of, phase, n)| (of.with(&[("phase", phase)]), *n));
+        gauges("objects", "Objects by their stored phase", objects.collect());
+        let conditions = self.conditions.iter().map(|(of, (kind, status), count)| {
+            (of.with(&[("type", kind), ("status", status)]), *count)
+        });
+        gauges("conditions", "Conditions by type and status", conditions.collect());
+        let findings = self.findings.iter().map(|(of, (rule, action), count)| {
+            (of.with(&[("rule", rule), ("action", action)]), *count)
+        });
+        gauges("findings", "Objects with a finding, by rule and action", findings.collect());
+        let disagreements = self.disagreements.iter();
+        gauges(
+            "disagreements",
+            "Objects with a disagreement, new or not",
+            disagreements.clone().map(|(of, all, _)| (of.with(&[]), *all)).collect(),
+        );
+        gauges(
             "lasting_disagreements",
-            "Objects with a disagreement that has lasted longer than --older-than",
-            lasting,
+            "Objects with a disagreement that persists for longer than --older-than",
+            disagreements.map(|(of, _, lasting)| (of.with(&[]), *lasting)).collect(),
+        );
+        let to_fill_in = self.to_fill_in.iter().map(|(of, count)| (of.with(&[]), *count));
+        gauges("to_fill_in", "Objects that backfill would change", to_fill_in.collect());
+        let unlisted = self.unlisted.iter().map(|name| (vec![("resource", name.clone())], 1));
+        gauges("unlisted", "1 for a resource that could not be listed", unlisted.collect());
+        let gaps = self.gaps.iter().map(|(check, n)| (vec![("check", (*check).to_owned())], *n));
+        gauges(
+            "gaps",
+            "Resources that policies name but the audit skipped, by check",
+            gaps.collect(),
         );
 
-        let to_fill_in = Family::<PolicyLabels, Gauge>::default();
-        for (of, count) in &numbers.to_fill_in {
-            to_fill_in.get_or_create(of).set(number(*count));
-        }
-        registry.register("to_fill_in", "Objects that backfill would write", to_fill_in);
-
-        let unlisted = Family::<ResourceLabel, Gauge>::default();
-        for resource in &numbers.unlisted {
-            unlisted.get_or_create(&ResourceLabel { resource: resource.clone() }).set(1);
-        }
-        registry.register("unlisted", "1 for a resource that could not be listed", unlisted);
-
-        let gaps = Family::<CheckLabel, Gauge>::default();
-        for (check, count) in &numbers.gaps {
-            gaps.get_or_create(&CheckLabel { check }).set(number(*count));
-        }
-        let help = "What policies name and nobody judges, by the check that tells: not served, the \
-                    wrong subresource, a group that does not answer";
-        registry.register("gaps", help, gaps);
-
         let unjudged = Gauge::<i64>::default();
-        unjudged.set(number(numbers.unjudged));
+        unjudged.set(i64::try_from(self.unjudged).unwrap_or(i64::MAX));
         registry.register("unjudged", "Objects that could not be judged", unjudged);
-        let duration = Gauge::<f64, std::sync::atomic::AtomicU64>::default();
-        duration.set(numbers.seconds);
-        let help = "How long the last pass took";
+        let duration = Gauge::<f64, AtomicU64>::default();
+        duration.set(self.seconds);
+        let help = "Duration of the last pass";
         registry.register_with_unit("duration", help, Unit::Seconds, duration);
-
         let mut text = String::new();
         encode(&mut text, &registry)?;
         Ok(text)
@@ -216,55 +200,18 @@ impl State {
 }
 
 impl PolicyLabels {
-    fn parts(&self) -> (String, String) {
-        (self.policy.clone(), self.resource.clone())
+    fn with(&self, more: &[(&'static str, &str)]) -> Labels {
+        [("policy", &*self.policy), ("resource", &*self.resource)]
+            .iter()
+            .chain(more)
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect()
     }
 }
 
-fn with_eof(text: &str) -> &str {
-    if text.is_empty() { EOF } else { text }
-}
+type Labels = Vec<(&'static str, String)>;
 
-/// The end of an exposition.
-const EOF: &str = "# EOF\n";
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabel {
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CheckLabel {
-    check: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResourceLabel {
-    resource: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PhaseLabels {
-    policy: String,
-    resource: String,
-    phase: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ConditionLabels {
-    policy: String,
-    resource: String,
-    r#type: String,
-    status: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RuleLabels {
-    policy: String,
-    rule: String,
-    action: &'static str,
-    resource: String,
-}
+const PREFIX: &str = "statusgate_audit";
 
 #[cfg(test)]
 mod tests {
@@ -286,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_replaces_the_one_before() {
+    fn a_pass_replaces_the_previous_one() {
         let metrics = AuditMetrics::default();
         metrics.show(&numbers("c/old"));
         metrics.show(&numbers("c/new"));
         let text = metrics.encode().unwrap();
         assert!(!text.contains("c/old"), "{text}");
         for line in [
-            r#"statusgate_audit_findings{policy="p",rule="c/new",action="deny",resource="foos.a.io"} 1"#,
+            r#"statusgate_audit_findings{policy="p",resource="foos.a.io",rule="c/new",action="deny"} 1"#,
             r#"statusgate_audit_objects{policy="p",resource="foos.a.io",phase="Ready"} 3"#,
             r#"statusgate_audit_conditions{policy="p",resource="foos.a.io",type="Ready",status="True"} 2"#,
             r#"statusgate_audit_disagreements{policy="p",resource="foos.a.io"} 2"#,
@@ -334,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_pass_there_is_a_whole_exposition() {
+    fn the_exposition_is_complete_before_the_first_pass() {
         let text = AuditMetrics::default().encode().unwrap();
         assert!(text.contains("statusgate_audit_last_success_timestamp_seconds 0\n"), "{text}");
         assert!(text.ends_with("# EOF\n"));

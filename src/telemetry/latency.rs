@@ -1,7 +1,7 @@
-//! A histogram that can be written to from every worker without a lock.
+//! A latency histogram without a lock.
 //!
-//! prometheus-client's own `Histogram` takes a mutex at every observation: at tens of thousands of
-//! requests a second two workers would meet there. A fixed array of atomics says the same.
+//! prometheus-client's own `Histogram` takes a mutex at every observation, which workers would
+//! contend for at tens of thousands of requests per second. This one is a fixed array of atomics.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,12 +10,12 @@ use std::time::Duration;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
-/// How long requests took, in buckets that start at five microseconds.
+/// The duration of requests, in buckets that start at five microseconds.
 #[derive(Debug, Default)]
 pub struct Latency {
-    /// One count a bucket, not cumulative, and one more for what is slower than the last bound.
+    /// One count per bucket, not cumulative. The last bucket counts the requests above all bounds.
     buckets: [AtomicU64; BOUNDS_MICROS.len() + 1],
-    /// 2⁶⁴ nanoseconds are 584 years of handling: it does not overflow.
+    /// Cannot overflow: 2⁶⁴ nanoseconds are 584 years.
     sum_nanos: AtomicU64,
 }
 
@@ -23,7 +23,7 @@ impl Latency {
     /// Counts one request.
     pub fn observe(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        // A scan of sixteen numbers in one cache line or two; most requests stop in the first half.
+        // A scan of two cache lines; most requests stop in the first half.
         let bucket = BOUNDS_MICROS
             .iter()
             .position(|bound| nanos <= bound * 1_000)
@@ -34,19 +34,19 @@ impl Latency {
         self.sum_nanos.fetch_add(nanos, Relaxed);
     }
 
-    /// How many requests were counted.
+    /// The number of counted requests.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.load(Relaxed)).sum()
     }
 
-    /// Writes the buckets in seconds, which is the unit Prometheus expects whatever the resolution.
+    /// Writes the buckets in seconds, the base unit of Prometheus.
     pub(super) fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let bounds = BOUNDS_MICROS.iter().map(|&micros| micros as f64 / 1e6).chain([f64::MAX]);
         let counts = self.buckets.iter().map(|bucket| bucket.load(Relaxed));
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-        // The count is the sum of what was just read, not a number of its own: a scrape in the
-        // middle of an observation must not show a +Inf bucket that differs from the count.
+        // The count is the sum of the buckets just read. With a separate counter, a scrape during
+        // an observation could show a +Inf bucket that differs from the count.
         let count = buckets.iter().map(|(_, count)| count).sum();
         let sum = self.sum_nanos.load(Relaxed) as f64 / 1e9;
         encoder
@@ -71,8 +71,8 @@ impl EncodeMetric for ByWebhook {
     }
 }
 
-/// A judgement takes tens of microseconds and the API server's default timeout is ten seconds; a
-/// request that needs more than one is lost in all but name, so there the buckets end.
+/// Judging takes tens of microseconds. The buckets end at one second: the API server's default
+/// timeout is ten, and a request above one second is a problem at any length.
 const BOUNDS_MICROS: [u64; 16] = [
     5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000,
     1_000_000,
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_belongs_to_its_own_bucket_and_slower_requests_to_the_last() {
+    fn bounds_are_inclusive_and_the_last_bucket_has_no_bound() {
         let latency = Latency::default();
         latency.observe(Duration::from_micros(5));
         latency.observe(Duration::from_nanos(5_001));

@@ -1,8 +1,8 @@
-//! Lines on stderr: JSON for machines, pretty for a terminal.
+//! Log lines on stderr: JSON for machines, pretty for a terminal.
 //!
-//! Everything goes through a bounded queue and a thread of its own. A stuck stderr (a full pipe, a
-//! paused terminal) must not hold a worker, and with it every write in the cluster: when the queue
-//! is full, lines are dropped and counted.
+//! A separate thread writes the lines from a bounded queue. A blocked stderr (a full pipe, a paused
+//! terminal) must not block a worker and with it every write in the cluster, so a full queue drops
+//! lines and counts them.
 
 use std::io::{self, IsTerminal};
 
@@ -12,24 +12,24 @@ use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-/// How a line looks.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For a person at a terminal.
+    /// Readable text for a terminal.
     Pretty,
 }
 
 impl Format {
-    /// Pretty on a terminal, JSON where something else reads.
+    /// Pretty if stderr is a terminal, otherwise JSON.
     #[must_use]
     pub fn for_stderr() -> Self {
         if io::stderr().is_terminal() { Self::Pretty } else { Self::Json }
     }
 }
 
-/// The running log. Dropping it writes out what is queued.
+/// The running log. Dropping it writes the queued lines.
 #[derive(Debug)]
 pub struct Logs {
     _flush_on_drop: WorkerGuard,
@@ -37,18 +37,17 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Starts logging for the whole process. `filter` is a level, or `target=level` pairs with
-    /// commas between them: `info`, `warn,statusgate=debug`.
+    /// Starts logging for the whole process. `filter` is a level or comma-separated `target=level`
+    /// pairs: `info`, `warn,statusgate=debug`.
     ///
-    /// A level alone is meant for statusgate; libraries stay at `info` then. What TLS and HTTP
-    /// libraries tell at `trace` includes what clients sent, tokens too, and nobody who asks for
-    /// more of *our* log should get that by accident.
+    /// A level alone applies to statusgate; libraries log at `info` or less. At `trace`, TLS and
+    /// HTTP libraries log what clients sent, including tokens. Users must ask for that explicitly.
     ///
-    /// The filter is `Targets` and not `EnvFilter`: it decides by level and target alone, so that
-    /// tracing can settle a call site once and a disabled event costs one load afterwards.
+    /// `Targets` decides by level and target alone, unlike `EnvFilter`. tracing can therefore cache
+    /// the decision per call site, and a disabled event costs one load.
     ///
     /// # Errors
-    /// A filter that cannot be read, or a process that logs already.
+    /// An invalid filter, or a process that already logs.
     pub fn start(format: Format, filter: &str) -> Result<Self, LogError> {
         let targets = targets(filter)
             .map_err(|source| LogError::FailedParseFilter { filter: filter.to_owned(), source })?;
@@ -68,7 +67,7 @@ impl Logs {
         Ok(Self { _flush_on_drop: guard, dropped })
     }
 
-    /// How many lines the full queue has dropped, for the metrics.
+    /// The counter of dropped lines, for the metrics.
     #[must_use]
     pub fn dropped(&self) -> ErrorCounter {
         self.dropped.clone()
@@ -79,18 +78,18 @@ fn targets(filter: &str) -> Result<Targets, ParseError> {
     match filter.parse::<LevelFilter>() {
         Ok(level) => Ok(Targets::new()
             .with_default(level.min(LevelFilter::INFO))
-            // It warns, at every handshake, of clients that send an address as server name, wrk and
-            // curl among them. What failed is told by `server::handshake`, within measure.
+            // rustls warns at every handshake of clients that send an IP address as server name,
+            // such as wrk and curl. `server::handshake` logs failures, with a rate limit.
             .with_target("rustls", level.min(LevelFilter::ERROR))
             .with_target(env!("CARGO_CRATE_NAME"), level)),
         Err(_) => filter.parse(),
     }
 }
 
-/// Logs a panic by its place alone, for the whole process.
+/// Logs only the location of a panic, for the whole process.
 ///
-/// The default hook prints the panic's message, and that may quote what was being read: "byte
-/// index 3 is not a char boundary; it is inside 'é' of `…`" carries a piece of somebody's object.
+/// The default hook prints the panic's message, which may quote user data: "byte index 3 is not a
+/// char boundary; it is inside 'é' of `…`".
 pub fn log_panics_without_their_message() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -98,25 +97,25 @@ pub fn log_panics_without_their_message() {
     }));
 }
 
-/// Why logging did not start.
+/// An error when logging starts.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The filter is not of the form `level` or `target=level,…`.
-    #[error("failed to read the log filter {filter:?}")]
+    /// The filter is neither a level nor a list of `target=level` pairs.
+    #[error("failed to parse the log filter {filter:?}")]
     FailedParseFilter {
-        /// As given.
+        /// The filter.
         filter: String,
-        /// What is wrong with it.
+        /// The cause.
         source: ParseError,
     },
-    /// Something in this process logs already.
+    /// The process already has a logger.
     #[error("failed to start logging")]
     FailedStart(#[source] TryInitError),
 }
 
-/// tracing-appender's default is 128,000 lines: at 400 bytes a line that is 50 MB under a stuck
-/// stderr, more than the whole server may use.
+/// tracing-appender's default is 128,000 lines. With 400 bytes per line and a blocked stderr that
+/// is 50 MB, close to the memory limit of the whole server.
 const QUEUED_LINES: usize = 8_192;
 
 #[cfg(test)]
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_level_is_ours_and_never_opens_the_libraries() {
+    fn a_bare_level_applies_to_statusgate_only() {
         let targets = targets("trace").unwrap();
         assert!(targets.would_enable("statusgate::server", &Level::TRACE));
         assert!(targets.would_enable("hyper", &Level::INFO));
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_mean_what_they_say_and_nonsense_is_refused() {
+    fn pairs_apply_to_their_targets_and_invalid_filters_are_rejected() {
         let pairs = targets("warn,hyper=debug").unwrap();
         assert!(pairs.would_enable("hyper", &Level::DEBUG));
         assert!(!pairs.would_enable("statusgate", &Level::INFO));

@@ -1,8 +1,8 @@
-//! The numbers, by name. One [`Metrics`] a server, no global registry: two servers in one process
+//! The metrics of a server. Each server has its own registry, so that two servers in one process
 //! (the tests) do not share counters.
 //!
-//! Labels are bounded: enumerations of ours, or names of loaded policies and rules. Never an
-//! object, a namespace or a user, of which a cluster has more than a Prometheus has memory.
+//! Labels are bounded: fixed values, or names of loaded policies and rules. They never name an
+//! object, a namespace or a user, because each value costs Prometheus memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tracing_appender::non_blocking::ErrorCounter;
 use super::Scrape;
 use super::latency::{ByWebhook, Latency};
 
-/// Everything the server counts.
+/// All metrics of a server.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -28,26 +28,26 @@ pub struct Metrics {
     pub mutate: WebhookMetrics,
     /// Counters of `/validate`.
     pub validate: WebhookMetrics,
-    /// Patches of ours that did not apply on replay, and were therefore not sent.
+    /// Patches that did not apply on replay and were not sent.
     pub patch_failures: Counter,
-    /// Open connections on the webhook port, handshakes in progress included.
+    /// Open connections on the webhook port, including handshakes in progress.
     pub connections: Gauge,
     /// Connections accepted on the webhook port.
     pub connections_accepted: Counter,
     /// Loaded policies.
     pub policies: Gauge,
-    /// When the serving certificate ends, in seconds since 1970.
+    /// Expiry of the serving certificate, in seconds since 1970.
     pub certificate_not_after: Gauge,
     findings: Family<FindingLabels, Counter>,
-    handshake_failures: Family<ReasonLabel, Counter>,
-    shed: Family<ReasonLabel, Counter>,
-    reloads: Family<ReloadLabels, Counter>,
-    reload_last_success: Family<WhatLabel, Gauge>,
-    reload_failing: Family<WhatLabel, Gauge>,
+    handshake_failures: Family<Labels<1>, Counter>,
+    shed: Family<Labels<1>, Counter>,
+    reloads: Family<Labels<2>, Counter>,
+    reload_last_success: Family<Labels<1>, Gauge>,
+    reload_failing: Family<Labels<1>, Gauge>,
 }
 
 impl Metrics {
-    /// All metrics at zero. `dropped_lines` is the counter of a log queue, where there is one.
+    /// All metrics at zero. `dropped_lines` is the counter of the log queue, if there is one.
     #[must_use]
     pub fn new(dropped_lines: Option<ErrorCounter>) -> Self {
         let mut registry = Registry::with_prefix("statusgate");
@@ -55,14 +55,14 @@ impl Metrics {
         registry.register("build", "The running build", version);
 
         let requests = Family::<RequestLabels, Counter>::default();
-        let unmatched = Family::<WebhookLabel, Counter>::default();
+        let unmatched = Family::<Labels<1>, Counter>::default();
         let decisions = Family::<DecisionLabels, Counter>::default();
         let mutate = WebhookMetrics::new("mutate", &requests, &unmatched, &decisions);
         let validate = WebhookMetrics::new("validate", &requests, &unmatched, &decisions);
         let durations =
             ByWebhook([("mutate", mutate.latency.clone()), ("validate", validate.latency.clone())]);
 
-        // A macro and not a function: what is registered is also kept, whatever its type.
+        // A macro, because metrics have many types.
         macro_rules! register {
             ($name:literal, $help:literal, $metric:expr) => {{
                 let metric = $metric;
@@ -71,27 +71,27 @@ impl Metrics {
             }};
         }
         register!("requests", "Requests on the webhook paths, by HTTP code", requests);
-        register!("unmatched", "Reviews that no policy matched", unmatched);
-        register!("decisions", "Reviews by matched policy and what came of them", decisions);
+        register!("unmatched", "Reviews that no policy selects", unmatched);
+        register!("decisions", "Reviews by policy and decision", decisions);
         registry.register(
             "request_duration_seconds",
-            "From the end of a request's head to its answer",
+            "Time from the end of a request's head to its response",
             durations,
         );
         registry.register(
             "log_lines_dropped",
-            "Log lines dropped because stderr was slower than the server",
+            "Log lines dropped because the log queue was full",
             DroppedLines(dropped_lines),
         );
         Self {
             patch_failures: register!(
                 "patch_failures",
-                "Patches that did not apply on replay and were not sent: a bug of statusgate",
+                "Patches that did not apply on replay and were not sent: a bug in statusgate",
                 Counter::default()
             ),
             connections: register!("connections", "Open webhook connections", Gauge::default()),
             connections_accepted: register!(
-                // Not `connections`: OpenMetrics forbids a gauge and a counter of one family name.
+                // OpenMetrics forbids a gauge and a counter with the same family name.
                 "connections_accepted",
                 "Accepted webhook connections",
                 Counter::default()
@@ -99,29 +99,29 @@ impl Metrics {
             policies: register!("policies", "Loaded policies", Gauge::default()),
             certificate_not_after: register!(
                 "tls_certificate_not_after_seconds",
-                "End of the serving certificate, in seconds since 1970",
+                "Expiry of the serving certificate, in seconds since 1970",
                 Gauge::default()
             ),
             findings: register!("findings", "Findings by policy and rule", Family::default()),
             handshake_failures: register!(
                 "handshake_failures",
-                "TLS handshakes that failed",
+                "Failed TLS handshakes",
                 Family::default()
             ),
             shed: register!("shed", "Requests answered with 503 under load", Family::default()),
             reloads: register!(
                 "reloads",
-                "Changed inputs that were taken over or refused",
+                "Reloads of changed files, by outcome",
                 Family::default()
             ),
             reload_last_success: register!(
                 "reload_last_success_timestamp_seconds",
-                "When an input was last taken over, in seconds since 1970",
+                "Time of the last successful reload, in seconds since 1970",
                 Family::default()
             ),
             reload_failing: register!(
                 "reload_failing",
-                "1 while the content on disk is broken and the last good one is in use",
+                "1 while the files on disk are broken and the last valid content is in use",
                 Family::default()
             ),
             registry,
@@ -130,38 +130,38 @@ impl Metrics {
         }
     }
 
-    /// Counts one finding. The only look-up by label on a request's way; findings are rare.
+    /// Counts one finding. The only lookup by label on the path of a request; findings are rare.
     pub fn finding(&self, policy: &str, rule: &str, action: &'static str) {
         let labels = FindingLabels { policy: policy.to_owned(), rule: rule.to_owned(), action };
         self.findings.get_or_create(&labels).inc();
     }
 
-    /// Counts one failed handshake. `reason` comes from an enumeration of the caller.
+    /// Counts one failed handshake.
     pub fn handshake_failure(&self, reason: &'static str) {
-        self.handshake_failures.get_or_create(&ReasonLabel { reason }).inc();
+        self.handshake_failures.get_or_create(&[("reason", reason)]).inc();
     }
 
-    /// Counts one request answered with 503. `reason` comes from an enumeration of the caller.
+    /// Counts one request answered with 503.
     pub fn shed(&self, reason: &'static str) {
-        self.shed.get_or_create(&ReasonLabel { reason }).inc();
+        self.shed.get_or_create(&[("reason", reason)]).inc();
     }
 
-    /// A changed input was taken over.
+    /// Records that changed files are in use.
     pub fn reloaded(&self, what: &'static str, now_seconds: i64) {
-        self.reloads.get_or_create(&ReloadLabels { what, outcome: "success" }).inc();
-        self.reload_last_success.get_or_create(&WhatLabel { what }).set(now_seconds);
-        self.reload_failing.get_or_create(&WhatLabel { what }).set(0);
+        self.reloads.get_or_create(&[("what", what), ("outcome", "success")]).inc();
+        self.reload_last_success.get_or_create(&[("what", what)]).set(now_seconds);
+        self.reload_recovered(what);
     }
 
-    /// A changed input was broken; the last good one stays in use.
+    /// Records that changed files are broken; the last valid content stays in use.
     pub fn reload_failed(&self, what: &'static str) {
-        self.reloads.get_or_create(&ReloadLabels { what, outcome: "failure" }).inc();
-        self.reload_failing.get_or_create(&WhatLabel { what }).set(1);
+        self.reloads.get_or_create(&[("what", what), ("outcome", "failure")]).inc();
+        self.reload_failing.get_or_create(&[("what", what)]).set(1);
     }
 
-    /// The broken content went away again; what is on disk is what is in use.
+    /// Records that the files on disk are again those in use.
     pub fn reload_recovered(&self, what: &'static str) {
-        self.reload_failing.get_or_create(&WhatLabel { what }).set(0);
+        self.reload_failing.get_or_create(&[("what", what)]).set(0);
     }
 }
 
@@ -176,12 +176,12 @@ impl Scrape for Metrics {
 /// The counters of one webhook, looked up once.
 #[derive(Debug)]
 pub struct WebhookMetrics {
-    /// How long requests took.
+    /// The duration of requests.
     pub latency: Arc<Latency>,
-    /// Reviews that no policy matched.
+    /// Reviews that no policy selects.
     pub unmatched: Counter,
     webhook: &'static str,
-    requests: [Counter; Code::ALL.len()],
+    requests: [Counter; CODES.len()],
     decisions: Family<DecisionLabels, Counter>,
 }
 
@@ -189,30 +189,29 @@ impl WebhookMetrics {
     fn new(
         webhook: &'static str,
         requests: &Family<RequestLabels, Counter>,
-        unmatched: &Family<WebhookLabel, Counter>,
+        unmatched: &Family<Labels<1>, Counter>,
         decisions: &Family<DecisionLabels, Counter>,
     ) -> Self {
         Self {
             latency: Arc::default(),
-            unmatched: unmatched.get_or_create_owned(&WebhookLabel { webhook }),
+            unmatched: unmatched.get_or_create_owned(&[("webhook", webhook)]),
             webhook,
-            requests: Code::ALL.map(|code| {
-                requests.get_or_create_owned(&RequestLabels { webhook, code: code.number() })
-            }),
+            requests: CODES
+                .map(|code| requests.get_or_create_owned(&RequestLabels { webhook, code })),
             decisions: decisions.clone(),
         }
     }
 
-    /// Counts one answered request.
-    pub fn request(&self, code: Code) {
-        if let Some(counter) = self.requests.get(code as usize) {
+    /// Counts one request by the HTTP code of its response.
+    pub fn request(&self, code: u16) {
+        let position = CODES.iter().position(|known| *known == code);
+        if let Some(counter) = position.and_then(|position| self.requests.get(position)) {
             counter.inc();
         }
     }
 
-    /// Looks up the decision counters of these policies, in their order. A policy that was there
-    /// before keeps its numbers; those of one that is gone stay visible and stand still, which is
-    /// what `rate()` wants to see.
+    /// Looks up the decision counters of these policies, in their order. The counters of a removed
+    /// policy stay visible and no longer change, as `rate()` expects.
     #[must_use]
     pub fn decisions<'n>(&self, policies: impl Iterator<Item = &'n str>) -> DecisionCounters {
         let counters = |policy: &str| {
@@ -228,13 +227,13 @@ impl WebhookMetrics {
     }
 }
 
-/// The decision counters of one loaded set of policies, by policy index. It lives and dies with
-/// the set it was made for, so that an index can never meet the counters of another set.
+/// The decision counters of one loaded set of policies, by policy index. It is replaced together
+/// with the set, so that an index never refers to the counters of another set.
 #[derive(Debug)]
 pub struct DecisionCounters(Vec<(String, [Counter; Decision::ALL.len()])>);
 
 impl DecisionCounters {
-    /// Counts one decision. An index that does not exist counts nothing.
+    /// Counts one decision. An unknown index counts nothing.
     pub fn count(&self, policy: usize, decision: Decision) {
         let counters = self.0.get(policy).map(|(_, counters)| counters);
         if let Some(counter) = counters.and_then(|counters| counters.get(decision as usize)) {
@@ -249,16 +248,16 @@ impl DecisionCounters {
     }
 }
 
-/// What came of a review, for one of the policies that matched it; weakest first.
+/// The decision of one policy on a review, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// Nothing to say.
+    /// Allowed unchanged.
     Allowed,
-    /// Allowed, with a warning.
+    /// Allowed with a warning.
     Warned,
-    /// Allowed, with a patch.
+    /// Allowed with a patch.
     Patched,
-    /// Refused.
+    /// Rejected.
     Denied,
 }
 
@@ -277,52 +276,10 @@ impl Decision {
     }
 }
 
-/// The HTTP codes that the webhook paths answer with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// A review was answered, whatever the answer.
-    Ok,
-    /// The body was not a review.
-    BadRequest,
-    /// Not a POST.
-    MethodNotAllowed,
-    /// The body came too slowly.
-    Timeout,
-    /// The body was too large.
-    TooLarge,
-    /// A panic: a bug of ours.
-    Internal,
-    /// Shed under load.
-    Overloaded,
-}
+/// The HTTP codes of the webhook paths.
+const CODES: [u16; 7] = [200, 400, 405, 408, 413, 500, 503];
 
-impl Code {
-    const ALL: [Self; 7] = [
-        Self::Ok,
-        Self::BadRequest,
-        Self::MethodNotAllowed,
-        Self::Timeout,
-        Self::TooLarge,
-        Self::Internal,
-        Self::Overloaded,
-    ];
-
-    /// The number on the wire.
-    #[must_use]
-    pub const fn number(self) -> u16 {
-        match self {
-            Self::Ok => 200,
-            Self::BadRequest => 400,
-            Self::MethodNotAllowed => 405,
-            Self::Timeout => 408,
-            Self::TooLarge => 413,
-            Self::Internal => 500,
-            Self::Overloaded => 503,
-        }
-    }
-}
-
-/// The lines a full log queue dropped, read when somebody scrapes.
+/// The number of log lines that the full queue dropped, read at each scrape.
 #[derive(Debug)]
 struct DroppedLines(Option<ErrorCounter>);
 
@@ -337,10 +294,8 @@ impl EncodeMetric for DroppedLines {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WebhookLabel {
-    webhook: &'static str,
-}
+/// Labels with fixed values.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -360,20 +315,4 @@ struct FindingLabels {
     policy: String,
     rule: String,
     action: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabel {
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WhatLabel {
-    what: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReloadLabels {
-    what: &'static str,
-    outcome: &'static str,
 }

@@ -1,8 +1,7 @@
-//! What can be seen of a running server: numbers for Prometheus and lines for people.
+//! Metrics and logs of a running server.
 //!
-//! A leaf: nothing of ours is used here, so that every other folder may count and log. Whatever is
-//! counted on the way of a request is an atomic add on a counter that was looked up beforehand;
-//! whatever is logged goes through a queue that drops lines rather than wait.
+//! This folder uses no other folder, so every other folder may use it. On the path of a request,
+//! counting is an atomic add on a counter that was looked up before, and logging never blocks.
 
 use std::fmt;
 
@@ -14,11 +13,11 @@ pub mod metrics;
 pub use audit::{AuditMetrics, AuditNumbers, PolicyLabels};
 pub use latency::Latency;
 pub use logs::{Format, Logs};
-pub use metrics::{Code, Decision, DecisionCounters, Metrics, WebhookMetrics};
+pub use metrics::{Decision, DecisionCounters, Metrics, WebhookMetrics};
 
-/// What `/metrics` shows.
+/// The content of `/metrics`.
 pub trait Scrape: fmt::Debug + Send + Sync {
-    /// OpenMetrics text.
+    /// Returns OpenMetrics text.
     ///
     /// # Errors
     /// Never in practice: writing to a `String` does not fail.

@@ -1,8 +1,8 @@
-//! PEM text in, usable keys out, or a sentence that says which file is wrong and how.
+//! Reads certificates, keys and CA files from PEM text.
 //!
-//! Whatever the API server would stumble over later is refused here: a key of another certificate,
-//! a certificate that is over, one without names. A certificate that is *not yet* valid passes: its
-//! issuer's clock may be some seconds ahead of ours, and refusing would keep us on a worse one.
+//! Rejects here what the API server would reject later: the key of another certificate, an expired
+//! certificate, a certificate without names. A certificate that is *not yet* valid passes: its
+//! issuer's clock may be some seconds ahead, and the previous certificate would not be better.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,20 +25,20 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 /// The content of a PEM file, with its name for messages.
 #[derive(Clone, Copy)]
 pub struct Pem<'a> {
-    /// Where it came from, as shown to people.
+    /// The file name for messages.
     pub name: &'a str,
     /// The bytes.
     pub text: &'a [u8],
 }
 
-/// A serving certificate with its key, checked.
+/// A valid serving certificate with its key.
 #[derive(Clone)]
 pub struct Bundle {
-    /// Chain and key, as rustls takes them.
+    /// Chain and key, for rustls.
     pub key: Arc<CertifiedKey>,
-    /// From when the leaf is valid.
+    /// The start of the leaf's validity.
     pub not_before: Timestamp,
-    /// Until when the leaf is valid.
+    /// The end of the leaf's validity.
     pub not_after: Timestamp,
     /// The DNS names and IP addresses of the leaf.
     pub names: Vec<String>,
@@ -48,7 +48,7 @@ impl Bundle {
     /// Reads a chain (leaf first) and the leaf's key.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it.
+    /// An invalid certificate or key; the error names the file.
     pub fn parse(certificate: Pem<'_>, key: Pem<'_>, now: Timestamp) -> Result<Self, BundleError> {
         let chain = certificates(certificate)?;
         let secret = PrivateKeyDer::from_pem_slice(key.text).map_err(|source| match source {
@@ -80,8 +80,8 @@ impl Bundle {
         Ok(Self { key: Arc::new(key), not_before, not_after, names })
     }
 
-    /// Whether a client that trusts this authority alone would accept this certificate. The check
-    /// is a client's own, not a comparison of names.
+    /// Whether a client that trusts only this authority accepts this certificate. Runs the
+    /// verification of a TLS client.
     #[must_use]
     pub fn is_trusted_by(&self, authority: Pem<'_>, now: Timestamp) -> bool {
         let mut roots = RootCertStore::empty();
@@ -100,8 +100,7 @@ impl Bundle {
     }
 }
 
-/// The common name of the first certificate of a PEM text, and when it ends: what a person would
-/// call it.
+/// The common name and the expiry of the first certificate of a PEM text.
 #[must_use]
 pub fn subject(pem: Pem<'_>) -> Option<(String, Timestamp)> {
     let certificates = certificates(pem).ok()?;
@@ -110,7 +109,7 @@ pub fn subject(pem: Pem<'_>) -> Option<(String, Timestamp)> {
     Some((name, Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()?))
 }
 
-// rustls' own `Debug` of a key is careful today; a log line must not depend on it.
+// Written by hand, so that no key can reach a log whatever the `Debug` of rustls prints.
 impl fmt::Debug for Bundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bundle")
@@ -120,7 +119,7 @@ impl fmt::Debug for Bundle {
     }
 }
 
-/// The authorities whose clients may connect (`--client-ca`).
+/// The authorities of accepted client certificates (`--client-ca`).
 #[derive(Clone, Debug)]
 pub struct ClientAuthorities(Arc<dyn ClientCertVerifier>);
 
@@ -128,14 +127,14 @@ impl ClientAuthorities {
     /// Reads one or more CA certificates.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it.
+    /// An invalid CA file; the error names it.
     pub fn parse(authorities: Pem<'_>) -> Result<Self, BundleError> {
-        let refused = |source: Box<dyn std::error::Error + Send + Sync>| {
+        let unusable = |source: Box<dyn std::error::Error + Send + Sync>| {
             BundleError::UnusableAuthority { name: authorities.name.to_owned(), source }
         };
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authorities)? {
-            roots.add(certificate).map_err(|source| refused(source.into()))?;
+            roots.add(certificate).map_err(|source| unusable(source.into()))?;
         }
         WebPkiClientVerifier::builder_with_provider(
             Arc::new(roots),
@@ -143,7 +142,7 @@ impl ClientAuthorities {
         )
         .build()
         .map(Self)
-        .map_err(|source| refused(source.into()))
+        .map_err(|source| unusable(source.into()))
     }
 
     pub(super) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
@@ -151,7 +150,7 @@ impl ClientAuthorities {
     }
 }
 
-/// What a certificate says of itself.
+/// The validity and the names of a leaf certificate.
 struct Facts {
     not_before: Timestamp,
     not_after: Timestamp,
@@ -190,8 +189,8 @@ fn readable_name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Every certificate of a PEM text. One that cannot be read is an error and not skipped: a chain
-/// with a hole fails at the client, far from its cause.
+/// Every certificate of a PEM text. An unreadable one is an error: a client would reject the
+/// incomplete chain without naming the cause.
 fn certificates(pem: Pem<'_>) -> Result<Vec<CertificateDer<'static>>, BundleError> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(pem.text)
         .collect::<Result<_, _>>()
@@ -202,31 +201,31 @@ fn certificates(pem: Pem<'_>) -> Result<Vec<CertificateDer<'static>>, BundleErro
     Ok(chain)
 }
 
-/// What is wrong with a certificate, a key or a CA file.
+/// An invalid certificate, key or CA file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BundleError {
-    /// The text is broken PEM.
+    /// The text is not valid PEM.
     #[error("failed to read {name} as PEM")]
     FailedReadPem {
         /// The file.
         name: String,
-        /// Where PEM breaks.
+        /// The PEM error.
         source: pem::Error,
     },
-    /// There is PEM or nothing, but no certificate.
+    /// The file contains no certificate.
     #[error("no certificate in {name}")]
     NoCertificate {
         /// The file.
         name: String,
     },
-    /// There is PEM or nothing, but no private key.
+    /// The file contains no private key.
     #[error("no private key in {name}")]
     NoKey {
         /// The file.
         name: String,
     },
-    /// The PEM is fine, what is in it is not X.509.
+    /// The PEM is valid, but its content is not X.509.
     #[error("the certificate in {name} is not a readable X.509 certificate")]
     UnreadableCertificate {
         /// The file.
@@ -240,34 +239,34 @@ pub enum BundleError {
         /// The key's file.
         key: String,
     },
-    /// A kind of key that cannot sign here.
-    #[error("the key in {name} cannot be used (ECDSA P-256, P-384, Ed25519 and RSA can)")]
+    /// The key type is not supported.
+    #[error("the key in {name} is not supported; use ECDSA P-256, P-384, Ed25519 or RSA")]
     UnusableKey {
         /// The file.
         name: String,
-        /// What the TLS library says.
+        /// The error of the TLS library.
         source: rustls::Error,
     },
-    /// The certificate is over.
+    /// The certificate has expired.
     #[error("the certificate in {name} expired on {on}")]
     Expired {
         /// The file.
         name: String,
-        /// When.
+        /// The time of expiry.
         on: Timestamp,
     },
-    /// Only a common name, which no API server has looked at since Kubernetes 1.19.
+    /// The certificate has only a common name, which API servers ignore since Kubernetes 1.19.
     #[error("the certificate in {name} has no DNS name or IP address (subject alternative name)")]
     NoNames {
         /// The file.
         name: String,
     },
-    /// Not a CA that clients could be checked against.
+    /// The file cannot serve as client CA.
     #[error("failed to use {name} as client CA")]
     UnusableAuthority {
         /// The file.
         name: String,
-        /// What the TLS library says.
+        /// The error of the TLS library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issued_pair_is_read_back_with_its_names_and_times() {
+    fn parsing_an_issued_pair_returns_its_names_and_times() {
         let issued = issue(now());
         let bundle = parse(&issued.certificate, &issued.key, now()).unwrap();
         assert_eq!(bundle.names, ["localhost", "::1"]);
@@ -303,13 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_generation_is_called_foreign() {
+    fn the_key_of_another_certificate_is_rejected() {
         let error = parse(&issue(now()).certificate, &issue(now()).key, now()).unwrap_err();
         assert_eq!(error, "the key in tls.key does not belong to the certificate in tls.crt");
     }
 
     #[test]
-    fn an_expired_certificate_says_when_it_expired() {
+    fn the_error_for_an_expired_certificate_has_the_date() {
         let issued = issue(now());
         let later = "2026-12-24T00:00:00Z".parse().unwrap();
         let error = parse(&issued.certificate, &issued.key, later).unwrap_err();
@@ -317,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn swapped_empty_and_cut_files_are_told_apart() {
+    fn swapped_empty_and_truncated_files_have_different_errors() {
         let issued = issue(now());
-        let said = |certificate, key| parse(certificate, key, now()).unwrap_err();
-        assert_eq!(said(&issued.key, &issued.certificate), "no certificate in tls.crt");
-        assert_eq!(said("", &issued.key), "no certificate in tls.crt");
-        assert_eq!(said(&issued.certificate, ""), "no private key in tls.key");
-        let cut = &issued.certificate[..issued.certificate.len() / 2];
-        assert_eq!(said(cut, &issued.key), "failed to read tls.crt as PEM");
+        let error = |certificate, key| parse(certificate, key, now()).unwrap_err();
+        assert_eq!(error(&issued.key, &issued.certificate), "no certificate in tls.crt");
+        assert_eq!(error("", &issued.key), "no certificate in tls.crt");
+        assert_eq!(error(&issued.certificate, ""), "no private key in tls.key");
+        let truncated = &issued.certificate[..issued.certificate.len() / 2];
+        assert_eq!(error(truncated, &issued.key), "failed to read tls.crt as PEM");
     }
 }

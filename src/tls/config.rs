@@ -1,35 +1,40 @@
-//! The TLS side of the listener, with its two exchangeable parts.
+//! The TLS configuration of the listener. Its certificate and client CA can be replaced.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::NoServerSessionStorage;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::{TLS12, TLS13};
 
-use super::{Bundle, ClientAuthorities, Resolver};
+use super::{Bundle, ClientAuthorities};
 
-/// What a handshake needs: the certificate (swapped inside its resolver) and the configuration
-/// around it (rebuilt when the client CA changes). Both act on new connections only.
+/// The configuration for new handshakes. Open connections keep theirs.
 #[derive(Debug)]
 pub struct ServerTls {
-    resolver: Arc<Resolver>,
+    peers: Mutex<Peers>,
     config: ArcSwap<ServerConfig>,
 }
 
+/// The certificate of the server and the authorities of its clients.
+#[derive(Clone, Debug)]
+struct Peers {
+    key: Arc<CertifiedKey>,
+    clients: Option<ClientAuthorities>,
+}
+
 impl ServerTls {
-    /// Serves with this certificate; with authorities, to clients that prove themselves only.
+    /// Serves with this certificate. With authorities, only clients that present one of their
+    /// certificates can connect.
     ///
     /// # Errors
     /// Only if the crypto provider had no cipher suite for TLS 1.2 or 1.3.
-    pub fn new(
-        bundle: &Bundle,
-        clients: Option<&ClientAuthorities>,
-    ) -> Result<Self, rustls::Error> {
-        let resolver = Arc::new(Resolver::new(Arc::clone(&bundle.key)));
-        let config = ArcSwap::new(config(&resolver, clients)?);
-        Ok(Self { resolver, config })
+    pub fn new(bundle: &Bundle, clients: Option<ClientAuthorities>) -> Result<Self, rustls::Error> {
+        let peers = Peers { key: Arc::clone(&bundle.key), clients };
+        let config = ArcSwap::from_pointee(peers.config()?);
+        Ok(Self { peers: Mutex::new(peers), config })
     }
 
     /// The configuration for the next handshake.
@@ -38,41 +43,51 @@ impl ServerTls {
         self.config.load_full()
     }
 
-    /// Takes over a new certificate.
-    pub fn swap_certificate(&self, bundle: &Bundle) {
-        self.resolver.swap(Arc::clone(&bundle.key));
-    }
-
-    /// Takes over new client authorities.
+    /// Replaces the certificate.
     ///
     /// # Errors
     /// As for [`ServerTls::new`].
-    pub fn swap_clients(&self, clients: &ClientAuthorities) -> Result<(), rustls::Error> {
-        self.config.store(config(&self.resolver, Some(clients))?);
+    pub fn swap_certificate(&self, bundle: &Bundle) -> Result<(), rustls::Error> {
+        self.change(|peers| peers.key = Arc::clone(&bundle.key))
+    }
+
+    /// Replaces the client authorities.
+    ///
+    /// # Errors
+    /// As for [`ServerTls::new`].
+    pub fn swap_clients(&self, clients: ClientAuthorities) -> Result<(), rustls::Error> {
+        self.change(|peers| peers.clients = Some(clients))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Peers)) -> Result<(), rustls::Error> {
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut peers);
+        self.config.store(Arc::new(peers.config()?));
         Ok(())
     }
 }
 
-fn config(
-    resolver: &Arc<Resolver>,
-    clients: Option<&ClientAuthorities>,
-) -> Result<Arc<ServerConfig>, rustls::Error> {
-    // The provider is named and not taken from the process: with a second one compiled in (a
-    // dependency's feature), `ServerConfig::builder()` panics.
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&TLS13, &TLS12])?;
-    let builder = match clients {
-        Some(clients) => builder.with_client_cert_verifier(clients.verifier()),
-        None => builder.with_no_client_auth(),
-    };
-    let mut config = builder.with_cert_resolver(Arc::<Resolver>::clone(resolver));
-    // API servers offer HTTP/1.1 only; h2 is for load generators, meshes and other callers.
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    // No resumption. The API server's client keeps connections open and never resumes a session
-    // (Go does not without a session cache), so tickets would be made, sent and thrown away at
-    // every handshake; and a resumed session would outlive the certificate, or the client CA, that
-    // it was made under.
-    config.send_tls13_tickets = 0;
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    Ok(Arc::new(config))
+impl Peers {
+    fn config(&self) -> Result<ServerConfig, rustls::Error> {
+        // `ServerConfig::builder()` takes the provider of the process and panics if a feature of a
+        // dependency adds a second one.
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13, &TLS12])?;
+        let builder = match &self.clients {
+            Some(clients) => builder.with_client_cert_verifier(clients.verifier()),
+            None => builder.with_no_client_auth(),
+        };
+        // One certificate for every server name: API servers call a webhook by service name or by
+        // address, and the client's error names the one it expected.
+        let resolver = SingleCertAndKey::from(Arc::clone(&self.key));
+        let mut config = builder.with_cert_resolver(Arc::new(resolver));
+        // API servers offer only HTTP/1.1. h2 is for meshes, load generators and other clients.
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // No resumption: the API server's client keeps connections open and never resumes a session
+        // (Go needs a session cache for that), so every handshake would send unused tickets. And a
+        // resumed session would outlive its certificate and client CA.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(config)
+    }
 }

@@ -1,25 +1,23 @@
-//! How far a certificate is from its end.
+//! The remaining lifetime of a certificate.
 
 use jiff::Timestamp;
 
-/// Where in its life a certificate is. Compare by wall clock, at every poll: a monotonic timer set
-/// for the end would be wrong after a suspended laptop or a paused virtual machine.
+/// How close a certificate is to its expiry. Compare by wall clock at every poll: a monotonic timer
+/// would be wrong after a laptop or a virtual machine was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
-    /// Nothing to say.
+    /// No action is needed.
     Far,
-    /// Whoever renews it is late.
+    /// The renewal is late.
     Near,
-    /// API servers refuse it.
+    /// The certificate has expired; API servers reject it.
     Over,
 }
 
 impl Expiry {
-    /// Judges a life by its bounds.
-    ///
-    /// Near is the last sixth: cert-manager renews when a third is left, kubelet-like rotation
-    /// between 30 and 10 percent. A fixed number of days would cry wolf over short-lived
-    /// certificates and be late for none.
+    /// Near is the last sixth of the lifetime: cert-manager renews when a third is left, kubelet
+    /// when 10 to 30 percent are left. A fixed number of days would warn too early about
+    /// short-lived certificates.
     #[must_use]
     pub fn of(not_before: Timestamp, not_after: Timestamp, now: Timestamp) -> Self {
         let life = not_after.as_second() - not_before.as_second();
@@ -39,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_sixth_of_a_life_is_near_its_end() {
+    fn the_last_sixth_of_a_lifetime_is_near() {
         let at = |second| Timestamp::from_second(second).unwrap();
         assert_eq!(Expiry::of(at(0), at(600), at(0)), Expiry::Far);
         assert_eq!(Expiry::of(at(0), at(600), at(500)), Expiry::Far);

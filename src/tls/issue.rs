@@ -1,5 +1,4 @@
-//! Makes a certificate authority and serving certificates. Pure: the time is handed in, the texts
-//! are handed back.
+//! Creates certificate authorities and serving certificates, as PEM text. The time is an argument.
 
 use std::time::Duration;
 
@@ -33,16 +32,16 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a new authority. `name` shows in the certificate's subject.
+    /// Creates an authority. `name` becomes the common name of the certificate.
     ///
     /// # Errors
-    /// A name that X.509 cannot hold, or no randomness.
+    /// A name that X.509 does not allow, or no randomness.
     pub fn make(name: &str, lifetime: Duration, now: Timestamp) -> Result<Self, IssueError> {
         let failed = |source| IssueError::FailedMakeAuthority { source };
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = subject(name);
-        // May sign leaves, not further authorities.
+        // It can sign leaf certificates, but no further authorities.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         set_life(&mut params, lifetime, now);
@@ -50,14 +49,14 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), certificate })
     }
 
-    /// Takes up an authority that was made before.
+    /// Reads an existing authority.
     ///
     /// # Errors
-    /// Texts that are not a CA certificate and a key.
+    /// Texts that are not a CA certificate and its key.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, IssueError> {
         let failed = |source| IssueError::FailedReadAuthority { source };
         let key = KeyPair::from_pem(key).map_err(failed)?;
-        // Otherwise it would sign certificates that nobody can verify.
+        // With another key it would sign certificates that no client can verify.
         let (_, pem) = parse_x509_pem(certificate.as_bytes())
             .map_err(|_| failed(rcgen::Error::CouldNotParseCertificate))?;
         let parsed = pem.parse_x509();
@@ -70,26 +69,25 @@ impl Authority {
         Ok(Self { issuer, certificate: certificate.to_owned() })
     }
 
-    /// The CA certificate, PEM: what goes into a `caBundle`.
+    /// The CA certificate as PEM, for a `caBundle`.
     #[must_use]
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// The CA's key, PEM.
+    /// The CA key as PEM.
     #[must_use]
     pub fn key(&self) -> String {
         self.issuer.key().serialize_pem()
     }
 
-    /// Makes a serving certificate for these DNS names and IP addresses.
+    /// Creates a serving certificate for these DNS names and IP addresses.
     ///
-    /// ECDSA P-256: a handshake costs the server a tenth of one with RSA-2048. The CA is not put
-    /// into the chain: whoever can verify the leaf has it already, and it would travel with every
-    /// handshake.
+    /// It uses ECDSA P-256: a handshake costs the server a tenth of one with RSA-2048. The chain
+    /// omits the CA: a client that can verify the leaf already has it.
     ///
     /// # Errors
-    /// A name that is neither a DNS name nor an address, or no randomness.
+    /// A name that is neither a DNS name nor an IP address, or no randomness.
     pub fn issue(
         &self,
         names: &[String],
@@ -110,7 +108,7 @@ impl Authority {
     }
 }
 
-/// A serving certificate and its key, PEM.
+/// A serving certificate and its key, as PEM.
 pub struct Issued {
     /// The leaf.
     pub certificate: String,
@@ -125,46 +123,46 @@ fn subject(name: &str) -> DistinguishedName {
 }
 
 fn set_life(params: &mut CertificateParams, lifetime: Duration, now: Timestamp) {
-    // rcgen speaks the `time` crate; from its own epoch we need no dependency on that.
+    // rcgen uses types of the `time` crate. Its own epoch avoids a dependency on that crate.
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or_default());
     params.not_before = epoch + now.saturating_sub(CLOCK_SKEW);
     params.not_after = epoch + now + lifetime;
 }
 
-/// What a certificate could not be made from.
+/// An error when creating certificates.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum IssueError {
-    /// No authority could be made.
-    #[error("failed to make a certificate authority")]
+    /// The authority cannot be created.
+    #[error("failed to create a certificate authority")]
     FailedMakeAuthority {
-        /// What the X.509 library says.
+        /// The error of the X.509 library.
         source: rcgen::Error,
     },
-    /// These files are no authority.
+    /// The files are not an authority.
     #[error("failed to read the certificate authority")]
     FailedReadAuthority {
-        /// What the X.509 library says.
+        /// The error of the X.509 library.
         source: rcgen::Error,
     },
     /// The CA certificate and the CA key are not a pair.
     #[error("the key of the certificate authority does not belong to its certificate")]
     ForeignKey,
-    /// No certificate for these names.
+    /// The certificate cannot be created.
     #[error("failed to issue a certificate for {names}")]
     FailedIssue {
-        /// As asked for.
+        /// The requested names.
         names: String,
-        /// What the X.509 library says.
+        /// The error of the X.509 library.
         source: rcgen::Error,
     },
 }
 
-/// The common name of what [`Authority::issue`] makes. API servers do not look at it; it tells a
-/// person, and `statusgate certs`, whose file this is.
+/// The common name of the certificates from [`Authority::issue`]. API servers ignore it;
+/// `statusgate certs` recognizes its own files by it.
 pub const LEAF_NAME: &str = "statusgate";
 
-/// A certificate is made on one machine and checked on another: five minutes is what Kubernetes'
-/// own tools allow for clocks that differ.
+/// The allowed clock difference between the machines that issue and verify a certificate.
+/// Kubernetes' own tools use five minutes.
 const CLOCK_SKEW: Duration = Duration::from_secs(300);

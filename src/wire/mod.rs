@@ -1,11 +1,11 @@
-//! `admission.k8s.io/v1` on the wire: a review's bytes in, an answer's bytes out.
+//! `admission.k8s.io/v1` on the wire: parses a review, writes the response.
 //!
-//! Own types and not kube's: those copy and buffer the whole objects, and write the patch as a list
-//! of numbers where the API server wants base64.
+//! The types are our own: kube's copy and buffer complete objects, and write the patch as a list of
+//! numbers where the API server expects base64.
 
 mod envelope;
+mod request;
 mod response;
-mod review;
 
-pub use response::answer;
-pub use review::{Identity, Review, ReviewError};
+pub use request::{AdmissionRequest, ReviewError};
+pub use response::respond;

@@ -1,4 +1,4 @@
-//! A verdict as the API server wants to read it.
+//! Writes a verdict as the response of an AdmissionReview.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,28 +10,31 @@ use serde::Serialize;
 use crate::engine::{Action, Finding, Verdict};
 use crate::model::quote;
 
-use super::Review;
+use super::AdmissionRequest;
 
-/// Causes in one denial. A list of ten thousand bad conditions is one mistake made ten thousand
-/// times; etcd events and terminals need not carry it.
+/// Causes in one denial. Ten thousand invalid conditions have one cause; events and terminals need
+/// only some of them.
 const MAX_CAUSES: usize = 32;
 
-/// Warnings in one answer: 16 of 120 characters stay far below the 4096 that the API server
-/// passes on in all.
+/// Warnings in one response. 16 warnings of 120 characters stay below the API server's limit of
+/// 4096 characters in total.
 const MAX_WARNINGS: usize = 16;
 
-/// Characters in one warning. The API server cuts at 256; Kubernetes asks for 120.
+/// Characters in one warning. Kubernetes recommends 120; the API server truncates at 256.
 const MAX_WARNING_LENGTH: usize = 120;
 
-/// Characters in one audit annotation: enough for some findings, far from filling an audit log.
+/// Characters in one audit annotation: enough for some findings.
 const MAX_ANNOTATION_LENGTH: usize = 1024;
 
-/// Writes the answer to a review. The same verdict gives the same bytes: denial texts are copied
-/// into conditions by controllers, and a text that changed would be a new write.
+/// Writes the response to a request. The same verdict gives the same bytes: controllers copy denial
+/// messages into conditions, so a changed text would cause a new write.
 ///
 /// # Errors
-/// None that can happen: everything written is text and numbers.
-pub fn answer(review: &Review<'_>, verdict: &Verdict<'_>) -> Result<Vec<u8>, serde_json::Error> {
+/// Never in practice: the response consists of text and numbers.
+pub fn respond(
+    request: &AdmissionRequest<'_>,
+    verdict: &Verdict<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
     let denied = verdict.is_denied();
     let patch = match &verdict.patch {
         Some(patch) if !denied => Some(STANDARD.encode(serde_json::to_vec(patch)?)),
@@ -41,16 +44,16 @@ pub fn answer(review: &Review<'_>, verdict: &Verdict<'_>) -> Result<Vec<u8>, ser
         api_version: "admission.k8s.io/v1",
         kind: "AdmissionReview",
         response: Response {
-            uid: &review.uid,
+            uid: &request.uid,
             allowed: !denied,
             patch_type: patch.as_ref().map(|_| "JSONPatch"),
             patch,
-            status: denied.then(|| status(review, verdict)),
+            status: denied.then(|| status(request, verdict)),
             warnings: warnings(verdict),
             audit_annotations: annotations(verdict),
         },
     };
-    // An allowance is under 200 bytes.
+    // An allowed response has less than 200 bytes.
     let mut bytes = Vec::with_capacity(256);
     serde_json::to_writer(&mut bytes, &body)?;
     Ok(bytes)
@@ -81,8 +84,8 @@ struct Response<'a> {
     audit_annotations: BTreeMap<&'static str, String>,
 }
 
-/// `metav1.Status`. 422 Invalid: 409 and 429 would make clients try again, and of 403 the API
-/// server's clients do not show causes.
+/// `metav1.Status`. The code is 422 Invalid: clients retry 409 and 429, and do not show the causes
+/// of 403.
 #[derive(Serialize)]
 struct Status<'a> {
     status: &'static str,
@@ -97,42 +100,46 @@ struct Details<'a> {
     group: &'a str,
     kind: &'a str,
     name: &'a str,
-    causes: Vec<CauseOnWire<'a>>,
+    causes: Vec<StatusCause<'a>>,
 }
 
 #[derive(Serialize)]
-struct CauseOnWire<'a> {
+struct StatusCause<'a> {
     reason: &'static str,
     message: String,
     field: &'a str,
 }
 
-fn status<'a>(review: &'a Review<'_>, verdict: &'a Verdict<'_>) -> Status<'a> {
-    let denials = || of(verdict, Action::Deny).take(MAX_CAUSES);
-    let causes: Vec<CauseOnWire<'_>> = denials()
-        .map(|finding| CauseOnWire {
+fn status<'a>(request: &'a AdmissionRequest<'_>, verdict: &'a Verdict<'_>) -> Status<'a> {
+    let denials = || with_action(verdict, Action::Deny).take(MAX_CAUSES);
+    let causes: Vec<StatusCause<'_>> = denials()
+        .map(|finding| StatusCause {
             reason: finding.cause.reason(),
             message: format!("{} [{}]", finding.message, finding.rule),
             field: &finding.field,
         })
         .collect();
-    // kubectl shows the causes of an Invalid and drops this; other clients show only this.
+    // kubectl shows only the causes of an Invalid; other clients show only the message.
     let sentences: Vec<String> = denials().map(sentence).collect();
-    let more = if of(verdict, Action::Deny).nth(MAX_CAUSES).is_some() { "; and more" } else { "" };
+    let more = if with_action(verdict, Action::Deny).nth(MAX_CAUSES).is_some() {
+        "; and more"
+    } else {
+        ""
+    };
     Status {
         status: "Failure",
         code: 422,
         reason: "Invalid",
         message: format!(
             "{} {} is invalid: {}{more}",
-            review.kind,
-            quote(&review.name, usize::MAX),
+            request.kind,
+            quote(&request.name, usize::MAX),
             sentences.join("; ")
         ),
         details: Details {
-            group: &review.kind_group,
-            kind: &review.kind,
-            name: &review.name,
+            group: &request.kind_group,
+            kind: &request.kind,
+            name: &request.name,
             causes,
         },
     }
@@ -148,15 +155,15 @@ fn warnings(verdict: &Verdict<'_>) -> Vec<String> {
             let tail = format!(" [{}]", finding.rule);
             let room = MAX_WARNING_LENGTH.saturating_sub(tail.chars().count());
             let text = format!("{}: {}", finding.field, finding.message);
-            // A newline would make the API server drop the warning.
+            // The API server drops a warning with a line break.
             let text = text.replace(|letter: char| letter.is_control(), " ");
-            format!("{}{tail}", shortened(&text, room))
+            format!("{}{tail}", truncated(&text, room))
         })
         .collect()
 }
 
-/// One annotation for each action that occurred. The API server puts the webhook's name and a slash
-/// before the key; a key with a slash of its own would be refused.
+/// One annotation per action. The API server prefixes the key with the webhook's name and a slash,
+/// so the key itself must not contain a slash.
 fn annotations(verdict: &Verdict<'_>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     let keys = [
@@ -166,28 +173,29 @@ fn annotations(verdict: &Verdict<'_>) -> BTreeMap<&'static str, String> {
         (Action::Audit, "audited"),
     ];
     for (action, key) in keys {
-        let sentences: Vec<String> = of(verdict, action).take(MAX_CAUSES).map(sentence).collect();
+        let sentences: Vec<String> =
+            with_action(verdict, action).take(MAX_CAUSES).map(sentence).collect();
         if !sentences.is_empty() {
             annotations
-                .insert(key, shortened(&sentences.join("; "), MAX_ANNOTATION_LENGTH).into_owned());
+                .insert(key, truncated(&sentences.join("; "), MAX_ANNOTATION_LENGTH).into_owned());
         }
     }
     annotations
 }
 
-fn of<'v, 'p>(
+fn with_action<'v, 'p>(
     verdict: &'v Verdict<'p>,
     action: Action,
 ) -> impl Iterator<Item = &'v Finding<'p>> + 'v {
     verdict.findings.iter().filter(move |finding| finding.action == action)
 }
 
-/// `status.phase: … [appcat/phase-ready]`: stands alone.
+/// `status.phase: … [appcat/phase-ready]`.
 fn sentence(finding: &Finding<'_>) -> String {
     format!("{}: {} [{}]", finding.field, finding.message, finding.rule)
 }
 
-fn shortened(text: &str, limit: usize) -> Cow<'_, str> {
+fn truncated(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
         None => Cow::Borrowed(text),
         Some(_) => {
@@ -202,9 +210,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters() {
-        assert_eq!(shortened("äöü", 3), "äöü");
-        assert_eq!(shortened("äöüß", 3), "äö…");
-        assert_eq!(shortened("x", 0), "…");
+    fn a_text_is_truncated_between_characters() {
+        assert_eq!(truncated("äöü", 3), "äöü");
+        assert_eq!(truncated("äöüß", 3), "äö…");
+        assert_eq!(truncated("x", 0), "…");
     }
 }

@@ -306,7 +306,7 @@ fn a_watch_tells_what_lasts_from_what_passes_and_ends_when_it_is_asked_to() {
         for line in [
             format!("statusgate_audit_disagreements{of} 2"),
             format!("statusgate_audit_lasting_disagreements{of} 1"),
-            r#"statusgate_audit_findings{policy="widgets",rule="appcat/phase-ready",action="deny",resource="widgets.test.statusgate.dev"} 1"#.to_owned(),
+            r#"statusgate_audit_findings{policy="widgets",resource="widgets.test.statusgate.dev",rule="appcat/phase-ready",action="deny"} 1"#.to_owned(),
             r#"statusgate_audit_objects{policy="widgets",resource="widgets.test.statusgate.dev",phase="Ready"} 2"#.to_owned(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");

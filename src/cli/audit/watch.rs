@@ -15,7 +15,7 @@ use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored};
 use crate::cluster::{Check, Target, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
-use crate::server::ProbePort;
+use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
 use crate::telemetry::{AuditMetrics, AuditNumbers, PolicyLabels};
 
@@ -31,8 +31,8 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
     let metrics = Arc::new(AuditMetrics::default());
-    let mut port =
-        ProbePort::open(args.probe_listen, "the first pass is not over", metrics.clone())?;
+    let readiness = Readiness::blocked_by([NO_PASS]);
+    let port = ProbePort::open(args.probe_listen, false, readiness.clone(), metrics.clone())?;
     // What is wrong from the start is a mistake, and a person's to see; what goes wrong later
     // passes, and an alert's.
     let cluster = args.connection.open().await?;
@@ -48,7 +48,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
         loop {
             passes.tick().await;
             if watch.pass().await {
-                port.ready();
+                readiness.unblock(NO_PASS);
             }
         }
     };
@@ -203,6 +203,9 @@ fn numbers(findings: &Findings) -> AuditNumbers {
     }
     numbers
 }
+
+/// The reason of `/readyz` before the first pass has ended.
+const NO_PASS: &str = "the first pass is not over";
 
 /// Longer than any controller needs to write phase and conditions one after the other, and than
 /// most take to try again.

@@ -1,4 +1,4 @@
-//! An AdmissionReview as it arrives, borrowed from its bytes.
+//! The request of an AdmissionReview, borrowed from its bytes.
 
 use std::borrow::Cow;
 
@@ -9,112 +9,83 @@ use crate::model::{AnySize, Object, Operation, Resource, Subject, Text, Writer, 
 
 use super::envelope::{Envelope, Members};
 
-/// Go's `encoding/json`, and so the API server, refuses deeper nesting than this: what is deeper
-/// does not come from an API server.
+/// The limit of Go's `encoding/json` and so of the API server.
 const MAX_DEPTH: usize = 10_000;
 
-/// A review that can be judged.
+/// The request of an AdmissionReview.
 #[derive(Debug)]
-pub struct Review<'a> {
-    /// The uid to send back.
+pub struct AdmissionRequest<'a> {
+    /// The uid, which the response repeats.
     pub uid: Cow<'a, str>,
-    /// The group of the kind that is addressed.
+    /// The group of the kind.
     pub kind_group: Cow<'a, str>,
-    /// The kind that is addressed.
+    /// The kind.
     pub kind: Cow<'a, str>,
-    /// The object's name; empty when the server is still to generate it.
+    /// The object's name; empty if the API server generates it later.
     pub name: Cow<'a, str>,
     /// The object's namespace; empty for cluster-scoped objects.
     pub namespace: Cow<'a, str>,
-    /// Whether nothing will be stored.
+    /// Whether the API server stores nothing.
     pub dry_run: bool,
-    /// Whether there is an object at all: a deletion has none.
+    /// Whether there is a new object; a deletion has none.
     pub has_object: bool,
-    /// What is to be judged.
+    /// The input for the engine.
     pub subject: Subject<'a>,
 }
 
-/// Who and what a request is about: all that may be logged of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Identity<'a> {
-    /// The request's uid.
-    pub uid: &'a str,
-    /// The API group.
-    pub group: &'a str,
-    /// The API version.
-    pub version: &'a str,
-    /// The plural.
-    pub resource: &'a str,
-    /// `status`, or empty for the main resource.
-    pub subresource: &'a str,
-    /// The namespace; empty for cluster-scoped objects.
-    pub namespace: &'a str,
-    /// The object's name.
-    pub name: &'a str,
-    /// `CREATE`, `UPDATE`, …
-    pub operation: &'static str,
-    /// The writer.
-    pub user: &'a str,
-    /// Whether nothing will be stored.
-    pub dry_run: bool,
-}
-
-/// Why bytes are not a review. The text is for whoever sent them: it names places, never contents.
+/// Why bytes are not an AdmissionReview. The text names locations, never content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewError {
-    /// Nothing was sent.
+    /// There are no bytes.
     #[error("the body is empty")]
     Empty,
-    /// Bytes that are no text.
+    /// The bytes are not text.
     #[error("the body is not UTF-8 from byte {0} on")]
     NotUtf8(usize),
-    /// Nesting that no API server sends.
+    /// The nesting is deeper than an API server sends.
     #[error("the body is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// No JSON.
+    /// The text is not JSON.
     #[error("the body is not JSON at line {0}, column {1}")]
     NotJson(usize, usize),
-    /// JSON that ends too early.
+    /// The JSON ends too early.
     #[error("the body ends in the middle of a JSON value")]
     Truncated,
-    /// Another kind of JSON value at the top.
+    /// The JSON is not an object.
     #[error("the body is not a JSON object")]
     NotAnObject,
-    /// A member that cannot be what it is.
+    /// A member has the wrong type.
     #[error(
         "the body is not an AdmissionReview: a member has the wrong type at line {0}, column {1}"
     )]
     WrongType(usize, usize),
-    /// Another kind of document.
-    #[error("the body is not an AdmissionReview: kind is something else")]
+    /// The document has another kind.
+    #[error("the body is not an AdmissionReview: kind has another value")]
     WrongKind,
-    /// Another version of it.
+    /// The review has another version.
     #[error("apiVersion must be admission.k8s.io/v1")]
     WrongVersion,
-    /// A member that must be there.
+    /// A required member is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// An object that is none.
-    #[error("{0} is not a JSON object")]
-    ObjectIsNone(&'static str),
-    /// An operation that does not exist.
-    #[error("request.operation is none of CREATE, UPDATE, DELETE and CONNECT")]
+    /// The operation does not exist.
+    #[error("request.operation must be CREATE, UPDATE, DELETE or CONNECT")]
     UnknownOperation,
 }
 
-impl<'a> Review<'a> {
-    /// Reads a review.
+impl<'a> AdmissionRequest<'a> {
+    /// Reads an AdmissionReview.
     ///
     /// # Errors
-    /// One sentence on what the bytes are not.
+    /// Bytes that are not an AdmissionReview.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ReviewError> {
-        // Once over the bytes here saves a check of each string later.
+        // One pass here saves a check of each string later.
         let text = std::str::from_utf8(bytes)
             .map_err(|error| ReviewError::NotUtf8(error.valid_up_to()))?;
         match text.trim_ascii_start().as_bytes().first() {
             None => return Err(ReviewError::Empty),
             Some(b'{') => {}
-            // Distinguished so that the sentence is true: `[]` is JSON, `hello` is not.
+            // `[]` is JSON, but `hello` is not.
             Some(_) if is_too_deep(bytes) => return Err(ReviewError::TooDeep),
             Some(_) => {
                 return Err(match serde_json::from_str::<IgnoredAny>(text) {
@@ -127,31 +98,13 @@ impl<'a> Review<'a> {
             return Err(ReviewError::TooDeep);
         }
         match read::<Envelope<'a, Object<'a>>>(text) {
-            Ok(envelope) => envelope.into_review(),
-            // A status of more values than can be judged is no reason to refuse what nobody judges.
+            Ok(envelope) => envelope.into_request(),
+            // The status may be too large to judge. Policies may not select the object at all.
             Err(error) if error.is_data() => match read::<Envelope<'a, AnySize<'a>>>(text) {
-                Ok(envelope) => envelope.into_review(),
+                Ok(envelope) => envelope.into_request(),
                 Err(_) => Err(describe(&error)),
             },
             Err(error) => Err(describe(&error)),
-        }
-    }
-
-    /// What may be logged of this review.
-    #[must_use]
-    pub fn identity(&self) -> Identity<'_> {
-        let Subject { resource, subresource, operation, writer, .. } = &self.subject;
-        Identity {
-            uid: &self.uid,
-            group: &resource.group,
-            version: &resource.version,
-            resource: &resource.resource,
-            subresource,
-            namespace: &self.namespace,
-            name: &self.name,
-            operation: operation.name(),
-            user: &writer.user,
-            dry_run: self.dry_run,
         }
     }
 }
@@ -164,9 +117,9 @@ fn describe(error: &serde_json::Error) -> ReviewError {
     }
 }
 
-/// Whether the nesting is deeper than the limit. Almost always answered by the length alone: a
-/// closed nesting needs two bytes a level. Else by counting the openers, which the compiler turns
-/// into vector instructions; and only where they are many, by walking the text.
+/// Whether the nesting is deeper than the limit. Short bodies cannot be. For others, the number of
+/// opening brackets decides, which the compiler counts with vector instructions. Only bodies with
+/// many brackets need a scan.
 fn is_too_deep(bytes: &[u8]) -> bool {
     if bytes.len() < MAX_DEPTH {
         return false;
@@ -207,7 +160,7 @@ fn depth_of(bytes: &[u8]) -> usize {
 }
 
 impl<'a, O: Into<Object<'a>>> Envelope<'a, O> {
-    fn into_review(self) -> Result<Review<'a>, ReviewError> {
+    fn into_request(self) -> Result<AdmissionRequest<'a>, ReviewError> {
         if self.kind.0 != "AdmissionReview" {
             return Err(ReviewError::WrongKind);
         }
@@ -225,12 +178,12 @@ impl<'a, O: Into<Object<'a>>> Envelope<'a, O> {
         }
         let operation =
             Operation::parse(&request.operation.0).ok_or(ReviewError::UnknownOperation)?;
-        let object: Option<Object<'a>> = request.object.open("request.object")?.map(O::into);
-        let old = request.old_object.open("request.oldObject")?.map(O::into);
+        let object: Option<Object<'a>> = request.object.map(O::into);
+        let old = request.old_object.map(O::into);
         let has_object = object.is_some();
         let text = |text: Option<Text<'a>>| text.unwrap_or_default().0;
         let groups = user.groups.unwrap_or_default();
-        Ok(Review {
+        Ok(AdmissionRequest {
             uid: request.uid.0,
             kind_group: kind.group.0,
             kind: kind.kind.0,
@@ -262,7 +215,7 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> ReviewError {
-        Review::parse(text.as_bytes()).unwrap_err()
+        AdmissionRequest::parse(text.as_bytes()).unwrap_err()
     }
 
     fn review(request: &str) -> String {
@@ -272,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_bad_input_has_its_own_sentence() {
+    fn each_invalid_input_has_its_own_error() {
         assert_eq!(error(""), ReviewError::Empty);
         assert_eq!(error(" \n"), ReviewError::Empty);
         assert_eq!(error("hello"), ReviewError::NotJson(1, 1));
@@ -291,28 +244,26 @@ mod tests {
         let request = r#"{"uid":"u","resource":{"resource":"r"},"operation":"#;
         assert_eq!(error(&review(&format!(r#"{request}"X"}}"#))), ReviewError::UnknownOperation);
         for object in ["5", "[]", "\"x\"", "true", "1.5"] {
-            assert_eq!(
-                error(&review(&format!(r#"{request}"UPDATE","object":{object}}}"#))),
-                ReviewError::ObjectIsNone("request.object")
-            );
+            let error = error(&review(&format!(r#"{request}"UPDATE","object":{object}}}"#)));
+            assert!(matches!(error, ReviewError::WrongType(..)), "{object}: {error}");
         }
-        assert_eq!(Review::parse(b"{\"\xff\"}").unwrap_err(), ReviewError::NotUtf8(2));
+        assert_eq!(AdmissionRequest::parse(b"{\"\xff\"}").unwrap_err(), ReviewError::NotUtf8(2));
     }
 
     #[test]
-    fn nesting_that_no_api_server_sends_is_refused_wherever_it_is() {
+    fn deep_nesting_is_rejected_everywhere() {
         let deep = format!("{}{}", "[".repeat(60_000), "]".repeat(60_000));
         assert_eq!(error(&deep), ReviewError::TooDeep);
         assert_eq!(error(&"{\"a\":".repeat(60_000)), ReviewError::TooDeep);
         let request = format!(r#"{{"uid":"u","object":{{"spec":{deep}}}}}"#);
         assert_eq!(error(&review(&request)), ReviewError::TooDeep);
-        // Brackets in a text are no nesting.
+        // Brackets in a string are not nesting.
         let text = format!(r#"{{"kind":"{}"}}"#, "[".repeat(60_000));
         assert_eq!(error(&text), ReviewError::WrongKind);
     }
 
     #[test]
-    fn a_review_is_borrowed_and_its_unknown_members_are_skipped() {
+    fn a_request_is_borrowed_and_its_unknown_members_are_skipped() {
         let text = review(
             r#"{"uid":"u","kind":{"group":"g","version":"v1","kind":"K"},
             "resource":{"group":"g","version":"v1","resource":"ks"},"subResource":"status",
@@ -321,10 +272,10 @@ mod tests {
             "object":{"metadata":{"name":"n"},"status":{"phase":"Ready"}},"oldObject":null,
             "dryRun":true,"options":{"kind":"UpdateOptions"},"fromTheFuture":[1]}"#,
         );
-        let review = Review::parse(text.as_bytes()).unwrap();
-        assert!(matches!(review.uid, Cow::Borrowed("u")));
-        assert!(review.has_object && review.dry_run && review.subject.old.is_none());
-        assert_eq!(review.subject.writer.groups, ["a", "b"]);
-        assert_eq!(review.identity().resource, "ks");
+        let request = AdmissionRequest::parse(text.as_bytes()).unwrap();
+        assert!(matches!(request.uid, Cow::Borrowed("u")));
+        assert!(request.has_object && request.dry_run && request.subject.old.is_none());
+        assert_eq!(request.subject.writer.groups, ["a", "b"]);
+        assert_eq!(request.subject.resource.resource, "ks");
     }
 }
