@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Installs the named Debian packages that are missing; says nothing and needs no rights when none is.
+# Installs the named Debian packages that are missing. If none is missing, it prints nothing and
+# needs no rights.
 #
 #     hack/packages.sh wrk buildah
 #
-# Everything goes to stderr: callers use the stdout of what they are about to run.
+# All output goes to stderr: callers use stdout for their own results.
 set -euo pipefail
 
 missing=()
 for package in "$@"; do
-    # `dpkg -s` also succeeds for a package that was removed but left its configuration behind; the status word does not lie.
+    # `dpkg -s` also succeeds for a removed package with remaining configuration, so check the status word.
     [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
 done
 [[ ${#missing[@]} -gt 0 ]] || exit 0
@@ -16,19 +17,18 @@ done
 as_root=()
 if [[ $EUID -ne 0 ]]; then
     if ! type -P sudo >/dev/null; then
-        echo "packages.sh: neither root nor sudo: ask for \`apt-get install ${missing[*]}\`" >&2
+        echo "packages.sh: root or sudo is required; run \`apt-get install ${missing[*]}\` as root" >&2
         exit 1
     fi
     as_root=(sudo)
 fi
 
 apt_get() {
-    # sudo drops the environment, so `env` stands behind it. The lock is waited for: machines update themselves at odd times,
-    # and two checks of one repository may well want the same package at once.
+    # sudo drops the environment, so `env` sets it. Wait for the lock: unattended upgrades and other checks may hold it.
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >&2 </dev/null
 }
 
-# A third-party source that is down fails the update but not the install: whether the lists are good enough is for the
-# install to say. Recommended packages stay out; who needs one, as buildah's `RUN` needs a crun or runc, names it.
-apt_get update --quiet || echo "packages.sh: apt-get update failed; going on with the lists at hand" >&2
+# An unreachable third-party source fails the update, but the install may still succeed. Recommended packages are omitted;
+# callers name those they need, such as crun for buildah's `RUN`.
+apt_get update --quiet || echo "packages.sh: apt-get update failed; continuing with the existing lists" >&2
 apt_get install --quiet --yes --no-install-recommends "${missing[@]}"

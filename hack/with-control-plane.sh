@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command beside a control plane of its own: hack/with-control-plane.sh COMMAND [ARG...]
-# The command has KUBECONFIG, APISERVER_URL, APISERVER_CA and CONTROL_PLANE (the folder of
-# hack/control-plane.sh run) in its environment, and kubectl in its PATH. Its exit code is ours.
+# Runs a command with its own control plane: hack/with-control-plane.sh COMMAND [ARG...]
+# Sets KUBECONFIG, APISERVER_URL, APISERVER_CA and CONTROL_PLANE (the folder of hack/control-plane.sh
+# run), adds kubectl to PATH, and exits with the exit code of the command.
 set -euo pipefail
 [[ $# -gt 0 && $1 != -* ]] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
 
@@ -9,7 +9,7 @@ hack=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 assets=$("$hack/control-plane.sh" assets)
 work=$(mktemp -d)
 
-# The control plane lives as long as its stdin: a pipe that ends with this process, however it ends.
+# The control plane ends when its stdin closes: a pipe that closes when this process ends.
 coproc plane { exec "$hack/control-plane.sh" run "$work/plane" 2> "$work/log"; }
 plane_pid=$plane_PID
 clean() {
