@@ -73,7 +73,7 @@ impl Server {
     /// # Errors
     /// Invalid policies, certificate or client CA, or a port that cannot be bound.
     pub async fn start(settings: Settings) -> Result<Running, StartError> {
-        start(settings, None)
+        start(&settings, None)
     }
 
     /// Starts serving other routes with the same listener, limits, TLS and shutdown, and without
@@ -85,12 +85,12 @@ impl Server {
         settings: Settings,
         router: Router,
     ) -> Result<Running, StartError> {
-        start(settings, Some(router))
+        start(&settings, Some(router))
     }
 }
 
-fn start(settings: Settings, router: Option<Router>) -> Result<Running, StartError> {
-    let Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
+fn start(settings: &Settings, router: Option<Router>) -> Result<Running, StartError> {
+    let &Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
     let metrics = Arc::new(Metrics::new(settings.dropped_lines.clone()));
     let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
     let scrape: Arc<dyn Scrape> = Arc::<Metrics>::clone(&metrics);
@@ -103,7 +103,7 @@ fn start(settings: Settings, router: Option<Router>) -> Result<Running, StartErr
     let router = match router {
         Some(router) => router,
         None => routes::router(Arc::new(Handler {
-            snapshot: inputs.policies(&settings, &metrics, now)?,
+            snapshot: inputs.policies(settings, &metrics, now)?,
             metrics: Arc::clone(&metrics),
             in_flight: Budget::new(limits.max_in_flight),
             bodies: BodyLimits {
@@ -115,7 +115,7 @@ fn start(settings: Settings, router: Option<Router>) -> Result<Running, StartErr
         })),
     };
     readiness.unblock(NO_POLICIES);
-    let tls = inputs.tls(&settings, &metrics, now)?;
+    let tls = inputs.tls(settings, &metrics, now)?;
     readiness.unblock(NO_CERTIFICATE);
 
     let (lifecycle, stage) = Lifecycle::new();
