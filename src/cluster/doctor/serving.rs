@@ -1,5 +1,5 @@
-//! What answers where a registration points: whether its certificate is one that the API server
-//! accepts, and whether it is statusgate.
+//! The server that a registration calls: whether the API server accepts its certificate, and whether it
+//! is statusgate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::Hook;
+use super::Facts;
+use super::hook::{self, Hook};
 use super::trust::{Authorities, Life};
 use crate::cluster::Check;
 use crate::cluster::client::Silence;
@@ -31,46 +32,58 @@ pub struct Address {
     port: u16,
 }
 
-/// Looks at what one webhook calls. `elsewhere` is where that is reached from here, if not under
-/// its own name.
-pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<Check> {
+/// Checks the server of each webhook.
+pub(super) async fn check(facts: &Facts<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for hook in &facts.hooks {
+        checks.extend(look(hook, facts.address, facts.now).await);
+    }
+    checks
+}
+
+/// Checks the server of one webhook. `elsewhere` is its address from here, if different.
+async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<Check> {
     let subject = hook.subject();
     let problem =
         |id, message: String, help: &str| vec![Check::problem(id, subject.clone(), message, help)];
     let Some(own) = own_address(hook) else {
-        return problem("reachable", "it names neither a service nor a URL".into(), "name one");
+        return problem(
+            "reachable",
+            "clientConfig has neither a service nor a URL".into(),
+            "set one",
+        );
     };
-    let fill_in = "put the CA in: cert-manager does, or the commands of deploy/README.md";
-    if hook.ca_bundle.is_empty() {
-        let message = "there is none: the roots of the API server's own machine decide";
+    let fill_in = "set caBundle with cert-manager, or with the commands in deploy/README.md";
+    if hook.ca_bundle().is_empty() {
+        let message = "caBundle is empty: the API server uses its system roots";
         return vec![Check::warning("ca-bundle", subject, message, fill_in)];
     }
-    let authorities = Authorities::read(&hook.ca_bundle, now);
+    let authorities = Authorities::read(hook.ca_bundle(), now);
     if authorities.valid.is_empty() {
         let message = match authorities.invalid {
             Some(Life { from, until }) => {
-                format!("the CA in it is valid from {from} until {until}: every call fails")
+                format!("the CA in caBundle is valid from {from} until {until}: every call fails")
             }
-            None => "there is no CA in it: every call fails".to_owned(),
+            None => "caBundle contains no CA: every call fails".to_owned(),
         };
         return problem("ca-bundle", message, fill_in);
     }
     let address = elsewhere.unwrap_or(&own);
     let stream = match connect(address, &own.host, authorities.clone()).await {
         Ok(stream) => stream,
-        Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service.is_some() => {
-            let message = format!("{address} is not reachable from here: {error}");
-            let help = "run doctor in the cluster, or forward the port and name it with --url";
+        Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service().is_some() => {
+            let message = format!("cannot reach {address} from here: {error}");
+            let help = "run doctor in the cluster, or forward the port and pass it with --url";
             return vec![Check::warning("reachable", subject, message, help)];
         }
         Err(Miss::Unreachable(error)) => {
-            let message = format!("{address} is not reachable: {error}");
+            let message = format!("cannot reach {address}: {error}");
             return problem("reachable", message, "start statusgate there, or correct the address");
         }
         Err(Miss::Refused(error)) => {
             let (mut message, help) = distrust(&error, &own.host);
             if let Some(Life { until, .. }) = authorities.invalid {
-                message.push_str(&format!(" (one that is registered is valid until {until})"));
+                message.push_str(&format!(" (one registered CA is valid until {until})"));
             }
             return problem("ca-bundle", message, help);
         }
@@ -78,29 +91,29 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     let mut checks = vec![Check::ok(
         "ca-bundle",
         subject.clone(),
-        format!("it verifies the certificate that {address} shows"),
+        format!("the CA verifies the certificate of {address}"),
     )];
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     checks.extend(expiry(chain, &authorities, &subject, now));
     checks.push(match ask(stream, hook, &own).await {
-        Ok(()) => Check::ok("reachable", subject, format!("statusgate answers at {address}")),
+        Ok(()) => Check::ok("reachable", subject, format!("statusgate responds at {address}")),
         Err(error) => Check::problem(
             "reachable",
             subject,
-            format!("{address} does not answer as statusgate does: {error}"),
-            "look at what listens there",
+            format!("{address} does not respond like statusgate: {error}"),
+            "check what listens there",
         ),
     });
     checks
 }
 
-/// Where the API server connects to, and by which name it asks for a certificate.
+/// The address that the API server connects to; its host is the expected name of the certificate.
 fn own_address(hook: &Hook) -> Option<Address> {
-    if let Some(service) = &hook.service {
+    if let Some(service) = hook.service() {
         let host = format!("{}.{}.svc", service.name, service.namespace);
         return Some(Address { host, port: service.port });
     }
-    hook.url.as_deref()?.parse().ok()
+    hook.settings.client_config.url.as_deref()?.parse().ok()
 }
 
 enum Miss {
@@ -135,31 +148,28 @@ async fn connect(
     limit.unwrap_or_else(|error| Err(unreachable(error.into())))
 }
 
-/// Why a certificate is not accepted, in words that lead to what has to be done.
+/// Why a certificate is rejected, and the fix.
 fn distrust(error: &rustls::Error, name: &str) -> (String, &'static str) {
     let rustls::Error::InvalidCertificate(reason) = error else {
-        return (format!("the handshake fails: {error}"), "look at what listens there");
+        return (format!("the handshake fails: {error}"), "check what listens there");
     };
     match reason {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => (
-            "the certificate that is served is not of the CA that is registered".to_owned(),
-            "register the CA of that certificate, or serve one of the registered CA",
+            "the registered CA did not issue the served certificate".to_owned(),
+            "register the CA of this certificate, or serve a certificate of the registered CA",
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => (
-            format!("the certificate that is served is not for {name}"),
-            "issue one with that name: statusgate certs --help",
+            format!("the served certificate is not valid for {name}"),
+            "issue one with this name: statusgate certs --help",
         ),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            ("the certificate that is served has expired".to_owned(), "issue a new one")
+            ("the served certificate has expired".to_owned(), "issue a new one")
         }
-        other => (
-            format!("the certificate that is served is not accepted: {other:?}"),
-            "issue a new one",
-        ),
+        other => (format!("the served certificate is invalid: {other:?}"), "issue a new one"),
     }
 }
 
-/// How far the certificate is from its end, and the authority behind it.
+/// Checks the expiry of the certificate and of its CA.
 fn expiry(
     chain: &[CertificateDer<'_>],
     authorities: &Authorities,
@@ -169,30 +179,29 @@ fn expiry(
     let is_far = |life: Life| Expiry::of(life.from, life.until, now) == Expiry::Far;
     let mut checks = Vec::new();
     if let Some(life) = chain.first().and_then(Life::of) {
-        let message = format!("it is valid until {}", life.until);
+        let message = format!("the certificate is valid until {}", life.until);
         checks.push(if is_far(life) {
             Check::ok("certificate", subject, message)
         } else {
-            let help = "renew it; a running server takes up the new file by itself";
+            let help = "renew it; a running server reloads the file";
             Check::warning("certificate", subject, message, help)
         });
     }
     if let Some(life) = authorities.life_behind(chain).filter(|life| !is_far(*life)) {
-        let message = format!("the CA behind the certificate is valid until {}", life.until);
-        let help = "register a new one beside it, then serve a certificate of the new one";
+        let message = format!("the CA of the certificate is valid until {}", life.until);
+        let help = "register a new CA in addition, then serve a certificate of the new CA";
         checks.push(Check::warning("ca-bundle", subject, message, help));
     }
     checks
 }
 
-/// Asks about a resource that no policy judges. The answer of statusgate is its own: the uid of
-/// the question, allowed.
+/// Sends a review for a resource that no policy judges. statusgate allows it and returns its uid.
 async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result<(), Silence> {
     let exchange = async {
         let (mut requests, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(connection);
-        let request = Request::post(hook.door.path())
+        let request = Request::post(hook::path(hook.webhook))
             .header(HOST, &own.host)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from_static(QUESTION.as_bytes())))?;
@@ -212,7 +221,9 @@ async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result
         if response["uid"] == UID && response["allowed"] == true {
             return Ok(());
         }
-        Err(Silence::from(format!("HTTP {status}, and no AdmissionReview to this request")))
+        Err(Silence::from(format!(
+            "HTTP {status} without an AdmissionReview response to this request"
+        )))
     };
     tokio::time::timeout(LIMIT, exchange).await?
 }
@@ -244,7 +255,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The API server itself waits this long by default.
+/// The default timeout of the API server.
 const LIMIT: Duration = Duration::from_secs(10);
 
 const UID: &str = "statusgate-doctor";
@@ -261,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_read_in_the_forms_people_write() {
+    fn an_address_may_be_a_url_or_host_and_port() {
         for (text, address) in [
             ("https://127.0.0.1:8443", "127.0.0.1:8443"),
             ("https://statusgate.example.org/mutate", "statusgate.example.org:443"),
@@ -276,10 +287,10 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_a_distrust_leads_to_what_to_do() {
-        let told = |reason| distrust(&rustls::Error::InvalidCertificate(reason), "a.b.svc").0;
-        assert!(told(CertificateError::UnknownIssuer).contains("not of the CA that is registered"));
-        assert!(told(CertificateError::NotValidForName).ends_with("is not for a.b.svc"));
-        assert!(told(CertificateError::Expired).ends_with("has expired"));
+    fn the_reason_of_a_rejected_certificate_is_named() {
+        let message = |reason| distrust(&rustls::Error::InvalidCertificate(reason), "a.b.svc").0;
+        assert!(message(CertificateError::UnknownIssuer).contains("registered CA did not issue"));
+        assert!(message(CertificateError::NotValidForName).ends_with("is not valid for a.b.svc"));
+        assert!(message(CertificateError::Expired).ends_with("has expired"));
     }
 }
