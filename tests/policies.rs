@@ -285,3 +285,31 @@ fn no_part_of_a_document_is_too_little_to_be_read() {
         compile(lines[..at].concat() + &lines[at][..half.map_or(0, |(at, _)| at)]);
     }
 }
+
+#[test]
+fn a_folder_without_documents_and_a_missing_path_are_errors_that_name_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = policy::load_files(&[folder.path().to_owned()]).unwrap_err().to_string();
+    let folder = folder.path().display();
+    assert!(error.starts_with(&format!("error: {folder}: this folder has no file")), "{error}");
+    let error = policy::load_files(&["/nowhere".into()]).unwrap_err().to_string();
+    assert!(error.starts_with("error: /nowhere: this cannot be read: No such file"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_hides_no_mistake_in_the_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.yaml"), b"kind: \xff").unwrap();
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: b}\nspec: {convention: elsewhere, enforcment: Deny}\n";
+    fs::write(path("b.yaml"), policy).unwrap();
+    let error = policy::load(&[path("nowhere"), folder.path().to_owned()]).unwrap_err().to_string();
+    for said in [
+        "nowhere: this cannot be read: No",
+        "a.yaml: this is not UTF-8 text",
+        "unknown key \"enforcment\"",
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(!error.contains("unknown convention"), "it may be in the others: {error}");
+}

@@ -19,8 +19,7 @@ use super::progress::Progress;
 use super::{Outcome, checks, duration};
 use crate::cluster::audit::{Audience, Findings, Judged, Plan, Scope, Store, Stored, audit};
 use crate::cluster::{Check, Cluster, Target, Targets, precheck, told};
-use crate::policy::PolicySet;
-use crate::server::policy_files;
+use crate::policy::{self, PolicySet};
 
 /// What `audit` can be told.
 #[derive(Debug, clap::Args)]
@@ -153,7 +152,7 @@ fn print(args: &Args, findings: &Findings) -> io::Result<()> {
 
 impl Args {
     fn load_policies(&self) -> anyhow::Result<PolicySet> {
-        let sources = policy_files::load(&self.policies).context("failed to read the policies")?;
+        let sources = policy::load(&self.policies)?;
         Ok(PolicySet::compile(&sources)?)
     }
 

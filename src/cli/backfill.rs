@@ -15,8 +15,7 @@ use super::connection::{Connection, Selection, block_on};
 use super::{Outcome, checks};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{Check, Cluster, Level, Target, precheck};
-use crate::policy::{PolicySet, Source};
-use crate::server::policy_files;
+use crate::policy::{self, PolicySet, Source};
 
 /// What `backfill` can be told.
 #[derive(Debug, clap::Args)]
@@ -75,7 +74,7 @@ enum Output {
 /// # Errors
 /// Whatever keeps it from getting to the end.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
+    let sources = policy::load(&args.policies)?;
     let policies = Arc::new(PolicySet::compile(&sources)?);
     block_on(backfill(args, &sources, policies))
 }

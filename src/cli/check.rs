@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use jiff::Timestamp;
 
 use super::fail_on::FailOn;
@@ -14,9 +14,8 @@ use super::plurals::Plurals;
 use super::report::{Format, Judged, Report, plural, rules};
 use super::request::Request;
 use super::{Outcome, explain, time};
-use crate::policy::{PolicySet, Source};
-use crate::server::policy_files;
-use crate::source::{Manifest, Manifests, Mistake, in_parallel, open};
+use crate::policy::{self, PolicySet, Source};
+use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
 /// What `check` can be told.
 #[derive(Debug, clap::Args)]
@@ -145,7 +144,7 @@ struct Desk<'d> {
 type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 
 impl Desk<'_> {
-    fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Mistake> {
+    fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Diagnostic> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.old.get(&key(manifest));
         let request = Request {
@@ -191,14 +190,9 @@ fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
 /// The policies of some paths; or one that puts everything under a convention.
 pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::Result<PolicySet> {
     let Some(name) = convention else {
-        let sources = policy_files::load(paths).context("failed to read the policies")?;
-        return Ok(PolicySet::compile(&sources)?);
+        return Ok(PolicySet::compile(&policy::load(paths)?)?);
     };
-    let sources = if paths.is_empty() {
-        Vec::new()
-    } else {
-        policy_files::load(paths).context("failed to read the policies")?
-    };
+    let sources = policy::load_files(paths)?;
     // All of them first, so that mistakes are told with their places.
     let given = PolicySet::compile(&sources)?;
     if !given.conventions().contains_key(name) {

@@ -3,15 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
 use super::connection::{Connection, block_on};
 use super::{Outcome, checks};
 use crate::cluster::doctor::{Address, Examination};
-use crate::policy::PolicySet;
-use crate::server::policy_files;
+use crate::policy::{self, PolicySet};
 
 /// What `doctor` can be told.
 #[derive(Debug, clap::Args)]
@@ -56,7 +54,7 @@ enum Output {
 /// Policies that cannot be read, or an API server that cannot be asked.
 #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
+    let sources = policy::load(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
     let examination =
         Examination { registrations: args.registrations.clone(), address: args.url.clone() };

@@ -1,7 +1,6 @@
 //! `statusgate review`: one recorded AdmissionReview, answered through the server's own code path.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -10,9 +9,9 @@ use jiff::Timestamp;
 
 use super::{Outcome, time};
 use crate::model::Webhook;
-use crate::policy::PolicySet;
+use crate::policy::{self, PolicySet};
 use crate::server::admit::admit;
-use crate::server::policy_files;
+use crate::source::{ReadError, read_bytes};
 
 /// The largest review that is read: the server's own limit.
 const MAX_BYTES: u64 = 8 << 20;
@@ -65,9 +64,13 @@ enum Output {
 /// # Errors
 /// When policies or the review cannot be read, or the bytes are no review.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
+    let sources = policy::load(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
-    let body = read(args)?;
+    let name = args.file.display();
+    let body = match read_bytes(&args.file, MAX_BYTES) {
+        Err(ReadError::TooLarge(_)) => bail!("HTTP 413: {name} is larger than 8 MiB"),
+        read => read.with_context(|| name.to_string())?,
+    };
     let webhook = match args.webhook {
         Door::Mutate => Webhook::Mutate,
         Door::Validate => Webhook::Validate,
@@ -104,19 +107,4 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     out.write_all(b"\n")?;
     Ok(if denied { Outcome::Findings } else { Outcome::Clean })
-}
-
-fn read(args: &Args) -> anyhow::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    let name = args.file.display();
-    let read = if args.file.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut body)
-    } else {
-        let file = File::open(&args.file).with_context(|| format!("failed to open {name}"))?;
-        file.take(MAX_BYTES + 1).read_to_end(&mut body)
-    };
-    if read.with_context(|| format!("failed to read {name}"))? as u64 > MAX_BYTES {
-        bail!("HTTP 413: {name} is larger than 8 MiB");
-    }
-    Ok(body)
 }

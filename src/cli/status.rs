@@ -6,7 +6,7 @@ mod table;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::ValueEnum;
 use jiff::Timestamp;
 
@@ -14,8 +14,7 @@ use self::record::Record;
 use super::input::Input;
 use super::plurals::Plurals;
 use super::{Outcome, time};
-use crate::policy::PolicySet;
-use crate::server::policy_files;
+use crate::policy::{self, PolicySet};
 use crate::source::{self, Manifests};
 
 /// What `status` can be told.
@@ -59,7 +58,7 @@ enum Output {
 /// # Errors
 /// When policies, a file or a document cannot be read. All other objects are printed before.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
+    let sources = policy::load(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
     #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
     let now = args.now.unwrap_or_else(Timestamp::now).as_second();

@@ -26,7 +26,6 @@ mod handshake;
 mod inputs;
 mod listener;
 mod observe;
-pub mod policy_files;
 mod probe_port;
 mod probes;
 mod pulse;
@@ -60,7 +59,6 @@ use crate::telemetry::Metrics;
 use crate::tls::{BundleError, IssueError};
 
 pub use self::drain::{End, Stage};
-pub use self::policy_files::PolicyFilesError;
 pub use self::probe_port::ProbePort;
 pub use self::reload::ReadError;
 pub use self::settings::{CertificateSource, Limits, Settings};
@@ -275,10 +273,7 @@ pub enum StartError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// Policies that cannot be read.
-    #[error("failed to read the policies")]
-    FailedReadPolicies(#[source] PolicyFilesError),
-    /// Policies that are wrong. The text has all mistakes with file, line and caret.
+    /// Policies that cannot be read, or are wrong. The text has all mistakes with file, line and caret.
     #[error("{0}")]
     BrokenPolicies(Diagnostics),
     /// A certificate, key or CA file that cannot be read.

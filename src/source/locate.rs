@@ -38,14 +38,14 @@ impl<'m> Places<'m> {
     /// itself. Of a field that is not there, the nearest parent.
     pub fn at(&mut self, field: &str) -> Place {
         let span = self.bytes(&tokens(field));
-        Place::of(self.document.file, &span)
+        Place::in_lines(&self.document.lines, &span)
     }
 
     /// The bytes (of the file) of a field of the object: the value of a scalar, the key of anything
     /// larger. Of a field that is not there, the nearest parent that is.
     pub(super) fn bytes(&mut self, tokens: &[String]) -> Range<usize> {
         let document = self.document;
-        let text = &document.file.text[document.range.clone()];
+        let text = &document.lines.source.text[document.range.clone()];
         let within = match document.json {
             // From the object on and not from the document's start: a list may have thousands.
             Cow::Borrowed(_) => self.find_in_json(text, &text[self.part.range.clone()], tokens),
@@ -306,11 +306,11 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{File, Manifests};
+    use super::super::{Manifests, Source};
 
     /// What is underlined for each field of the only object of a text.
     fn underlined<'t>(text: &'t str, fields: &[&str]) -> Vec<&'t str> {
-        let files = [File::new("a.yaml", text)];
+        let files = [Source::new("a.yaml", text)];
         let manifests = Manifests::read(&files);
         assert_eq!(manifests.mistakes(), []);
         let manifest = manifests.iter().last().unwrap();

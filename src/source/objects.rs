@@ -6,7 +6,7 @@ use super::document::{Document, mistake};
 use super::locate::{Part, Places};
 use super::members::{Members, items};
 use super::split::Split;
-use super::{Mistake, one_line};
+use super::{Diagnostic, one_line};
 
 /// What an object is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +71,7 @@ pub(super) struct Entry {
 pub(super) struct Objects<'f> {
     pub(super) document: Document<'f>,
     pub(super) found: Vec<Entry>,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(super) mistakes: Vec<Diagnostic>,
 }
 
 impl<'f> Objects<'f> {
@@ -118,7 +118,7 @@ impl<'f> Objects<'f> {
 struct Search<'d, 'f> {
     document: &'d Document<'f>,
     found: Vec<Entry>,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<Diagnostic>,
 }
 
 impl<'d, 'f> Search<'d, 'f> {
@@ -135,7 +135,7 @@ impl<'d, 'f> Search<'d, 'f> {
 
     fn complain(&mut self, part: &Part, field: &[String], message: String) {
         let span = Places::of(self.document, part).bytes(field);
-        self.mistakes.push(mistake(self.document.file, &span, message));
+        self.mistakes.push(mistake(&self.document.lines, &span, message));
     }
 }
 

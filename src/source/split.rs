@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::members::Members;
-use super::{File, json_text};
+use super::{Source, json_text};
 
 /// A list that was cut apart.
 pub(super) struct Split {
@@ -24,7 +24,7 @@ pub(super) struct Split {
 }
 
 /// Cuts a part of a file, if it looks like a list with several items.
-pub(super) fn split(file: &File, part: &Range<usize>) -> Option<Split> {
+pub(super) fn split(file: &Source, part: &Range<usize>) -> Option<Split> {
     let text = &file.text[part.clone()];
     let mut lines = Lines { text, at: 0 };
     // From there on, and at a line start: the key of the items and nothing behind it.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str) -> Option<Vec<&str>> {
-        let file = File::new("a.yaml", text);
+        let file = Source::new("a.yaml", text);
         let split = split(&file, &(0..text.len()))?;
         Some(split.items.into_iter().map(|range| &text[range]).collect())
     }
@@ -136,7 +136,7 @@ mod tests {
         let list =
             |items: &[String]| format!("apiVersion: v1\nkind: List\nitems:\n{}", items.concat());
         let read = |text: String| {
-            let files = [File::new("a.yaml", text)];
+            let files = [Source::new("a.yaml", text)];
             let manifests = Manifests::read(&files);
             let texts: Vec<(String, usize, Option<usize>)> = manifests
                 .iter()
