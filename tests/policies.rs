@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use statusgate::policy::{Diagnostics, PolicySet, Source};
+use statusgate::policy::{self, Diagnostics, PolicySet, Source};
 
 /// A file by its name alone: where the repository lies is nobody's business.
 fn source(path: &Path) -> Source {
@@ -195,7 +195,7 @@ fn billing_services_follow_a_convention_that_extends_metav1() {
     };
     assert_eq!(movers("metav1"), "status");
     assert_eq!(movers("appcat-billing"), "status, reason");
-    let plural = |policy: &&statusgate::policy::Policy| {
+    let plural = |policy: &&policy::Policy| {
         policy
             .resources
             .iter()

@@ -21,7 +21,7 @@ pub struct Diagnostic {
     /// The convention that inherits the mistake, if the text is right in its own convention.
     pub inherited_by: Option<String>,
     /// The name of the source. [`Diagnostics::new`] sets it.
-    pub file: String,
+    pub file: Box<str>,
     /// The location. `None` if nothing of the source could be read. [`Diagnostics::new`] sets it.
     pub place: Option<Box<Place>>,
 }
@@ -29,23 +29,24 @@ pub struct Diagnostic {
 impl Diagnostic {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { span, message, help: None, inherited_by: None, file: String::new(), place: None }
+        Self { span, message, help: None, inherited_by: None, file: Box::default(), place: None }
     }
 
     /// A mistake in a source that was read already.
     pub(crate) fn at(place: Place, message: impl Into<String>) -> Self {
-        let file = place.file.clone();
+        let file = place.file.as_str().into();
         Self { file, place: Some(Box::new(place)), ..Self::new(Span::default(), message) }
     }
 
     /// A file or folder that cannot be read.
-    pub(super) fn unread(file: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(super) fn unread(file: impl Into<Box<str>>, message: impl Into<String>) -> Self {
         Self { file: file.into(), ..Self::new(Span::default(), message) }
     }
 
-    fn locate(&mut self, lines: &Lines<'_>) {
-        self.file.clone_from(&lines.source.name);
-        self.place = Some(Box::new(Place::in_lines(lines, &self.span.bytes)));
+    /// The same with its location.
+    pub(super) fn located(self, lines: &Lines<'_>) -> Self {
+        let place = Some(Box::new(Place::with_line(lines, &self.span.bytes, MAX_LINE)));
+        Self { file: lines.source.name.as_str().into(), place, ..self }
     }
 
     /// The fix for an inherited mistake.
@@ -62,9 +63,9 @@ impl Diagnostic {
         let mut groups = vec![if place.is_cut() {
             // The column of an excerpt is not that of its line.
             let origin = Origin::path(place.file.as_str()).line(place.line);
-            title.element(origin.char_column(place.column)).element(place.snippet())
+            title.element(origin.char_column(place.column)).element(place.snippet(MAX_LINE))
         } else {
-            title.element(place.snippet().path(place.file.as_str()))
+            title.element(place.snippet(MAX_LINE).path(place.file.as_str()))
         }];
         let inheritance = self.inheritance();
         for help in self.help.iter().chain(&inheritance) {
@@ -86,6 +87,9 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Bytes kept on each side of a mistake. The renderer fits them into the width of a terminal.
+const MAX_LINE: usize = 1 << 12;
+
 /// All mistakes of all sources. Its `Display` draws each with file, line and a caret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
@@ -103,12 +107,12 @@ impl Diagnostics {
         });
         list.dedup();
         let sources: Vec<Lines<'_>> = sources.iter().map(Lines::of).collect();
-        for diagnostic in &mut list {
-            if let Some(lines) = sources.get(diagnostic.span.source) {
-                diagnostic.locate(lines);
-            }
-        }
-        Self { list }
+        let located =
+            list.into_iter().map(|diagnostic| match sources.get(diagnostic.span.source) {
+                Some(lines) => diagnostic.located(lines),
+                None => diagnostic,
+            });
+        Self { list: located.collect() }
     }
 
     /// The mistakes.

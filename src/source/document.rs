@@ -1,4 +1,4 @@
-//! The documents of a file, each as JSON text.
+//! The documents of a manifest, each as JSON text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 
-use super::locate::Tree;
+use super::json::reason;
 use super::text::Lines;
-use super::tree::{self, content};
-use super::{Diagnostic, Place, Source, json_text};
+use super::tree::{self, Node, content};
+use super::{Diagnostic, Place, Source};
 
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
@@ -19,8 +19,21 @@ pub(super) struct Document<'f> {
     pub(super) range: Range<usize>,
     /// Borrowed where the document is JSON already.
     pub(super) json: Cow<'f, str>,
-    /// Where everything in it stands, once somebody has asked. `None` inside: it cannot be known.
-    pub(super) tree: OnceLock<Option<Tree>>,
+    /// The tree of YAML, if a location was asked for. Most documents have no findings, and a tree is many
+    /// times as large as its text.
+    tree: OnceLock<Option<Node>>,
+}
+
+impl<'f> Document<'f> {
+    fn new(lines: &Arc<Lines<'f>>, range: Range<usize>, json: Cow<'f, str>) -> Self {
+        Self { lines: Arc::clone(lines), range, json, tree: OnceLock::new() }
+    }
+
+    /// The tree of a document that is YAML.
+    pub(super) fn tree(&self) -> Option<&Node> {
+        let text = &self.lines.source.text;
+        self.tree.get_or_init(|| tree::manifest(text, &self.range).ok()).as_ref()
+    }
 }
 
 /// The documents of one part: one of YAML, any number of JSON. Mistakes stand between them.
@@ -52,20 +65,11 @@ pub(super) fn read_yaml<'f>(
     lines: &Arc<Lines<'f>>,
     range: Range<usize>,
 ) -> Result<Document<'f>, Diagnostic> {
-    let text = &lines.source.text[range.clone()];
-    match json_text::from_yaml(text) {
-        Ok(json) => {
-            let (lines, json) = (Arc::clone(lines), Cow::Owned(json));
-            Ok(Document { lines, range, json, tree: OnceLock::new() })
-        }
-        Err(error) => {
-            let span = error.location().map_or_else(
-                || content(text, &(0..text.len()))..text.len(),
-                |location| super::locate::bytes(text, &location),
-            );
-            let span = range.start + span.start..range.start + span.end;
-            Err(mistake(lines, &span, format!("not YAML: {}", json_text::reason(&error))))
-        }
+    let text = &lines.source.text;
+    let root = tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
+    match serde_json::to_string(&root) {
+        Ok(json) => Ok(Document::new(lines, range, Cow::Owned(json))),
+        Err(error) => Err(mistake(lines, &range, reason(&error))),
     }
 }
 
@@ -93,9 +97,7 @@ fn read_json<'f>(
                     let value = value.get();
                     let end = start + values.byte_offset();
                     let range = end - value.len()..end;
-                    let (json, tree) = (Cow::Borrowed(value), OnceLock::new());
-                    let lines = Arc::clone(lines);
-                    documents.push(Ok(Document { lines, range, json, tree }));
+                    documents.push(Ok(Document::new(lines, range, Cow::Borrowed(value))));
                 }
                 Some(Err(error)) => break error,
             }
@@ -119,13 +121,6 @@ fn read_json<'f>(
             return documents;
         }
     }
-}
-
-/// What is wrong with a JSON text, without the place: that is drawn as a caret, or is one of a text that
-/// nobody has written.
-pub fn reason(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    full.rsplit_once(" at line ").map_or(full.as_str(), |(said, _)| said).to_owned()
 }
 
 /// The JSON of the document that holds a byte of a file: for those who read a file by other rules, but

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::document::{self, Document};
-use super::locate::{Part, Places};
+use super::fields::{Part, Places};
 use super::objects::{Entry, Objects};
 use super::split::{Split, split};
 use super::text::Lines;
@@ -116,9 +116,9 @@ impl<'f> Manifests<'f> {
 }
 
 impl<'m> Manifest<'m> {
-    /// Where its fields stand.
+    /// The locations of its fields.
     ///
-    /// The first question about a YAML document parses it once more, with places.
+    /// The first question about a YAML document parses it once more.
     #[must_use]
     pub fn places(&self) -> Places<'m> {
         Places::of(self.source, self.part)

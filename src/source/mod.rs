@@ -24,10 +24,9 @@
 
 mod diagnostic;
 mod document;
-mod json_text;
-mod locate;
+mod fields;
+mod json;
 mod manifest;
-mod members;
 mod objects;
 mod open;
 mod parallel;
@@ -38,12 +37,12 @@ mod text;
 pub(crate) mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use document::{json_at, reason};
-pub use locate::Places;
+pub use document::json_at;
+pub use fields::Places;
+pub use json::reason;
+pub(crate) use json::{Members, kind_of};
 pub use manifest::{Manifest, Manifests};
-pub(crate) use members::Members;
 pub use objects::Identity;
-pub(crate) use objects::kind_of;
 pub use open::{ReadError, open, open_policies, read_bytes};
 pub use parallel::in_parallel;
 pub use place::{Place, one_line};

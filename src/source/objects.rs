@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::document::{Document, mistake};
-use super::locate::{Part, Places};
-use super::members::{Members, items};
+use super::fields::{Part, Places};
+use super::json::{Members, items, kind_of, range_in};
 use super::split::Split;
 use super::{Diagnostic, one_line};
 
@@ -78,10 +78,7 @@ impl<'f> Objects<'f> {
     pub(super) fn of(document: Document<'f>) -> Self {
         let mut search = Search::of(&document);
         let json: &str = &document.json;
-        let part = |item, text: &str| {
-            let start = text.as_ptr().addr() - json.as_ptr().addr();
-            Part { item, range: start..start + text.len() }
-        };
+        let part = |item, text: &str| Part { item, range: range_in(json, text) };
         match Members::parse(json) {
             None if json == "null" => {}
             None => search.complain(&part(None, json), &[], not_an_object(json)),
@@ -205,15 +202,4 @@ fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String>
 
 fn not_an_object(json: &str) -> String {
     format!("this is {}, not a Kubernetes object", kind_of(json))
-}
-
-pub(crate) fn kind_of(json: &str) -> &'static str {
-    match json.as_bytes().first() {
-        Some(b'[') => "a list",
-        Some(b'{') => "an object",
-        Some(b'"') => "a text",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "nothing",
-        _ => "a number",
-    }
 }

@@ -243,7 +243,7 @@ mod tests {
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, [path("link.yaml").display().to_string()]);
         assert_eq!(mistakes.len(), 1);
-        assert_eq!(mistakes[0].file, path("broken.yaml").display().to_string());
+        assert_eq!(*mistakes[0].file, *path("broken.yaml").display().to_string());
         // Such as `/dev/stdin`, or what a shell makes of `<(…)`.
         symlink("/dev/null", path("null")).unwrap();
         let (files, mistakes) = open(&[path("null")], false);

@@ -34,6 +34,11 @@ impl Place {
 
     /// The same, for several places of one source.
     pub(super) fn in_lines(lines: &Lines<'_>, span: &Range<usize>) -> Self {
+        Self::with_line(lines, span, MAX_AROUND)
+    }
+
+    /// The same, with more of a long line: at most `around` bytes on each side.
+    pub(super) fn with_line(lines: &Lines<'_>, span: &Range<usize>, around: usize) -> Self {
         let Source { name, text } = lines.source;
         let start = floor(text, span.start.min(text.len()));
         let (line, bytes) = lines.line_at(start);
@@ -45,8 +50,8 @@ impl Place {
             end = start + rest.find([' ', ':']).filter(|length| *length > 0).unwrap_or(rest.len());
         }
         // JSON often is one line of megabytes; the picture needs what stands around the place.
-        let from = floor(text, start.saturating_sub(MAX_AROUND).max(bytes.start));
-        let to = floor(text, (start + MAX_AROUND).clamp(start, bytes.end)).max(start);
+        let from = floor(text, start.saturating_sub(around).max(bytes.start));
+        let to = floor(text, (start + around).clamp(start, bytes.end)).max(start);
         let end_drawn = end.min(to);
         let column = lines.characters(&(bytes.start..start)) + 1;
         Self {
@@ -67,14 +72,18 @@ impl Place {
     /// The line with carets under the bytes, without a title.
     #[must_use]
     pub fn picture(&self) -> String {
-        Renderer::plain().render(&[Group::with_level(Level::NOTE).element(self.snippet())])
+        let snippet = self.snippet(MAX_AROUND);
+        Renderer::plain().render(&[Group::with_level(Level::NOTE).element(snippet)])
     }
 
     /// The same, as a part of a drawing.
-    pub(super) fn snippet(&self) -> Snippet<'_, Annotation<'_>> {
-        Snippet::source(self.excerpt.as_str())
+    pub(super) fn snippet(&self, around: usize) -> Snippet<'_, Annotation<'_>> {
+        let Range { start, end } = self.within;
+        let from = floor(&self.excerpt, start.saturating_sub(around));
+        let to = floor(&self.excerpt, start.saturating_add(around).min(self.excerpt.len()));
+        Snippet::source(&self.excerpt[from..to])
             .line_start(self.line)
-            .annotation(AnnotationKind::Primary.span(self.within.clone()))
+            .annotation(AnnotationKind::Primary.span(start - from..end.min(to) - from))
     }
 }
 

@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use super::members::Members;
-use super::{Source, json_text};
+use super::Source;
+use super::tree::{self, Value};
 
 /// A list that was cut apart.
 pub(super) struct Split {
@@ -56,16 +56,20 @@ pub(super) fn split(file: &Source, part: &Range<usize>) -> Option<Split> {
     if starts.len() < 2 {
         return None;
     }
-    let rest = json_text::from_yaml(&[&text[..head], &text[end..]].concat()).ok()?;
-    let members = Members::parse(&rest)?;
-    let kind = members.string("kind").filter(|kind| kind.ends_with("List"))?.into_owned();
-    if members.get("items") != Some("null") {
+    let rest = [&text[..head], &text[end..]].concat();
+    let rest = tree::manifest(&rest, &(0..rest.len())).ok()?;
+    let word = |name| match rest.member(name).map(|node| &node.value) {
+        Some(Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let kind = word("kind").filter(|kind| kind.ends_with("List"))?;
+    if !matches!(rest.member("items")?.value, Value::Null) {
         return None;
     }
     let ends = starts.iter().skip(1).copied().chain([end]);
     let range = |(start, end): (&usize, usize)| part.start + start..part.start + end;
     Some(Split {
-        api_version: members.string("apiVersion").unwrap_or_default().into_owned(),
+        api_version: word("apiVersion").unwrap_or_default(),
         kind,
         items: starts.iter().zip(ends).map(range).collect(),
     })

@@ -336,7 +336,7 @@ fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Sui
     }
     for mistake in &bench.unread {
         let name =
-            mistake.place.as_deref().map_or_else(|| mistake.file.clone(), ToString::to_string);
+            mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
         add(&mistake.file, name, junit::Outcome::Broken(mistake.message.clone()));
     }
     for (policies, message) in &bench.broken {
