@@ -184,7 +184,7 @@ fn usage_and_policies_that_are_wrong_end_with_two() {
         (&["--now", "soon", "bad.yaml"][..], "\"soon\" is not a time such as 2024-06-01T12:00:00Z"),
         (&[], "name a file, a folder, or - for standard input"),
         (&["bad.yaml", "--policies", "policy.yaml"], "policy.yaml:4:"),
-        (&["bad.yaml", "--policies", "nowhere"], "failed to read nowhere"),
+        (&["bad.yaml", "--policies", "nowhere"], "nowhere: this cannot be read"),
         (
             &["bad.yaml", "--convention", "apcat"],
             "unknown convention \"apcat\"; did you mean \"appcat\"?",

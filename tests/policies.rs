@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use statusgate::policy::{Diagnostics, PolicySet, Source};
+use statusgate::policy::{self, Diagnostics, PolicySet, Source};
 
 /// A file by its name alone: where the repository lies is nobody's business.
 fn source(path: &Path) -> Source {
@@ -195,7 +195,7 @@ fn billing_services_follow_a_convention_that_extends_metav1() {
     };
     assert_eq!(movers("metav1"), "status");
     assert_eq!(movers("appcat-billing"), "status, reason");
-    let plural = |policy: &&statusgate::policy::Policy| {
+    let plural = |policy: &&policy::Policy| {
         policy
             .resources
             .iter()
@@ -284,4 +284,32 @@ fn no_part_of_a_document_is_too_little_to_be_read() {
         let half = lines[at].char_indices().nth(lines[at].chars().count() / 2);
         compile(lines[..at].concat() + &lines[at][..half.map_or(0, |(at, _)| at)]);
     }
+}
+
+#[test]
+fn a_folder_without_documents_and_a_missing_path_are_errors_that_name_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = policy::load_files(&[folder.path().to_owned()]).unwrap_err().to_string();
+    let folder = folder.path().display();
+    assert!(error.starts_with(&format!("error: {folder}: this folder has no file")), "{error}");
+    let error = policy::load_files(&["/nowhere".into()]).unwrap_err().to_string();
+    assert!(error.starts_with("error: /nowhere: this cannot be read: No such file"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_hides_no_mistake_in_the_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.yaml"), b"kind: \xff").unwrap();
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: b}\nspec: {convention: elsewhere, enforcment: Deny}\n";
+    fs::write(path("b.yaml"), policy).unwrap();
+    let error = policy::load(&[path("nowhere"), folder.path().to_owned()]).unwrap_err().to_string();
+    for said in [
+        "nowhere: this cannot be read: No",
+        "a.yaml: this is not UTF-8 text",
+        "unknown key \"enforcment\"",
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(!error.contains("unknown convention"), "it may be in the others: {error}");
 }

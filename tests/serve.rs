@@ -582,7 +582,7 @@ fn the_program_says_what_is_wrong_and_exits_with_2() {
         (&[], "--self-signed"),
         (&idle, "API servers keep idle connections for 90 s"),
         (&["--self-signed", "--policies", &broken], "broken.yaml"),
-        (&["--self-signed", "--policies", "/nowhere"], "failed to read /nowhere"),
+        (&["--self-signed", "--policies", "/nowhere"], "/nowhere: this cannot be read"),
     ];
     for (arguments, said) in cases {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_statusgate"))

@@ -284,7 +284,7 @@ fn policies_that_cannot_be_used_are_told_beside_mistakes_in_the_cases() {
         assert!(err.contains(file), "{err}");
     }
     assert_eq!(err.matches("these policies cannot be used").count(), 2, "{err}");
-    assert!(err.contains("nowhere.yaml: No such file"), "{err}");
+    assert!(err.contains("nowhere.yaml: this cannot be read: No such file"), "{err}");
     assert!(err.contains("psec"), "{err}");
 }
 

@@ -17,7 +17,7 @@ use super::request::Request;
 use super::time::Now;
 use super::{Outcome, explain};
 use crate::policy::{PolicySet, Source};
-use crate::source::{Manifest, Manifests, Mistake, in_parallel, open};
+use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
 /// The arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -140,7 +140,7 @@ struct Bench<'d> {
 type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 
 impl Bench<'_> {
-    fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Mistake> {
+    fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Diagnostic> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.old.get(&key(manifest));
         let request = Request {

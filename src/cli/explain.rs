@@ -9,8 +9,7 @@ use clap::ValueEnum;
 use super::Outcome;
 use crate::explain::{Graph, Page, data, render};
 use crate::policy::convention::Convention;
-use crate::policy::{PolicySet, Source};
-use crate::server::policy_files;
+use crate::policy::{self, PolicySet, Source};
 use crate::source::tree::did_you_mean;
 
 /// What `explain` can be told.
@@ -49,10 +48,7 @@ enum Output {
 /// # Errors
 /// When documents cannot be read, or there is no such convention, or it has no phases to draw.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = match args.policies.as_slice() {
-        [] => Vec::new(),
-        paths => policy_files::load(paths).context("failed to read the policies")?,
-    };
+    let sources = policy::load_files(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
     if args.resolved && args.output != Output::Yaml {
         bail!("--resolved goes with -o yaml");

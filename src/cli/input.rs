@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use crate::source::{self, File, Mistake};
+use crate::source::{self, Diagnostic, Source};
 
 /// Where the manifests are.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ impl Input {
     pub(super) fn open(
         &self,
         otherwise: Option<&str>,
-    ) -> anyhow::Result<(Vec<File>, Vec<Mistake>)> {
+    ) -> anyhow::Result<(Vec<Source>, Vec<Diagnostic>)> {
         let named = self.files.iter().chain(&self.paths).cloned();
         let mut paths: Vec<PathBuf> = named.collect();
         if paths.is_empty() {

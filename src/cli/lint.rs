@@ -3,14 +3,13 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Outcome, explain};
 use crate::lint::{self, Remark, Report};
-use crate::policy::{Diagnostics, PolicySet, Source};
-use crate::server::policy_files;
+use crate::policy::{self, Diagnostics, PolicySet, Source};
 
 /// What `lint` can be told.
 #[derive(Debug, clap::Args)]
@@ -43,10 +42,7 @@ enum Output {
 /// # Errors
 /// When documents cannot be read, or there is no such convention.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = match args.paths.as_slice() {
-        [] => Vec::new(),
-        paths => policy_files::load(paths).context("failed to read the documents")?,
-    };
+    let sources = policy::load_files(&args.paths)?;
     let mut out = io::stdout().lock();
     let found = match judge(args, &sources)? {
         Ok(found) => found,

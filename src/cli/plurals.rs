@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::policy::PolicySet;
-use crate::source::{Identity, Manifest, Manifests, Mistake, reason};
+use crate::source::{Diagnostic, Identity, Manifest, Manifests, reason};
 
 /// What is known of resources: what CRDs say, and good guesses for the rest.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct Known {
 impl Plurals {
     /// Reads the CustomResourceDefinitions among some objects; others are passed over.
     #[must_use]
-    pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Mistake>) {
+    pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Diagnostic>) {
         let (mut known, mut mistakes) = (HashMap::new(), Vec::new());
         let is_crd = |manifest: &Manifest<'_>| {
             manifest.identity.kind == "CustomResourceDefinition"
@@ -152,7 +152,6 @@ impl Spec {
 mod tests {
     use super::*;
     use crate::policy::Source;
-    use crate::source::File;
 
     fn identity(api_version: &str, kind: &str) -> Identity {
         let (namespace, name) = (String::new(), String::new());
@@ -191,7 +190,7 @@ mod tests {
         let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: g.io\n  names: {kind: Mouse, plural: mice}\n  versions:\n  - {name: v1, subresources: {status: {}}}\n  - {name: v2}\n---\n\
             apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {group: g.io, version: v1, names: {kind: Ox, plural: oxen}, subresources: {status: {}}}\n---\n\
             apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: g.io}\n---\n{apiVersion: v1, kind: Secret}";
-        let files = [File::new("crds.yaml", text)];
+        let files = [Source::new("crds.yaml", text)];
         let (plurals, mistakes) = Plurals::of_crds(&Manifests::read(&files));
         let policies = PolicySet::compile(&[] as &[Source]).unwrap();
         let (v1, v2) = (identity("g.io/v1", "Mouse"), identity("g.io/v2", "Mouse"));

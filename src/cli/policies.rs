@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
-
-use crate::policy::{PolicySet, Source};
-use crate::server::policy_files;
+use crate::policy::{self, PolicySet, Source};
 
 /// Where the policies are.
 #[derive(Debug, clap::Args)]
@@ -24,5 +21,5 @@ impl Policies {
 
 /// Reads policy documents; without a path, the example policies.
 pub(super) fn sources(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
-    policy_files::load(paths).context("failed to read the policies")
+    Ok(policy::load(paths)?)
 }

@@ -89,7 +89,7 @@ impl<'a> Request<'a> {
 mod tests {
     use super::*;
     use crate::policy::Source;
-    use crate::source::{File, Manifests};
+    use crate::source::Manifests;
 
     #[test]
     fn status_goes_where_the_policy_or_the_crd_says() {
@@ -100,7 +100,7 @@ mod tests {
         };
         let text = [policy("with", "as", true), policy("without", "bs", false)].join("---\n");
         let policies = PolicySet::compile(&[Source { name: "p".into(), text }]).unwrap();
-        let crds = [File::new(
+        let crds = [Source::new(
             "c",
             "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: A, plural: as}, versions: [{name: v1}]}}",
         )];

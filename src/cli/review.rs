@@ -1,7 +1,6 @@
 //! `statusgate review`: responds to one recorded AdmissionReview, through the code of the server.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -13,6 +12,7 @@ use super::policies::Policies;
 use super::time::Now;
 use crate::model::Webhook;
 use crate::server::admit::admit;
+use crate::source::{ReadError, read_bytes};
 
 /// The maximum size of a review: the default of the server.
 const MAX_BYTES: u64 = 8 << 20;
@@ -57,7 +57,11 @@ fn webhooks() -> impl TypedValueParser<Value = Webhook> {
 /// When the policies or the review cannot be read, or the input is not a review.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
-    let body = read(args)?;
+    let name = args.file.display();
+    let body = match read_bytes(&args.file, MAX_BYTES) {
+        Err(ReadError::TooLarge(_)) => bail!("HTTP 413: {name} is larger than 8 MiB"),
+        read => read.with_context(|| name.to_string())?,
+    };
     let mut denied = false;
     let mut table = Vec::new();
     let reply = admit(&policies, args.webhook, &body, args.now.get(), |request, verdict| {
@@ -91,19 +95,4 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     out.write_all(b"\n")?;
     Ok(Outcome::of(denied))
-}
-
-fn read(args: &Args) -> anyhow::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    let name = args.file.display();
-    let read = if args.file.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut body)
-    } else {
-        let file = File::open(&args.file).with_context(|| format!("failed to open {name}"))?;
-        file.take(MAX_BYTES + 1).read_to_end(&mut body)
-    };
-    if read.with_context(|| format!("failed to read {name}"))? as u64 > MAX_BYTES {
-        bail!("HTTP 413: {name} is larger than 8 MiB");
-    }
-    Ok(body)
 }

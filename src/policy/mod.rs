@@ -8,6 +8,7 @@ mod declared;
 
 mod document;
 mod extends;
+mod files;
 mod glob;
 mod json_schema;
 mod known;
@@ -21,6 +22,7 @@ pub use action::{Action, Disposition};
 pub use cel::CelRule;
 pub use declared::Declared;
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
+pub use files::{load, load_files};
 pub use glob::Glob;
 pub use json_schema::DocumentKind;
 pub use pattern::Pattern;

@@ -13,8 +13,8 @@ use super::drain::StageWatch;
 use super::reload::{File, ReloadError, Reloader};
 use super::settings::{CertificateSource, Settings};
 use super::snapshot::Snapshot;
-use super::{StartError, clock, policy_files};
-use crate::policy::PolicySet;
+use super::{StartError, clock};
+use crate::policy::{self, PolicySet, Source};
 use crate::telemetry::Metrics;
 use crate::tls::{Authority, Bundle, ClientAuthorities, Expiry, Pem, ServerTls};
 
@@ -33,13 +33,7 @@ impl Inputs {
         metrics: &Arc<Metrics>,
         now: Timestamp,
     ) -> Result<Arc<ArcSwap<Snapshot>>, StartError> {
-        let files =
-            policy_files::read(&settings.policies).map_err(StartError::FailedReadPolicies)?;
-        let sources = if settings.policies.is_empty() {
-            PolicySet::examples()
-        } else {
-            policy_files::sources(&files).map_err(StartError::FailedReadPolicies)?
-        };
+        let sources = policy::load(&settings.policies).map_err(StartError::BrokenPolicies)?;
         let policies = PolicySet::compile(&sources).map_err(StartError::BrokenPolicies)?;
         let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::new(policies, metrics)));
         metrics.reloaded(POLICIES, now.as_second());
@@ -48,10 +42,11 @@ impl Inputs {
             let (target, metrics) = (Arc::clone(&snapshot), Arc::clone(metrics));
             self.reloaders.push(Reloader::new(
                 POLICIES,
-                &files,
-                move || policy_files::read(&paths).map_err(ReloadError::from),
+                &sources.into_iter().map(File::from).collect::<Vec<_>>(),
+                move || Ok(policy::load_files(&paths)?.into_iter().map(File::from).collect()),
                 move |files, _| {
-                    let policies = PolicySet::compile(&policy_files::sources(files)?)?;
+                    let sources: Vec<Source> = files.iter().map(File::source).collect();
+                    let policies = PolicySet::compile(&sources)?;
                     target.store(Arc::new(Snapshot::new(policies, &metrics)));
                     Ok(())
                 },

@@ -27,7 +27,6 @@ mod handshake;
 mod inputs;
 mod listener;
 mod observe;
-pub mod policy_files;
 mod probe_port;
 mod readiness;
 mod rejection;
@@ -57,7 +56,6 @@ use crate::telemetry::{Metrics, Scrape};
 use crate::tls::{BundleError, IssueError};
 
 pub use self::drain::{End, Stage};
-pub use self::policy_files::PolicyFilesError;
 pub use self::probe_port::ProbePort;
 pub use self::readiness::Readiness;
 pub use self::reload::ReadError;
@@ -247,10 +245,7 @@ pub enum StartError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The policies cannot be read.
-    #[error("failed to read the policies")]
-    FailedReadPolicies(#[source] PolicyFilesError),
-    /// The policies are invalid. The text has every error with file, line and caret.
+    /// Policies that cannot be read, or are wrong. The text has all mistakes with file, line and caret.
     #[error("{0}")]
     BrokenPolicies(Diagnostics),
     /// A certificate, key or CA file cannot be read.

@@ -13,6 +13,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use crate::policy::Source;
 use crate::telemetry::Metrics;
 
 /// The content of a file, with its name for messages.
@@ -29,6 +30,17 @@ impl File {
             Ok(bytes) => Ok(Self { name, bytes }),
             Err(source) => Err(ReadError { name, source }),
         }
+    }
+
+    /// The text of a policy.
+    pub(super) fn source(&self) -> Source {
+        Source::new(self.name.as_str(), String::from_utf8_lossy(&self.bytes))
+    }
+}
+
+impl From<Source> for File {
+    fn from(source: Source) -> Self {
+        Self { name: source.name, bytes: source.text.into_bytes() }
     }
 }
 

@@ -1,51 +1,104 @@
-//! Mistakes in documents: data first, a picture with a caret at the end.
+//! Mistakes in texts: data first, a picture with carets at the end.
 
 use std::fmt;
-use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Group, Level, Origin, Renderer};
 use serde::Serialize;
 
-use super::Source;
+use super::text::Lines;
 use super::tree::Span;
+use super::{Place, Source, one_line};
 
-/// One mistake in one document.
+/// One mistake in one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What is wrong: the source, and the bytes of it.
+    /// The source, and the bytes of it.
     pub(crate) span: Span,
-    /// What is wrong, in one sentence without a full stop.
+    /// The error, in one sentence without a full stop.
     pub message: String,
-    /// What to do about it, where that can be known.
+    /// The fix, if it is known.
     pub help: Option<String>,
-    /// The convention that inherits what is wrong, where it is right in the one that it is from.
+    /// The convention that inherits the mistake, if the text is right in its own convention.
     pub inherited_by: Option<String>,
+    /// The name of the source. [`Diagnostics::new`] sets it.
+    pub file: Box<str>,
+    /// The location. `None` if nothing of the source could be read. [`Diagnostics::new`] sets it.
+    pub place: Option<Box<Place>>,
 }
 
 impl Diagnostic {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), help: None, inherited_by: None }
+        let message = message.into();
+        Self { span, message, help: None, inherited_by: None, file: Box::default(), place: None }
     }
 
-    /// What to do about something that is right where it stands.
+    /// A mistake in a source that was read already.
+    pub(crate) fn at(place: Place, message: impl Into<String>) -> Self {
+        let file = place.file.as_str().into();
+        Self { file, place: Some(Box::new(place)), ..Self::new(Span::default(), message) }
+    }
+
+    /// A file or folder that cannot be read.
+    pub(super) fn unread(file: impl Into<Box<str>>, message: impl Into<String>) -> Self {
+        Self { file: file.into(), ..Self::new(Span::default(), message) }
+    }
+
+    /// The same with its location.
+    pub(super) fn located(self, lines: &Lines<'_>) -> Self {
+        let place = Some(Box::new(Place::with_line(lines, &self.span.bytes, MAX_LINE)));
+        Self { file: lines.source.name.as_str().into(), place, ..self }
+    }
+
+    /// The fix for an inherited mistake.
     fn inheritance(&self) -> Option<String> {
         let heir = self.inherited_by.as_ref()?;
         Some(format!("\"{heir}\" inherits this, and it does not fit what \"{heir}\" says itself"))
     }
+
+    fn draw(&self, renderer: &Renderer) -> String {
+        let Some(place) = &self.place else {
+            return format!("error: {}: {}", one_line(&self.file), one_line(&self.message));
+        };
+        let title = Level::ERROR.primary_title(self.message.as_str());
+        let mut groups = vec![if place.is_cut() {
+            // The column of an excerpt is not that of its line.
+            let origin = Origin::path(place.file.as_str()).line(place.line);
+            title.element(origin.char_column(place.column)).element(place.snippet(MAX_LINE))
+        } else {
+            title.element(place.snippet(MAX_LINE).path(place.file.as_str()))
+        }];
+        let inheritance = self.inheritance();
+        for help in self.help.iter().chain(&inheritance) {
+            groups.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
+        }
+        renderer.render(&groups)
+    }
 }
 
-/// All mistakes of all documents, with the texts they were found in. Its `Display` draws each with
-/// file, line and a caret.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// `FILE:LINE:COLUMN: error: MESSAGE` and the picture, without a line break at the end: the form that
+/// editors and pipelines parse.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = one_line(&self.message);
+        match &self.place {
+            None => write!(formatter, "{}: error: {message}", one_line(&self.file)),
+            Some(place) => write!(formatter, "{place}: error: {message}\n{}", place.picture()),
+        }
+    }
+}
+
+/// Bytes kept on each side of a mistake. The renderer fits them into the width of a terminal.
+const MAX_LINE: usize = 1 << 12;
+
+/// All mistakes of all sources. Its `Display` draws each with file, line and a caret.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
-    sources: Vec<Source>,
     list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// Bundles mistakes with their sources, in the order in which a reader meets them. What is
-    /// inherited comes last: it is wrong because of something else, and may stand where the reader
-    /// can change nothing.
+    /// Locates mistakes in their sources, and sorts them as a reader meets them. Inherited mistakes
+    /// come last: something else causes them, perhaps where the reader can change nothing.
     #[must_use]
     pub(crate) fn new(sources: &[Source], mut list: Vec<Diagnostic>) -> Self {
         list.sort_by_key(|diagnostic| {
@@ -53,7 +106,13 @@ impl Diagnostics {
             (diagnostic.inherited_by.is_some(), *source, bytes.start)
         });
         list.dedup();
-        Self { sources: sources.to_vec(), list }
+        let sources: Vec<Lines<'_>> = sources.iter().map(Lines::of).collect();
+        let located =
+            list.into_iter().map(|diagnostic| match sources.get(diagnostic.span.source) {
+                Some(lines) => diagnostic.located(lines),
+                None => diagnostic,
+            });
+        Self { list: located.collect() }
     }
 
     /// The mistakes.
@@ -62,37 +121,52 @@ impl Diagnostics {
         &self.list
     }
 
-    /// The name of the file a mistake is in, and the line and column (from 1) where it starts.
+    /// Whether there are none.
     #[must_use]
-    pub fn place(&self, diagnostic: &Diagnostic) -> (&str, usize, usize) {
-        let Some(source) = self.sources.get(diagnostic.span.source) else { return ("", 1, 1) };
-        let (line, column) = line_and_column(&source.text, diagnostic.span.bytes.start);
-        (&source.name, line, column)
+    pub const fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Adds mistakes that are located already.
+    pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Diagnostic>) {
+        self.list.extend(more);
+    }
+
+    /// The name of the file, and the line and column (from 1) where a mistake starts.
+    #[must_use]
+    pub fn place<'d>(&self, diagnostic: &'d Diagnostic) -> (&'d str, usize, usize) {
+        let (line, column) = diagnostic.place.as_ref().map_or((1, 1), |at| (at.line, at.column));
+        (&diagnostic.file, line, column)
     }
 
     /// The mistakes as data, in the order in which a reader meets them: a list of `{file, line,
     /// column, endLine, endColumn, message, help}`. Lines and columns count from 1, columns in
-    /// characters; the end is behind the last character, and `help` is left out where there is none,
-    /// as is `inheritedBy`.
+    /// characters; the end is behind the last character. `help` and `inheritedBy` are left out if
+    /// there is none.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let records = self.list.iter().map(|diagnostic| {
-            let source = self.sources.get(diagnostic.span.source);
-            let text = source.map_or("", |source| source.text.as_str());
-            let span = visible(text, &diagnostic.span.bytes);
-            let (line, column) = line_and_column(text, span.start);
-            let (end_line, end_column) = line_and_column(text, span.end);
-            let file = source.map_or("", |source| source.name.as_str());
+            let (file, line, column) = self.place(diagnostic);
+            let end_column = diagnostic.place.as_ref().map_or(1, |place| place.end_column);
             let Diagnostic { message, help, inherited_by, .. } = diagnostic;
             let (help, inherited_by) = (help.as_deref(), inherited_by.as_deref());
-            Record { file, line, column, end_line, end_column, message, help, inherited_by }
+            Record { file, line, column, end_line: line, end_column, message, help, inherited_by }
         });
         // A record of numbers and texts always is JSON.
         records.filter_map(|record| serde_json::to_value(record).ok()).collect()
     }
 }
 
-/// A mistake as editors and pipelines want it.
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+/// A mistake for editors and pipelines.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Record<'d> {
@@ -113,56 +187,15 @@ impl std::error::Error for Diagnostics {}
 impl fmt::Display for Diagnostics {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let renderer = Renderer::plain();
-        for (index, diagnostic) in self.list.iter().enumerate() {
-            if index > 0 {
-                formatter.write_str("\n\n")?;
-            }
-            let Some(source) = self.sources.get(diagnostic.span.source) else {
-                write!(formatter, "error: {}", diagnostic.message)?;
-                continue;
-            };
-            let snippet = Snippet::source(&source.text).path(source.name.as_str()).annotation(
-                AnnotationKind::Primary.span(visible(&source.text, &diagnostic.span.bytes)),
-            );
-            let mut report =
-                vec![Level::ERROR.primary_title(diagnostic.message.as_str()).element(snippet)];
-            let inheritance = diagnostic.inheritance();
-            for help in diagnostic.help.iter().chain(&inheritance) {
-                report.push(Group::with_title(Level::HELP.secondary_title(help.as_str())));
-            }
-            formatter.write_str(&renderer.render(&report))?;
-        }
-        Ok(())
+        let drawn: Vec<String> = self.list.iter().map(|one| one.draw(&renderer)).collect();
+        formatter.write_str(&drawn.join("\n\n"))
     }
-}
-
-/// Both from 1, the column in characters.
-fn line_and_column(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    (line, before.rsplit('\n').next().unwrap_or_default().chars().count() + 1)
-}
-
-/// A span that can be drawn: inside the text, on character boundaries, on one line, never empty.
-/// A block mapping has no extent of its own in the YAML events, only a start.
-fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
-    let mut start = span.start.min(text.len());
-    while !text.is_char_boundary(start) {
-        start -= 1;
-    }
-    let line = start + text[start..].find('\n').unwrap_or(text.len() - start);
-    let mut end = span.end.clamp(start, line.max(start));
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    if end == start {
-        end = text[start..line].find([' ', ':']).map_or(line, |length| start + length);
-    }
-    start..end
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use serde_json::json;
 

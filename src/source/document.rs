@@ -1,41 +1,59 @@
-//! The documents of a file, each as JSON text.
+//! The documents of a manifest, each as JSON text.
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 
-use super::locate::Tree;
-use super::{File, Mistake, Place, json_text};
-use crate::source::tree::{self, content};
+use super::json::reason;
+use super::text::Lines;
+use super::tree::{self, Node, content};
+use super::{Diagnostic, Place, Source};
 
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
 pub(super) struct Document<'f> {
-    pub(super) file: &'f File,
+    pub(super) lines: Arc<Lines<'f>>,
     /// The bytes of the file.
     pub(super) range: Range<usize>,
     /// Borrowed where the document is JSON already.
     pub(super) json: Cow<'f, str>,
-    /// Where everything in it stands, once somebody has asked. `None` inside: it cannot be known.
-    pub(super) tree: OnceLock<Option<Tree>>,
+    /// The tree of YAML, if a location was asked for. Most documents have no findings, and a tree is many
+    /// times as large as its text.
+    tree: OnceLock<Option<Node>>,
+}
+
+impl<'f> Document<'f> {
+    fn new(lines: &Arc<Lines<'f>>, range: Range<usize>, json: Cow<'f, str>) -> Self {
+        Self { lines: Arc::clone(lines), range, json, tree: OnceLock::new() }
+    }
+
+    /// The tree of a document that is YAML.
+    pub(super) fn tree(&self) -> Option<&Node> {
+        let text = &self.lines.source.text;
+        self.tree.get_or_init(|| tree::manifest(text, &self.range).ok()).as_ref()
+    }
 }
 
 /// The documents of one part: one of YAML, any number of JSON. Mistakes stand between them.
-pub(super) fn read(file: &File, part: Range<usize>) -> Vec<Result<Document<'_>, Mistake>> {
+pub(super) fn read<'f>(
+    lines: &Arc<Lines<'f>>,
+    part: Range<usize>,
+) -> Vec<Result<Document<'f>, Diagnostic>> {
+    let file = lines.source;
     let start = content(&file.text, &part);
     let text = &file.text[start..part.end];
     // Two braces begin a template, which is neither: YAML says it better.
     let is_json = text.starts_with(['{', '[']) && !text.starts_with("{{") || file.is_named_json();
     if !is_json {
-        return vec![read_yaml(file, part)];
+        return vec![read_yaml(lines, part)];
     }
-    let documents = read_json(file, start..part.end);
+    let documents = read_json(lines, start..part.end);
     // `{kind: Thing}` is a YAML mapping. If it is no YAML either, JSON was meant.
     if matches!(documents.first(), Some(Err(_)))
         && !file.is_named_json()
-        && let yaml @ Ok(_) = read_yaml(file, part)
+        && let yaml @ Ok(_) = read_yaml(lines, part)
     {
         return vec![yaml];
     }
@@ -43,18 +61,15 @@ pub(super) fn read(file: &File, part: Range<usize>) -> Vec<Result<Document<'_>, 
 }
 
 /// A document of YAML, or an item that was cut out of one.
-pub(super) fn read_yaml(file: &File, range: Range<usize>) -> Result<Document<'_>, Mistake> {
-    let text = &file.text[range.clone()];
-    match json_text::from_yaml(text) {
-        Ok(json) => Ok(Document { file, range, json: Cow::Owned(json), tree: OnceLock::new() }),
-        Err(error) => {
-            let span = error.location().map_or_else(
-                || content(text, &(0..text.len()))..text.len(),
-                |location| super::locate::bytes(text, &location),
-            );
-            let span = range.start + span.start..range.start + span.end;
-            Err(mistake(file, &span, format!("not YAML: {}", json_text::reason(&error))))
-        }
+pub(super) fn read_yaml<'f>(
+    lines: &Arc<Lines<'f>>,
+    range: Range<usize>,
+) -> Result<Document<'f>, Diagnostic> {
+    let text = &lines.source.text;
+    let root = tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
+    match serde_json::to_string(&root) {
+        Ok(json) => Ok(Document::new(lines, range, Cow::Owned(json))),
+        Err(error) => Err(mistake(lines, &range, reason(&error))),
     }
 }
 
@@ -64,7 +79,11 @@ pub(super) fn read_yaml(file: &File, range: Range<usize>) -> Result<Document<'_>
 /// A value that has no end took all that follows into itself: nothing of it can be read on its own.
 /// And where mistakes lie so far behind the beginning of their values that the text is read again and
 /// again, reading ends, too.
-fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mistake>> {
+fn read_json<'f>(
+    lines: &Arc<Lines<'f>>,
+    range: Range<usize>,
+) -> Vec<Result<Document<'f>, Diagnostic>> {
+    let file = lines.source;
     let mut documents = Vec::new();
     let mut start = range.start;
     let mut again = 0;
@@ -78,18 +97,17 @@ fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mista
                     let value = value.get();
                     let end = start + values.byte_offset();
                     let range = end - value.len()..end;
-                    let (json, tree) = (Cow::Borrowed(value), OnceLock::new());
-                    documents.push(Ok(Document { file, range, json, tree }));
+                    documents.push(Ok(Document::new(lines, range, Cow::Borrowed(value))));
                 }
                 Some(Err(error)) => break error,
             }
         };
         // serde_json counts columns in bytes, and the end of a text as a place behind it.
-        let lines = text.split_inclusive('\n').map(str::len);
-        let before: usize = lines.take(error.line().saturating_sub(1)).sum();
+        let lengths = text.split_inclusive('\n').map(str::len);
+        let before: usize = lengths.take(error.line().saturating_sub(1)).sum();
         let at = (start + before + error.column().saturating_sub(1)).min(range.end);
         let message = format!("not JSON: {}", reason(&error));
-        documents.push(Err(mistake(file, &(at..at + 1), message)));
+        documents.push(Err(mistake(lines, &(at..at + 1), message)));
         let value = start + values.byte_offset();
         let next = file.text[value..range.end].find("\n{").map(|next| value + next + 1);
         match next.filter(|_| !error.is_eof()) {
@@ -99,17 +117,10 @@ fn read_json(file: &File, range: Range<usize>) -> Vec<Result<Document<'_>, Mista
         again += at.saturating_sub(start);
         if again > MAX_AGAIN * range.len().max(MIN_LENGTH) {
             let message = "too much is broken here: the rest of this file is not read".to_owned();
-            documents.push(Err(mistake(file, &(start..start + 1), message)));
+            documents.push(Err(mistake(lines, &(start..start + 1), message)));
             return documents;
         }
     }
-}
-
-/// What is wrong with a JSON text, without the place: that is drawn as a caret, or is one of a text that
-/// nobody has written.
-pub fn reason(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    full.rsplit_once(" at line ").map_or(full.as_str(), |(said, _)| said).to_owned()
 }
 
 /// The JSON of the document that holds a byte of a file: for those who read a file by other rules, but
@@ -117,20 +128,21 @@ pub fn reason(error: &serde_json::Error) -> String {
 ///
 /// # Errors
 /// When that document is no manifest's YAML or JSON.
-pub fn json_at(file: &File, offset: usize) -> Result<String, Mistake> {
+pub fn json_at(file: &Source, offset: usize) -> Result<String, Diagnostic> {
+    let lines = Arc::new(Lines::of(file));
     let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
-    let documents = part.map(|part| read(file, part)).unwrap_or_default();
-    let holds = |read: &Result<Document<'_>, Mistake>| {
+    let documents = part.map(|part| read(&lines, part)).unwrap_or_default();
+    let holds = |read: &Result<Document<'_>, Diagnostic>| {
         read.as_ref().map_or(true, |document| document.range.contains(&offset))
     };
     match documents.into_iter().find(holds) {
         Some(document) => document.map(|document| document.json.into_owned()),
-        None => Err(mistake(file, &(offset..offset), "no document begins here".to_owned())),
+        None => Err(mistake(&lines, &(offset..offset), "no document begins here".to_owned())),
     }
 }
 
-pub(super) fn mistake(file: &File, span: &Range<usize>, message: String) -> Mistake {
-    Mistake { file: file.name.clone(), place: Some(Box::new(Place::of(file, span))), message }
+pub(super) fn mistake(lines: &Lines<'_>, span: &Range<usize>, message: String) -> Diagnostic {
+    Diagnostic::at(Place::in_lines(lines, span), message)
 }
 
 /// How often a broken text may be read again: what people break is read again for a line or two.
@@ -145,8 +157,9 @@ mod tests {
     use crate::source::tree::parts;
 
     fn read_all(name: &str, text: &str) -> Vec<Result<String, String>> {
-        let file = File::new(name, text);
-        let documents = parts(&file.text).into_iter().flat_map(|part| read(&file, part));
+        let file = Source::new(name, text);
+        let lines = Arc::new(Lines::of(&file));
+        let documents = parts(&file.text).into_iter().flat_map(|part| read(&lines, part));
         documents
             .map(|document| match document {
                 Ok(document) => Ok(document.json.into_owned()),

@@ -1,20 +1,22 @@
 //! The objects of some files, one by one.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::document::{self, Document};
-use super::locate::{Part, Places};
+use super::fields::{Part, Places};
 use super::objects::{Entry, Objects};
 use super::split::{Split, split};
-use super::{File, Identity, Mistake, Place, in_parallel};
-use crate::source::tree;
+use super::text::Lines;
+use super::tree;
+use super::{Diagnostic, Identity, Place, Source, in_parallel};
 
 /// All objects of some files, and what could not be read as one.
 #[derive(Debug)]
 pub struct Manifests<'f> {
     documents: Vec<Document<'f>>,
     entries: Vec<Entry>,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<Diagnostic>,
 }
 
 /// One object of one file.
@@ -37,14 +39,16 @@ pub struct Manifest<'m> {
 impl<'f> Manifests<'f> {
     /// Reads all objects of all files, in their order, on several threads.
     #[must_use]
-    pub fn read(files: &'f [File]) -> Self {
-        let parts = files
-            .iter()
-            .flat_map(|file| tree::parts(&file.text).into_iter().map(move |part| (file, part)));
-        let parts: Vec<(&File, Range<usize>)> = parts.collect();
-        let splits = in_parallel(&parts, |(file, part)| split(file, part));
+    pub fn read(files: &'f [Source]) -> Self {
+        let files: Vec<Arc<Lines<'f>>> =
+            files.iter().map(|file| Arc::new(Lines::of(file))).collect();
+        let parts = files.iter().flat_map(|file| {
+            tree::parts(&file.source.text).into_iter().map(move |part| (file, part))
+        });
+        let parts: Vec<(&Arc<Lines<'f>>, Range<usize>)> = parts.collect();
+        let splits = in_parallel(&parts, |(file, part)| split(file.source, part));
         // All pieces of all files at once, so that one long list keeps all threads busy.
-        let pieces: Vec<(&File, Piece<'_>)> = parts
+        let pieces: Vec<(&Arc<Lines<'f>>, Piece<'_>)> = parts
             .iter()
             .zip(&splits)
             .flat_map(|((file, part), split)| {
@@ -53,9 +57,9 @@ impl<'f> Manifests<'f> {
             .collect();
         let mut read = in_parallel(&pieces, |(file, piece)| piece.read(file)).into_iter();
         let mut all = Self { documents: Vec::new(), entries: Vec::new(), mistakes: Vec::new() };
-        let (mut current, mut number): (Option<&File>, usize) = (None, 0);
+        let (mut current, mut number): (Option<&Arc<Lines<'f>>>, usize) = (None, 0);
         for ((file, part), split) in parts.iter().zip(&splits) {
-            if !current.replace(*file).is_some_and(|current| std::ptr::eq(current, *file)) {
+            if !current.replace(*file).is_some_and(|current| Arc::ptr_eq(current, file)) {
                 number = 0;
             }
             let count = split.as_ref().map_or(1, |split| split.items.len());
@@ -93,7 +97,7 @@ impl<'f> Manifests<'f> {
         self.entries.iter().map(|entry| {
             let source = &self.documents[entry.document];
             Manifest {
-                file: &source.file.name,
+                file: &source.lines.source.name,
                 document: entry.number,
                 item: entry.part.item,
                 identity: &entry.identity,
@@ -106,15 +110,15 @@ impl<'f> Manifests<'f> {
 
     /// What could not be read as an object, in the order of the files.
     #[must_use]
-    pub fn mistakes(&self) -> &[Mistake] {
+    pub fn mistakes(&self) -> &[Diagnostic] {
         &self.mistakes
     }
 }
 
 impl<'m> Manifest<'m> {
-    /// Where its fields stand.
+    /// The locations of its fields.
     ///
-    /// The first question about a YAML document parses it once more, with places.
+    /// The first question about a YAML document parses it once more.
     #[must_use]
     pub fn places(&self) -> Places<'m> {
         Places::of(self.source, self.part)
@@ -129,13 +133,13 @@ impl<'m> Manifest<'m> {
     /// The document that holds the object, as it is written.
     #[must_use]
     pub fn written(&self) -> &str {
-        &self.source.file.text[self.source.range.clone()]
+        &self.source.lines.source.text[self.source.range.clone()]
     }
 
     /// A mistake at a field of this object.
     #[must_use]
-    pub fn mistake(&self, field: &str, message: String) -> Mistake {
-        Mistake { file: self.file.to_owned(), place: Some(Box::new(self.place(field))), message }
+    pub fn mistake(&self, field: &str, message: String) -> Diagnostic {
+        Diagnostic::at(self.place(field), message)
     }
 }
 
@@ -160,7 +164,7 @@ fn pieces<'s>(
 }
 
 impl Piece<'_> {
-    fn read<'f>(&self, file: &'f File) -> Vec<Result<Objects<'f>, Mistake>> {
+    fn read<'f>(&self, file: &Arc<Lines<'f>>) -> Vec<Result<Objects<'f>, Diagnostic>> {
         match self {
             Self::Whole(part) => {
                 let documents = document::read(file, (*part).clone());
@@ -179,7 +183,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<String>, Vec<String>) {
-        let files = [File::new("a.yaml", text)];
+        let files = [Source::new("a.yaml", text)];
         let manifests = Manifests::read(&files);
         let found = manifests.iter().map(|manifest| {
             let Manifest { document, item, identity, .. } = manifest;
@@ -302,12 +306,12 @@ mod tests {
             ..ProptestConfig::default()
         };
         proptest!(config, |(text in texts, name in prop::sample::select(vec!["a.yaml", "a.json"]))| {
-            let files = [File::new(name, text.concat())];
+            let files = [Source::new(name, text.concat())];
             let manifests = Manifests::read(&files);
             for manifest in manifests.iter() {
                 prop_assert!(serde_json::from_str::<serde_json::Value>(manifest.text).is_ok());
                 for field in ["", "status", "status.a[0]", "/a/b"] {
-                    prop_assert!(!super::super::picture(&manifest.place(field)).is_empty());
+                    prop_assert!(!manifest.place(field).picture().is_empty());
                 }
             }
             for mistake in manifests.mistakes() {

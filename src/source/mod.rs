@@ -6,14 +6,14 @@
 //! see that JSON. Where a field stands in its file is worked out only when somebody asks: the fast
 //! path builds no tree of places.
 //!
-//! Nothing here gives up at the first mistake. One broken document is a [`Mistake`] beside all the
-//! objects of the others.
+//! Nothing here gives up at the first mistake. A broken document gives a [`Diagnostic`] in addition to
+//! the objects of the others.
 //!
 //! ```
-//! use statusgate::source::{File, Manifests};
+//! use statusgate::source::{Manifests, Source};
 //!
 //! let text = "apiVersion: g/v1\nkind: Thing\nstatus:\n  phase: Ready\n---\nbroken: [\n";
-//! let files = [File::new("things.yaml", text)];
+//! let files = [Source::new("things.yaml", text)];
 //! let manifests = Manifests::read(&files);
 //! let thing = manifests.iter().next().ok_or("there is one")?;
 //! assert_eq!(thing.text, r#"{"apiVersion":"g/v1","kind":"Thing","status":{"phase":"Ready"}}"#);
@@ -24,11 +24,9 @@
 
 mod diagnostic;
 mod document;
-mod file;
-mod json_text;
-mod locate;
+mod fields;
+mod json;
 mod manifest;
-mod members;
 mod objects;
 mod open;
 mod parallel;
@@ -39,14 +37,13 @@ mod text;
 pub(crate) mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
-pub use document::{json_at, reason};
-pub use file::File;
-pub use locate::Places;
+pub use document::json_at;
+pub use fields::Places;
+pub use json::reason;
+pub(crate) use json::{Members, kind_of};
 pub use manifest::{Manifest, Manifests};
-pub(crate) use members::Members;
 pub use objects::Identity;
-pub(crate) use objects::kind_of;
-pub use open::open;
+pub use open::{ReadError, open, open_policies, read_bytes};
 pub use parallel::in_parallel;
-pub use place::{Mistake, Place, one_line, picture};
+pub use place::{Place, one_line};
 pub use text::Source;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::document::{Document, mistake};
-use super::locate::{Part, Places};
-use super::members::{Members, items};
+use super::fields::{Part, Places};
+use super::json::{Members, items, kind_of, range_in};
 use super::split::Split;
-use super::{Mistake, one_line};
+use super::{Diagnostic, one_line};
 
 /// What an object is called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,17 +71,14 @@ pub(super) struct Entry {
 pub(super) struct Objects<'f> {
     pub(super) document: Document<'f>,
     pub(super) found: Vec<Entry>,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(super) mistakes: Vec<Diagnostic>,
 }
 
 impl<'f> Objects<'f> {
     pub(super) fn of(document: Document<'f>) -> Self {
         let mut search = Search::of(&document);
         let json: &str = &document.json;
-        let part = |item, text: &str| {
-            let start = text.as_ptr().addr() - json.as_ptr().addr();
-            Part { item, range: start..start + text.len() }
-        };
+        let part = |item, text: &str| Part { item, range: range_in(json, text) };
         match Members::parse(json) {
             None if json == "null" => {}
             None => search.complain(&part(None, json), &[], not_an_object(json)),
@@ -118,7 +115,7 @@ impl<'f> Objects<'f> {
 struct Search<'d, 'f> {
     document: &'d Document<'f>,
     found: Vec<Entry>,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<Diagnostic>,
 }
 
 impl<'d, 'f> Search<'d, 'f> {
@@ -135,7 +132,7 @@ impl<'d, 'f> Search<'d, 'f> {
 
     fn complain(&mut self, part: &Part, field: &[String], message: String) {
         let span = Places::of(self.document, part).bytes(field);
-        self.mistakes.push(mistake(self.document.file, &span, message));
+        self.mistakes.push(mistake(&self.document.lines, &span, message));
     }
 }
 
@@ -205,15 +202,4 @@ fn identity(members: &Members<'_>, outer: Outer<'_>) -> Result<Identity, String>
 
 fn not_an_object(json: &str) -> String {
     format!("this is {}, not a Kubernetes object", kind_of(json))
-}
-
-pub(crate) fn kind_of(json: &str) -> &'static str {
-    match json.as_bytes().first() {
-        Some(b'[') => "a list",
-        Some(b'{') => "an object",
-        Some(b'"') => "a text",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "nothing",
-        _ => "a number",
-    }
 }

@@ -1,118 +1,145 @@
-//! The texts behind paths.
+//! Reads files, folders and standard input.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::{File, Mistake};
+use walkdir::{DirEntry, WalkDir};
 
-/// Reads files, folders and standard input (`-`), in the order in which they are named.
-///
-/// Of a folder: `*.yaml`, `*.yml` and `*.json` in the order of their names, with `recursive` those
-/// of its subfolders too. Names that begin with a dot, links to folders, pipes and devices, and
-/// kustomize's own files are left out; a path that is named itself is read whatever it is. What cannot
-/// be read is a mistake beside the others.
+use super::{Diagnostic, Source};
+
+/// Reads manifests: files, folders and standard input (`-`), in the order in which they are named.
+/// What cannot be read is a mistake in addition to the others.
 #[must_use]
-pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<File>, Vec<Mistake>) {
-    let (mut files, mut mistakes) = (Vec::new(), Vec::new());
-    let mut add = |read: Result<File, Mistake>| match read {
-        Ok(file) => files.push(file),
-        Err(mistake) => mistakes.push(mistake),
-    };
-    for path in paths {
+pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<Source>, Vec<Diagnostic>) {
+    let hint = if recursive { "" } else { "; --recursive looks into its subfolders" };
+    collect(paths.iter().flat_map(|path| {
         if path.as_os_str() == "-" {
-            add(text("stdin", io::stdin().lock()));
-            continue;
+            return vec![read("stdin", io::stdin().lock())];
         }
-        if !path.is_dir() {
-            add(file(path));
-            continue;
-        }
-        let mut found = Vec::new();
-        documents(path, recursive, &mut found);
-        if found.is_empty() {
-            let below = if recursive { "" } else { "; --recursive looks into its subfolders" };
-            let message = format!("this folder has no file named *.yaml, *.yml or *.json{below}");
-            let file = path.display().to_string();
-            add(Err(Mistake { file, place: None, message }));
-        }
-        found.into_iter().for_each(|found| add(found.and_then(|path| file(&path))));
-    }
-    (files, mistakes)
+        read_path(path, recursive, hint)
+    }))
 }
 
-/// The documents of a folder, and each entry that cannot be looked at: one folder without permission
-/// must not hide its neighbours.
-fn documents(folder: &Path, recursive: bool, found: &mut Vec<Result<PathBuf, Mistake>>) {
-    let mut entries = Vec::new();
-    match fs::read_dir(folder) {
-        Ok(read) => {
-            for entry in read {
-                match entry {
-                    Ok(entry) => entries.push(entry),
-                    Err(error) => found.push(Err(failed(folder, &error))),
-                }
-            }
-        }
-        Err(error) => found.push(Err(failed(folder, &error))),
-    }
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.as_encoded_bytes();
-        if name.starts_with(b".") || name.starts_with(b"kustomization.") {
-            continue;
-        }
-        // Of the entry itself, not of what a link leads to: links between folders make circles.
-        match entry.file_type() {
-            Err(error) => found.push(Err(failed(&path, &error))),
-            Ok(kind) if kind.is_dir() => {
-                if recursive {
-                    documents(&path, recursive, found);
-                }
-            }
-            Ok(_) => {
-                let extension = path.extension().and_then(|extension| extension.to_str());
-                // Reading a pipe waits for somebody to write. What a link leads to nowhere is found
-                // when it is read.
-                let is_file = || fs::metadata(&path).map_or(true, |of| of.is_file());
-                if matches!(extension, Some("yaml" | "yml" | "json")) && is_file() {
-                    found.push(Ok(path));
-                }
-            }
-        }
-    }
+/// Reads policies: files and folders without their subfolders. `-` is the name of a file: a server
+/// reads its policies again and again.
+#[must_use]
+pub fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
+    collect(paths.iter().flat_map(|path| read_path(path, false, "")))
 }
 
-fn file(path: &Path) -> Result<File, Mistake> {
-    let opened = fs::File::open(path).map_err(|error| failed(path, &error))?;
+/// Reads the bytes of a file or of standard input (`-`) up to a limit.
+///
+/// # Errors
+/// A file that cannot be read, or that has more bytes.
+pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    if path.as_os_str() == "-" {
+        return limited(io::stdin().lock(), limit);
+    }
+    limited(fs::File::open(path)?, limit)
+}
+
+/// Why bytes cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system's reason.
+    #[error("this cannot be read: {0}")]
+    Failed(#[from] io::Error),
+    /// There are more bytes than the limit.
+    #[error("this is larger than {}", size(*.0))]
+    TooLarge(u64),
+}
+
+type Opened = Result<Source, Diagnostic>;
+
+fn collect(all: impl Iterator<Item = Opened>) -> (Vec<Source>, Vec<Diagnostic>) {
+    let (mut sources, mut mistakes) = (Vec::new(), Vec::new());
+    for read in all {
+        match read {
+            Ok(source) => sources.push(source),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    (sources, mistakes)
+}
+
+/// A file, or the documents of a folder: `*.yaml`, `*.yml` and `*.json` by name.
+///
+/// Left out are hidden names (editors write such files, and a mounted ConfigMap has a `..data` folder
+/// that holds all its files once more), kustomize's own files, links to folders (they can form a
+/// circle), pipes and devices. A path that is named itself is read in any case.
+fn read_path(path: &Path, recursive: bool, hint: &str) -> Vec<Opened> {
+    if !path.is_dir() {
+        return vec![read_file(path)];
+    }
+    let depth = if recursive { usize::MAX } else { 1 };
+    let entries = WalkDir::new(path).min_depth(1).max_depth(depth).sort_by_file_name();
+    let is_wanted = |entry: &DirEntry| {
+        let name = entry.file_name().as_encoded_bytes();
+        entry.depth() == 0 || !(name.starts_with(b".") || name.starts_with(b"kustomization."))
+    };
+    let read = entries.into_iter().filter_entry(is_wanted).filter_map(|entry| match entry {
+        // One folder without permission must not hide its neighbors.
+        Err(error) => {
+            let at = error.path().unwrap_or(path).display().to_string();
+            let error = ReadError::Failed(
+                error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into()),
+            );
+            Some(Err(Diagnostic::unread(at, error.to_string())))
+        }
+        Ok(entry) => is_document(&entry).then(|| read_file(entry.path())),
+    });
+    let read: Vec<Opened> = read.collect();
+    if read.is_empty() {
+        let message = format!("this folder has no file named *.yaml, *.yml or *.json{hint}");
+        return vec![Err(Diagnostic::unread(path.display().to_string(), message))];
+    }
+    read
+}
+
+fn is_document(entry: &DirEntry) -> bool {
+    let extension = entry.path().extension().and_then(OsStr::to_str);
+    matches!(extension, Some("yaml" | "yml" | "json"))
+        && !entry.file_type().is_dir()
+        // Reading a pipe waits for a writer. A link to nowhere is reported when it is read.
+        && fs::metadata(entry.path()).map_or(true, |of| of.is_file())
+}
+
+fn read_file(path: &Path) -> Opened {
+    let file = fs::File::open(path).map_err(|error| {
+        let error = ReadError::Failed(error);
+        Diagnostic::unread(path.display().to_string(), error.to_string())
+    })?;
     // Annotations and code scanning compare names with those of the repository.
-    let name = path.strip_prefix(".").unwrap_or(path);
-    text(&name.display().to_string(), opened)
+    read(&path.strip_prefix(".").unwrap_or(path).display().to_string(), file)
 }
 
-fn text(name: &str, reader: impl Read) -> Result<File, Mistake> {
-    let mistake = |message| Mistake { file: name.to_owned(), place: None, message };
-    let mut bytes = Vec::new();
-    let read = reader.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    let length = read.map_err(|error| failed(Path::new(name), &error))?;
-    if length as u64 > MAX_BYTES {
-        return Err(mistake("this is larger than 1 GiB: split it".to_owned()));
-    }
+fn read(name: &str, reader: impl Read) -> Opened {
+    let bytes =
+        limited(reader, MAX_BYTES).map_err(|error| Diagnostic::unread(name, error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
-        mistake(format!("this is not UTF-8 text from line {line} on"))
+        Diagnostic::unread(name, format!("this is not UTF-8 text from line {line} on"))
     })?;
-    Ok(File::new(name, text))
+    Ok(Source::new(name, text))
 }
 
-fn failed(path: &Path, error: &io::Error) -> Mistake {
-    let file = path.display().to_string();
-    Mistake { file, place: None, message: format!("this cannot be read: {error}") }
+fn limited(reader: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    let length = reader.take(limit + 1).read_to_end(&mut bytes)?;
+    if length as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
 }
 
-/// Far above what a cluster prints, far below what a device that never ends would fill.
+fn size(bytes: u64) -> String {
+    match bytes >> 20 {
+        mebibytes if mebibytes < 1 << 10 => format!("{mebibytes} MiB"),
+        mebibytes => format!("{} GiB", mebibytes >> 10),
+    }
+}
+
+/// Far above what a cluster prints, far below what an endless device would fill.
 const MAX_BYTES: u64 = 1 << 30;
 
 #[cfg(test)]
@@ -137,6 +164,25 @@ mod tests {
         };
         assert_eq!(texts(false), ["a.yml", "e.yaml", "z.json"]);
         assert_eq!(texts(true), ["a.yml", "b/c/d.yaml", "e.yaml", "z.json"]);
+    }
+
+    #[test]
+    fn a_mounted_configmap_gives_each_document_once_and_in_order() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let generation = folder.path().join("..2026_11_21");
+        fs::create_dir(&generation).unwrap();
+        symlink("..2026_11_21", folder.path().join("..data")).unwrap();
+        for name in ["b.yaml", "a.yml", "c.json", "README.md"] {
+            fs::write(generation.join(name), name).unwrap();
+            symlink(format!("..data/{name}"), folder.path().join(name)).unwrap();
+        }
+        fs::write(folder.path().join(".b.yaml.swp"), "").unwrap();
+        fs::create_dir(folder.path().join("d.yaml")).unwrap();
+        let (files, mistakes) = open_policies(&[folder.path().to_owned()]);
+        assert_eq!(mistakes, []);
+        let texts: Vec<_> = files.iter().map(|file| file.text.as_str()).collect();
+        assert_eq!(texts, ["a.yml", "b.yaml", "c.json"]);
     }
 
     #[test]
@@ -197,7 +243,7 @@ mod tests {
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, [path("link.yaml").display().to_string()]);
         assert_eq!(mistakes.len(), 1);
-        assert_eq!(mistakes[0].file, path("broken.yaml").display().to_string());
+        assert_eq!(*mistakes[0].file, *path("broken.yaml").display().to_string());
         // Such as `/dev/stdin`, or what a shell makes of `<(…)`.
         symlink("/dev/null", path("null")).unwrap();
         let (files, mistakes) = open(&[path("null")], false);

@@ -1,13 +1,14 @@
-//! A place in a file, and what is drawn of it.
+//! A location in a source, and its picture with carets.
 
 use std::fmt;
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::File;
+use super::Source;
+use super::text::Lines;
 
-/// Where something stands: enough to name it and to draw it, without the file.
+/// A location: enough to name it and to draw it, without the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file's name.
@@ -27,10 +28,20 @@ pub struct Place {
 impl Place {
     /// The place of some bytes of a file, cut to one line and never empty on a line that is not.
     #[must_use]
-    pub fn of(file: &File, span: &Range<usize>) -> Self {
-        let text = &file.text;
+    pub fn of(source: &Source, span: &Range<usize>) -> Self {
+        Self::in_lines(&Lines::of(source), span)
+    }
+
+    /// The same, for several places of one source.
+    pub(super) fn in_lines(lines: &Lines<'_>, span: &Range<usize>) -> Self {
+        Self::with_line(lines, span, MAX_AROUND)
+    }
+
+    /// The same, with more of a long line: at most `around` bytes on each side.
+    pub(super) fn with_line(lines: &Lines<'_>, span: &Range<usize>, around: usize) -> Self {
+        let Source { name, text } = lines.source;
         let start = floor(text, span.start.min(text.len()));
-        let (line, bytes) = file.line_at(start);
+        let (line, bytes) = lines.line_at(start);
         let start = start.min(bytes.end);
         let mut end = floor(text, span.end.clamp(start, bytes.end));
         if end == start {
@@ -39,18 +50,40 @@ impl Place {
             end = start + rest.find([' ', ':']).filter(|length| *length > 0).unwrap_or(rest.len());
         }
         // JSON often is one line of megabytes; the picture needs what stands around the place.
-        let from = floor(text, start.saturating_sub(MAX_AROUND).max(bytes.start));
-        let to = floor(text, (start + MAX_AROUND).clamp(start, bytes.end)).max(start);
+        let from = floor(text, start.saturating_sub(around).max(bytes.start));
+        let to = floor(text, (start + around).clamp(start, bytes.end)).max(start);
         let end_drawn = end.min(to);
-        let column = file.characters(&(bytes.start..start)) + 1;
+        let column = lines.characters(&(bytes.start..start)) + 1;
         Self {
-            file: file.name.clone(),
+            file: name.clone(),
             line: line + 1,
             column,
-            end_column: column + file.characters(&(start..end)),
+            end_column: column + lines.characters(&(start..end)),
             excerpt: text[from..to].to_owned(),
             within: start - from..end_drawn - from,
         }
+    }
+
+    /// Whether the picture begins behind the start of the line.
+    pub(super) fn is_cut(&self) -> bool {
+        self.excerpt[..self.within.start].chars().count() + 1 != self.column
+    }
+
+    /// The line with carets under the bytes, without a title.
+    #[must_use]
+    pub fn picture(&self) -> String {
+        let snippet = self.snippet(MAX_AROUND);
+        Renderer::plain().render(&[Group::with_level(Level::NOTE).element(snippet)])
+    }
+
+    /// The same, as a part of a drawing.
+    pub(super) fn snippet(&self, around: usize) -> Snippet<'_, Annotation<'_>> {
+        let Range { start, end } = self.within;
+        let from = floor(&self.excerpt, start.saturating_sub(around));
+        let to = floor(&self.excerpt, start.saturating_add(around).min(self.excerpt.len()));
+        Snippet::source(&self.excerpt[from..to])
+            .line_start(self.line)
+            .annotation(AnnotationKind::Primary.span(start - from..end.min(to) - from))
     }
 }
 
@@ -61,42 +94,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// The line of a place with carets under what is meant, without a title.
-#[must_use]
-pub fn picture(place: &Place) -> String {
-    let snippet = Snippet::source(place.excerpt.as_str())
-        .line_start(place.line)
-        .annotation(AnnotationKind::Primary.span(place.within.clone()));
-    Renderer::plain().render(&[Group::with_level(Level::NOTE).element(snippet)])
-}
-
-/// Something that could not be read as an object. The others were read all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// The file or folder.
-    pub file: String,
-    /// Where in it; `None` where nothing of it could be read.
-    pub place: Option<Box<Place>>,
-    /// What is wrong, in one sentence without a full stop.
-    pub message: String,
-}
-
-/// A text of somebody else's as part of a line. Names of objects and files, messages of rules: none of
-/// them may steer a terminal, or begin a line that a pipeline reads as a command.
+/// Foreign text as part of a line. Names of objects and files and messages of rules must not steer a
+/// terminal, or begin a line that a pipeline reads as a command.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
-}
-
-/// With its place and picture, over several lines, without a line break at the end.
-impl fmt::Display for Mistake {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = one_line(&self.message);
-        match &self.place {
-            None => write!(formatter, "{}: error: {message}", one_line(&self.file)),
-            Some(place) => write!(formatter, "{place}: error: {message}\n{}", picture(place)),
-        }
-    }
 }
 
 /// The nearest character boundary at or before a byte.
@@ -117,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_place_is_counted_in_characters_and_cut_to_its_line() {
-        let file = File::new("a.yaml", "a: b\r\nöä: x\r\nlast");
+        let file = Source::new("a.yaml", "a: b\r\nöä: x\r\nlast");
         let place = Place::of(&file, &(6..999));
         assert_eq!(place.to_string(), "a.yaml:2:1");
         assert_eq!((place.end_column, place.excerpt.as_str()), (6, "öä: x"));
@@ -127,11 +129,11 @@ mod tests {
     #[test]
     fn of_a_long_line_only_the_surroundings_are_kept() {
         let file =
-            File::new("a.json", format!("{}ß\"here\"{}", "x".repeat(5000), "y".repeat(5000)));
+            Source::new("a.json", format!("{}ß\"here\"{}", "x".repeat(5000), "y".repeat(5000)));
         let place = Place::of(&file, &(5002..5008));
         assert_eq!((place.column, place.end_column), (5002, 5008));
         assert!(place.excerpt.len() <= 2 * MAX_AROUND + 1);
         assert_eq!(&place.excerpt[place.within.clone()], "\"here\"");
-        assert!(picture(&place).contains("^^^^^^"), "{}", picture(&place));
+        assert!(place.picture().contains("^^^^^^"), "{}", place.picture());
     }
 }

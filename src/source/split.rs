@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use super::members::Members;
-use super::{File, json_text};
+use super::Source;
+use super::tree::{self, Value};
 
 /// A list that was cut apart.
 pub(super) struct Split {
@@ -24,7 +24,7 @@ pub(super) struct Split {
 }
 
 /// Cuts a part of a file, if it looks like a list with several items.
-pub(super) fn split(file: &File, part: &Range<usize>) -> Option<Split> {
+pub(super) fn split(file: &Source, part: &Range<usize>) -> Option<Split> {
     let text = &file.text[part.clone()];
     let mut lines = Lines { text, at: 0 };
     // From there on, and at a line start: the key of the items and nothing behind it.
@@ -56,16 +56,20 @@ pub(super) fn split(file: &File, part: &Range<usize>) -> Option<Split> {
     if starts.len() < 2 {
         return None;
     }
-    let rest = json_text::from_yaml(&[&text[..head], &text[end..]].concat()).ok()?;
-    let members = Members::parse(&rest)?;
-    let kind = members.string("kind").filter(|kind| kind.ends_with("List"))?.into_owned();
-    if members.get("items") != Some("null") {
+    let rest = [&text[..head], &text[end..]].concat();
+    let rest = tree::manifest(&rest, &(0..rest.len())).ok()?;
+    let word = |name| match rest.member(name).map(|node| &node.value) {
+        Some(Value::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let kind = word("kind").filter(|kind| kind.ends_with("List"))?;
+    if !matches!(rest.member("items")?.value, Value::Null) {
         return None;
     }
     let ends = starts.iter().skip(1).copied().chain([end]);
     let range = |(start, end): (&usize, usize)| part.start + start..part.start + end;
     Some(Split {
-        api_version: members.string("apiVersion").unwrap_or_default().into_owned(),
+        api_version: word("apiVersion").unwrap_or_default(),
         kind,
         items: starts.iter().zip(ends).map(range).collect(),
     })
@@ -96,7 +100,7 @@ mod tests {
     use super::*;
 
     fn pieces(text: &str) -> Option<Vec<&str>> {
-        let file = File::new("a.yaml", text);
+        let file = Source::new("a.yaml", text);
         let split = split(&file, &(0..text.len()))?;
         Some(split.items.into_iter().map(|range| &text[range]).collect())
     }
@@ -136,7 +140,7 @@ mod tests {
         let list =
             |items: &[String]| format!("apiVersion: v1\nkind: List\nitems:\n{}", items.concat());
         let read = |text: String| {
-            let files = [File::new("a.yaml", text)];
+            let files = [Source::new("a.yaml", text)];
             let manifests = Manifests::read(&files);
             let texts: Vec<(String, usize, Option<usize>)> = manifests
                 .iter()

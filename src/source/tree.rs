@@ -4,15 +4,18 @@
 //! mistakes at once, so documents are read from this tree by hand.
 
 mod parts;
-
 mod read;
+mod scalar;
 
 use std::ops::Range;
+
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::Diagnostic;
 
 pub(crate) use super::problems::{Map, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
+use scalar::Dialect;
 
 /// Where something stands: which source, by its place in the list given to the compiler, and which
 /// bytes of it. A convention that extends another is read from nodes of both their documents.
@@ -56,10 +59,15 @@ pub(crate) struct Document {
     pub(crate) span: Span,
 }
 
-/// Reads all documents of one YAML (or JSON) text, and the mistakes in those that cannot be read.
+/// Reads all policies of one YAML (or JSON) text, and the mistakes in those that cannot be read.
 /// Empty documents are left out.
 pub(crate) fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     read::documents(source, text)
+}
+
+/// Reads one document of a manifest as `kubectl` does. An empty document is null. Its spans name source 0.
+pub(super) fn manifest(text: &str, part: &Range<usize>) -> Result<Node, Diagnostic> {
+    read::manifest(text, part)
 }
 
 impl Value {
@@ -88,6 +96,33 @@ impl Node {
             Value::Map(map) => serde_json::Value::Object(
                 map.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect(),
             ),
+        }
+    }
+}
+
+/// Keeps the order of the document; [`Node::to_json`] sorts the keys.
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Integer(value) => serializer.serialize_i64(*value),
+            Value::Float(value) => serializer.serialize_f64(*value),
+            Value::String(text) => serializer.serialize_str(text),
+            Value::List(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    list.serialize_element(item)?;
+                }
+                list.end()
+            }
+            Value::Map(entries) => {
+                let mut map = serializer.serialize_map(Some(entries.len()))?;
+                for (key, node) in entries {
+                    map.serialize_entry(&key.name, node)?;
+                }
+                map.end()
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 
 use super::{Judged, Report};
-use crate::source::{Mistake, Place};
+use crate::source::{Diagnostic, Place};
 
 /// One document. Its keys are a promise: they may become more, never others.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -122,7 +122,7 @@ impl<'r> Object<'r> {
 }
 
 impl<'r> Unread<'r> {
-    pub(in crate::cli) fn of(mistake: &'r Mistake) -> Self {
+    pub(in crate::cli) fn of(mistake: &'r Diagnostic) -> Self {
         let position = mistake.place.as_deref().map(Position::of);
         Self { file: &mistake.file, message: &mistake.message, position }
     }

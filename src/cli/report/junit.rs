@@ -94,7 +94,7 @@ pub(super) fn suites(report: &Report) -> Vec<Suite> {
     }
     for mistake in &report.mistakes {
         let name =
-            mistake.place.as_deref().map_or_else(|| mistake.file.clone(), ToString::to_string);
+            mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
         let (class, output) = ("document".to_owned(), String::new());
         let result = Outcome::Broken(mistake.message.clone());
         suites.of(&mistake.file).push(Case { class, name, result, output });

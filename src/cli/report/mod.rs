@@ -15,7 +15,7 @@ use json_patch::PatchOperation;
 use super::fail_on::FailOn;
 use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
-use crate::source::{Identity, Mistake, Place};
+use crate::source::{Diagnostic, Identity, Place};
 
 /// How a report is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,7 +38,7 @@ pub(super) struct Report {
     /// The files that were read, in order, those without objects too.
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
-    pub(super) mistakes: Vec<Mistake>,
+    pub(super) mistakes: Vec<Diagnostic>,
     /// The rules that found something, by their ids.
     pub(super) rules: BTreeMap<String, Rule>,
     pub(super) fail_on: FailOn,
@@ -182,12 +182,12 @@ pub(super) fn plural(count: usize, what: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::source::{File, Manifests};
+    use crate::source::{Manifests, Source};
 
     /// Two objects of one file, one of them with findings of each action, and a broken file.
     pub(in crate::cli) fn report() -> Report {
         let text = "apiVersion: g/v1\nkind: Thing\nmetadata: {name: a, namespace: s}\nstatus:\n  phase: 'rea,dy: 100%'\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: <b>}\n---\n- 1\n";
-        let files = [File::new("some folder/a.yaml", text)];
+        let files = [Source::new("some folder/a.yaml", text)];
         let manifests = Manifests::read(&files);
         let found = |action: Action| Found {
             policy: "p".into(),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Report;
-use crate::source::{one_line, picture};
+use crate::source::one_line;
 
 /// Each finding with its place and a caret, then the totals. What could not be read goes to stderr:
 /// that is for the caller.
@@ -19,7 +19,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 writeln!(out, "{place}: {action}: {}", one_line(&said))?;
             }
             for (_, place) in same.iter().take(1) {
-                writeln!(out, "{}", picture(place))?;
+                writeln!(out, "{}", place.picture())?;
             }
         }
         if report.verbose {

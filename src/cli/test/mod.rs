@@ -26,7 +26,7 @@ use super::request::{Request, Unfit};
 use crate::model::Operation;
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 use crate::source::tree::{self, Node, Problems};
-use crate::source::{File, Mistake, Place, json_at, one_line, open, reason};
+use crate::source::{Place, json_at, one_line, open, reason};
 
 /// What `test` can be told.
 #[derive(Debug, clap::Args)]
@@ -74,10 +74,6 @@ struct Tried {
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     check_stdin(args.paths.iter())?;
     let (files, unread) = open(&args.paths, true);
-    let sources: Vec<Source> = files
-        .iter()
-        .map(|file| Source { name: file.name.clone(), text: file.text.clone() })
-        .collect();
     let mut bench =
         Bench { policies: HashMap::new(), unread, mistakes: Vec::new(), broken: Vec::new() };
     let mut tried = Vec::new();
@@ -86,7 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             bench.run(file, &suite, args.filter.as_deref(), &mut tried);
         }
     }
-    let wrong = Diagnostics::new(&sources, std::mem::take(&mut bench.mistakes));
+    let wrong = Diagnostics::new(&files, std::mem::take(&mut bench.mistakes));
     let mistakes = bench.unread.len() + wrong.list().len() + bench.broken.len();
     let mut out = BufWriter::new(io::stdout().lock());
     match args.output {
@@ -124,14 +120,14 @@ struct Bench {
     /// Compiled once for all files that name the same.
     policies: HashMap<Named, Option<Rc<PolicySet>>>,
     /// Files, and documents of them, that are nothing a cluster could hold.
-    unread: Vec<Mistake>,
+    unread: Vec<Diagnostic>,
     mistakes: Vec<Diagnostic>,
     /// Mistakes in policies, drawn by those who found them, under what names the policies.
     broken: Vec<(String, String)>,
 }
 
 impl Bench {
-    fn read(&mut self, index: usize, file: &File) -> Vec<Suite> {
+    fn read(&mut self, index: usize, file: &Source) -> Vec<Suite> {
         let (documents, mistakes) = tree::parse(index, &file.text);
         self.mistakes.extend(mistakes);
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
@@ -175,7 +171,7 @@ impl Bench {
         policies.clone()
     }
 
-    fn run(&mut self, file: &File, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
+    fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
         let Some(policies) = self.load(suite) else { return };
         let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
         for case in suite.cases.iter().filter(wanted) {
@@ -195,12 +191,11 @@ impl Bench {
 }
 
 /// A document as manifests are read.
-fn json_of(file: &File, node: &Node) -> Result<Value, Mistake> {
+fn json_of(file: &Source, node: &Node) -> Result<Value, Diagnostic> {
     let text = json_at(file, node.span.bytes.start)?;
-    serde_json::from_str(&text).map_err(|error| Mistake {
-        file: file.name.clone(),
-        place: Some(Box::new(Place::of(file, &node.span.bytes))),
-        message: format!("not JSON: {}", reason(&error)),
+    serde_json::from_str(&text).map_err(|error| {
+        let place = Place::of(file, &node.span.bytes);
+        Diagnostic::at(place, format!("not JSON: {}", reason(&error)))
     })
 }
 
@@ -341,7 +336,7 @@ fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Sui
     }
     for mistake in &bench.unread {
         let name =
-            mistake.place.as_deref().map_or_else(|| mistake.file.clone(), ToString::to_string);
+            mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
         add(&mistake.file, name, junit::Outcome::Broken(mistake.message.clone()));
     }
     for (policies, message) in &bench.broken {

@@ -1,6 +1,6 @@
 //! Conventions as text again: as somebody wrote them, and with all that they extend.
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{BUILT_IN, BUILT_IN_CONVENTIONS, BuiltIn, Envelope, Kind, PolicySet, Problems};
 use super::{Source, read_documents, sources};
@@ -64,32 +64,5 @@ impl Serialize for InMap<'_> {
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry(self.0, self.1)?;
         map.end()
-    }
-}
-
-/// In the order of the document; through [`Node::to_json`] it would be that of the alphabet.
-impl Serialize for Node {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.value {
-            Value::Null => serializer.serialize_unit(),
-            Value::Bool(value) => serializer.serialize_bool(*value),
-            Value::Integer(value) => serializer.serialize_i64(*value),
-            Value::Float(value) => serializer.serialize_f64(*value),
-            Value::String(text) => serializer.serialize_str(text),
-            Value::List(items) => {
-                let mut list = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    list.serialize_element(item)?;
-                }
-                list.end()
-            }
-            Value::Map(entries) => {
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, node) in entries {
-                    map.serialize_entry(&key.name, node)?;
-                }
-                map.end()
-            }
-        }
     }
 }

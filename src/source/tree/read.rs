@@ -1,31 +1,43 @@
 //! From text to tree: the parser's events, put together.
 //!
-//! Not through serde: half of the time that all conventions take to load was spent between the
-//! parser and its deserializer. What a deserializer would have done is here: plain scalars, aliases,
-//! merge keys, keys that are there twice, and limits on what aliases can make of a small text.
+//! Without serde: a deserializer between parser and tree doubles the time. So its work is done here:
+//! aliases, merge keys, duplicate keys, and limits on what aliases can make of a small text.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use granit_parser::{Event, Parser, ScalarStyle, Span as EventSpan, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, Span as EventSpan, Tag};
 
 use super::super::Diagnostic;
-use super::{Document, Key, Node, Span, Value, parts};
+use super::{Dialect, Document, Key, Node, Span, Value, parts};
 
-/// How deep lists and mappings may stand in one another: documents are read by recursion.
+/// How deep lists and mappings may be nested: trees are walked by recursion, and serde_json has the
+/// same limit.
 const MAX_DEPTH: usize = 128;
 
 /// How many nodes aliases may repeat. What is written out bounds itself; nine lines of aliases
 /// of aliases would be a billion nodes.
-const MAX_REPEATED: usize = 100_000;
+const MAX_REPEATED: usize = 200_000;
 
-/// All documents of a text, and what is wrong with those that cannot be read. Empty ones are left
-/// out.
+/// How many bytes of text aliases may repeat, and how many more for each byte of the source.
+const MAX_REPEATED_BYTES: usize = 8 << 20;
+const MAX_GROWTH: usize = 6;
+
+/// One document of a manifest; null if it is empty.
+pub(super) fn manifest(text: &str, part: &Range<usize>) -> Result<Node, Diagnostic> {
+    let mut reader = Reader::new(Dialect::Kubectl, 0, 0, part.len());
+    reader.read(text, part)?;
+    let null = reader.node(Value::Null, &(part.start..part.start));
+    Ok(reader.roots.into_iter().next().unwrap_or(null))
+}
+
+/// All policies of a text, and the mistakes in those that cannot be read. Empty ones are left out.
 pub(super) fn documents(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
     let mut repeated = 0;
     for part in parts(text) {
-        let mut reader = Reader::new(source, repeated);
+        let mut reader = Reader::new(Dialect::Core, source, repeated, part.len());
         match reader.read(text, &part) {
             Ok(()) => {
                 let roots = reader.roots.into_iter();
@@ -41,6 +53,7 @@ pub(super) fn documents(source: usize, text: &str) -> (Vec<Document>, Vec<Diagno
 }
 
 struct Reader {
+    dialect: Dialect,
     source: usize,
     roots: Vec<Node>,
     /// The lists and mappings that have not ended, outermost first.
@@ -49,6 +62,8 @@ struct Reader {
     anchors: HashMap<usize, Anchored>,
     /// How many nodes aliases have repeated so far, in all documents of the text.
     repeated: usize,
+    /// How many bytes of text they may still repeat.
+    bytes_left: usize,
 }
 
 /// A list or mapping that has not ended.
@@ -57,21 +72,30 @@ struct Open {
     anchor: usize,
     /// The key whose value comes next, in a mapping.
     key: Option<Key>,
+    /// Whether that key is `<<` without quotes.
+    merges: bool,
+    /// The mappings behind merge keys.
+    merged: Vec<Node>,
     /// The keys of a mapping that has many.
     names: HashSet<String>,
 }
 
 struct Anchored {
     node: Node,
-    /// All nodes in it, itself included.
-    size: usize,
-    /// Levels of lists and mappings.
-    depth: usize,
+    extent: Extent,
 }
 
 impl Reader {
-    fn new(source: usize, repeated: usize) -> Self {
-        Self { source, roots: Vec::new(), open: Vec::new(), anchors: HashMap::new(), repeated }
+    fn new(dialect: Dialect, source: usize, repeated: usize, length: usize) -> Self {
+        Self {
+            dialect,
+            source,
+            roots: Vec::new(),
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            repeated,
+            bytes_left: length.saturating_mul(MAX_GROWTH).saturating_add(MAX_REPEATED_BYTES),
+        }
     }
 
     /// Reads one part of a text.
@@ -87,7 +111,13 @@ impl Reader {
                 Ok((event, span)) => self.take(event, &bytes(&span))?,
                 Err(error) => {
                     let at = part.start + error.marker().byte_offset().unwrap_or(length);
-                    return Err(self.mistake(&(at..at + 1), &error.info()));
+                    let message = match error.info() {
+                        // The parser has a limit of its own for brackets.
+                        info if info == "recursion limit exceeded" => too_deep(),
+                        _ if *error.kind() == ErrorKind::UnknownAnchor => "unknown anchor".into(),
+                        info => info,
+                    };
+                    return Err(self.mistake(&(at..at + 1), &message));
                 }
             }
         }
@@ -97,27 +127,27 @@ impl Reader {
     fn take(&mut self, event: Event<'_>, bytes: &Range<usize>) -> Result<(), Diagnostic> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let value = match kind_of(tag.as_deref()) {
-                    // `on:` and `1.0:` are called what they look like.
-                    Some(_) if self.expects_key() => Value::String(text.into_owned()),
-                    Some(Kind::Text) => Value::String(text.into_owned()),
-                    Some(Kind::Open) if style == ScalarStyle::Plain => plain(&text),
-                    Some(Kind::Open) => Value::String(text.into_owned()),
-                    Some(Kind::Resolved) => plain(&text),
-                    None => return Err(self.mistake(bytes, "this tag means nothing here")),
+                let is_plain = style == ScalarStyle::Plain;
+                let value = if self.expects_key() {
+                    self.key(text, is_plain, tag.as_deref())
+                } else {
+                    self.dialect.scalar(text, is_plain, tag.as_deref())
                 };
+                let value = value.map_err(|message| self.mistake(bytes, &message))?;
                 let node = self.node(value, bytes);
                 self.complete(node, anchor)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                self.open(Value::List(Vec::new()), anchor, tag.as_deref(), bytes)
+                self.check_tag("seq", tag.as_deref(), bytes)?;
+                self.open(Value::List(Vec::new()), anchor, bytes)
             }
             Event::MappingStart(_, anchor, tag) => {
-                self.open(Value::Map(Vec::new()), anchor, tag.as_deref(), bytes)
+                self.check_tag("map", tag.as_deref(), bytes)?;
+                self.open(Value::Map(Vec::new()), anchor, bytes)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open { mut node, anchor, .. }) => {
-                    self.merge(&mut node)?;
+                Some(Open { mut node, anchor, merged, .. }) => {
+                    merge(&mut node, merged);
                     self.complete(node, anchor)
                 }
                 None => Ok(()),
@@ -132,19 +162,50 @@ impl Reader {
         self.open.last().filter(is_map).is_some_and(|open| open.key.is_none())
     }
 
+    /// The name of a key: `on:` and `1.0:` are called what they look like.
+    fn key(
+        &mut self,
+        text: Cow<'_, str>,
+        is_plain: bool,
+        tag: Option<&Tag>,
+    ) -> Result<Value, String> {
+        let Some(open) = self.open.last_mut() else { return Err(NO_KEY.to_owned()) };
+        open.merges = text == MERGE && is_plain && tag.is_none();
+        if tag.is_none()
+            && is_plain
+            && self.dialect == Dialect::Kubectl
+            && self.dialect.is_null(&text)
+        {
+            return Err(NO_KEY.to_owned());
+        }
+        if tag.is_some()
+            && let Value::String(text) = self.dialect.scalar(Cow::Borrowed(&text), is_plain, tag)?
+        {
+            return Ok(Value::String(text));
+        }
+        Ok(Value::String(text.into_owned()))
+    }
+
+    fn check_tag(
+        &self,
+        kind: &str,
+        tag: Option<&Tag>,
+        bytes: &Range<usize>,
+    ) -> Result<(), Diagnostic> {
+        let checked = self.dialect.collection(kind, tag);
+        checked.map_err(|message| self.mistake(bytes, &message))
+    }
+
     fn open(
         &mut self,
         value: Value,
         anchor: usize,
-        tag: Option<&Tag>,
         bytes: &Range<usize>,
     ) -> Result<(), Diagnostic> {
-        if kind_of(tag).is_none() {
-            return Err(self.mistake(bytes, "this tag means nothing here"));
-        }
         self.stay_above(self.open.len() + 1, bytes)?;
         let node = self.node(value, bytes);
-        self.open.push(Open { node, anchor, key: None, names: HashSet::new() });
+        let (names, merged) = (HashSet::new(), Vec::new());
+        self.open.push(Open { node, anchor, key: None, merges: false, merged, names });
         Ok(())
     }
 
@@ -152,20 +213,25 @@ impl Reader {
         if depth <= MAX_DEPTH {
             return Ok(());
         }
-        Err(self.mistake(bytes, &format!("nested deeper than {MAX_DEPTH} levels")))
+        Err(self.mistake(bytes, &too_deep()))
     }
 
     /// An alias: a copy of what it names, which keeps its places.
     fn repeat(&mut self, anchor: usize, bytes: &Range<usize>) -> Result<(), Diagnostic> {
-        let Some(Anchored { node, size, depth }) = self.anchors.get(&anchor) else {
+        let Some(Anchored { node, extent }) = self.anchors.get(&anchor) else {
             return Err(self.mistake(bytes, "an alias of what it is a part of"));
         };
-        self.stay_above(self.open.len() + depth, bytes)?;
-        self.repeated += size;
+        self.stay_above(self.open.len() + extent.depth, bytes)?;
+        self.repeated += extent.nodes;
         if self.repeated > MAX_REPEATED {
             let message = format!("aliases repeat more than {MAX_REPEATED} values");
             return Err(self.mistake(bytes, &message));
         }
+        let Some(left) = self.bytes_left.checked_sub(extent.bytes) else {
+            let message = "its aliases unfold to much more than was written";
+            return Err(self.mistake(bytes, message));
+        };
+        self.bytes_left = left;
         let node = node.clone();
         self.complete(node, 0)
     }
@@ -173,8 +239,8 @@ impl Reader {
     /// Puts a node where it belongs: it is a document, an item, a key, or the value of the last key.
     fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Diagnostic> {
         if anchor != 0 {
-            let (size, depth) = measure(&node);
-            self.anchors.insert(anchor, Anchored { node: node.clone(), size, depth });
+            let anchored = Anchored { node: node.clone(), extent: Extent::of(&node) };
+            self.anchors.insert(anchor, anchored);
         }
         let Some(open) = self.open.last_mut() else {
             self.roots.push(node);
@@ -183,12 +249,28 @@ impl Reader {
         match &mut open.node.value {
             Value::List(items) => items.push(node),
             Value::Map(entries) => match open.key.take() {
+                Some(_) if open.merges => {
+                    let maps = match node.value {
+                        Value::List(items) => items,
+                        Value::Null => Vec::new(),
+                        _ => vec![node],
+                    };
+                    if let Some(other) = maps.iter().find(|map| !matches!(map.value, Value::Map(_)))
+                    {
+                        let bytes = other.span.bytes.clone();
+                        return Err(self.mistake(&bytes, "only mappings can be merged"));
+                    }
+                    open.merges = false;
+                    open.merged.extend(maps);
+                }
                 Some(key) => entries.push((key, node)),
                 None => {
                     let Value::String(name) = node.value else {
-                        return Err(self.mistake(&node.span.bytes, "this cannot be a key"));
+                        return Err(self.mistake(&node.span.bytes, NO_KEY));
                     };
-                    let twice = if entries.len() < MANY {
+                    let twice = if open.merges {
+                        false
+                    } else if entries.len() < MANY {
                         entries.iter().any(|(key, _)| key.name == name)
                     } else {
                         if open.names.is_empty() {
@@ -196,7 +278,7 @@ impl Reader {
                         }
                         !open.names.insert(name.clone())
                     };
-                    if twice && name != MERGE {
+                    if twice {
                         let message = format!("the key \"{name}\" is here twice");
                         return Err(self.mistake(&node.span.bytes, &message));
                     }
@@ -205,30 +287,6 @@ impl Reader {
             },
             // Nothing else is ever open.
             _ => {}
-        }
-        Ok(())
-    }
-
-    /// `<<: *base`: the entries of another mapping, or of a list of mappings, where there is none of
-    /// that name. Of YAML 1.1, but what everybody expects of anchors.
-    fn merge(&self, node: &mut Node) -> Result<(), Diagnostic> {
-        let Value::Map(entries) = &mut node.value else { return Ok(()) };
-        while let Some(at) = entries.iter().position(|(key, _)| key.name == MERGE) {
-            let (key, merged) = entries.remove(at);
-            let maps = match merged.value {
-                Value::List(items) => items,
-                _ => vec![merged],
-            };
-            for map in maps {
-                let Value::Map(more) = map.value else {
-                    return Err(self.mistake(&key.span.bytes, "only mappings can be merged"));
-                };
-                for (key, node) in more {
-                    if !entries.iter().any(|(known, _)| known.name == key.name) {
-                        entries.push((key, node));
-                    }
-                }
-            }
         }
         Ok(())
     }
@@ -243,79 +301,67 @@ impl Reader {
     }
 }
 
+/// `<<: *base`: the entries of other mappings for the keys that a mapping does not have. Of YAML 1.1,
+/// but everybody expects it of anchors.
+fn merge(node: &mut Node, merged: Vec<Node>) {
+    let Value::Map(entries) = &mut node.value else { return };
+    if merged.is_empty() {
+        return;
+    }
+    let mut names: HashSet<String> = entries.iter().map(|(key, _)| key.name.clone()).collect();
+    for map in merged {
+        let Value::Map(more) = map.value else { continue };
+        entries.extend(more.into_iter().filter(|(key, _)| names.insert(key.name.clone())));
+    }
+}
+
 const MERGE: &str = "<<";
+
+/// `{{ .Values.phase }}` is a mapping with a mapping as its key.
+const NO_KEY: &str = "a key must be a text (a template must be rendered first)";
 
 /// Keys from which on they are not compared one by one.
 const MANY: usize = 32;
 
-/// What a tag says of a node.
-enum Kind {
-    /// Nothing: the text decides, if it is not quoted.
-    Open,
-    /// `!!int`, `!!map`: one of the kinds that there are. The text decides.
-    Resolved,
-    /// `!!str` or `!`.
-    Text,
+fn too_deep() -> String {
+    format!("nested deeper than {MAX_DEPTH} levels")
 }
 
-/// `None` for a tag that is somebody else's.
-fn kind_of(tag: Option<&Tag>) -> Option<Kind> {
-    let Some(tag) = tag else { return Some(Kind::Open) };
-    match tag.core_suffix() {
-        Some("str") => Some(Kind::Text),
-        Some(_) => Some(Kind::Resolved),
-        None => (tag.parts() == ("", "!") || tag.parts() == ("!", "")).then_some(Kind::Text),
-    }
+/// How large a tree is.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    nodes: usize,
+    /// Levels of lists and mappings.
+    depth: usize,
+    /// Of texts and keys.
+    bytes: usize,
 }
 
-/// What a scalar without quotes is, by the core schema of YAML 1.2 (section 10.3.2): `no`, `on` and
-/// `y` are names in policies, not booleans.
-fn plain(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Bool(true),
-        "false" | "False" | "FALSE" => return Value::Bool(false),
-        _ => {}
-    }
-    number(text).unwrap_or_else(|| Value::String(text.to_owned()))
-}
-
-fn number(text: &str) -> Option<Value> {
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    if matches!(digits, ".inf" | ".Inf" | ".INF") {
-        return Some(Value::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
-    }
-    if matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Some(Value::Float(f64::NAN));
-    }
-    for (prefix, radix) in [("0x", 16), ("0o", 8)] {
-        if let Some(digits) = text.strip_prefix(prefix) {
-            let good = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            return i64::from_str_radix(digits, radix).ok().filter(|_| good).map(Value::Integer);
+impl Extent {
+    fn of(node: &Node) -> Self {
+        match &node.value {
+            Value::List(items) => items.iter().fold(Self::of_collection(), Self::and),
+            Value::Map(entries) => {
+                entries.iter().fold(Self::of_collection(), |all, (key, node)| {
+                    Self { bytes: all.bytes + key.name.len(), ..all }.and(node)
+                })
+            }
+            Value::String(text) => Self { nodes: 1, depth: 0, bytes: text.len() },
+            _ => Self { nodes: 1, depth: 0, bytes: 0 },
         }
     }
-    // What Rust reads as a number beyond this (`infinity`) is a text.
-    let is_digit = |byte: u8| byte.is_ascii_digit() || byte == b'.';
-    if !digits.bytes().next().is_some_and(is_digit) {
-        return None;
-    }
-    text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
-}
 
-/// How many nodes a tree has, and how many levels of lists and mappings.
-fn measure(node: &Node) -> (usize, usize) {
-    let inner = |(size, depth): (usize, usize), node: &Node| {
-        let (more, deeper) = measure(node);
-        (size + more, depth.max(deeper + 1))
-    };
-    match &node.value {
-        Value::List(items) => items.iter().fold((1, 1), inner),
-        Value::Map(entries) => entries.iter().map(|(_, node)| node).fold((1, 1), inner),
-        _ => (1, 0),
+    const fn of_collection() -> Self {
+        Self { nodes: 1, depth: 1, bytes: 0 }
+    }
+
+    fn and(self, node: &Node) -> Self {
+        let inner = Self::of(node);
+        Self {
+            nodes: self.nodes + inner.nodes,
+            depth: self.depth.max(inner.depth + 1),
+            bytes: self.bytes + inner.bytes,
+        }
     }
 }
 
@@ -431,9 +477,9 @@ mod tests {
             ("a: &x [*x]", "an alias of what it is a part of at \"*x]\""),
             ("a: *nowhere", "unknown anchor at \"*nowhere\""),
             ("a: &x 1\n---\na: *x", "unknown anchor at \"*x\""),
-            ("{[a]: 1}", "this cannot be a key at \"[a]: 1}\""),
+            ("{[a]: 1}", "a key must be a text (a template must be rendered first) at \"[a]: 1}\""),
             ("a: !mine 1", "this tag means nothing here at \"1\""),
-            ("a: {<<: 1}", "only mappings can be merged at \"<<: 1}\""),
+            ("a: {<<: 1}", "only mappings can be merged at \"1}\""),
             ("a: [1", "unclosed bracket '[' at \"[1\""),
             ("a:\n\tb: 1", "tab"),
         ] {
@@ -461,6 +507,111 @@ mod tests {
             text += &format!("a{level}: &a{level} [{below}]\n");
         }
         assert!(read(&text).unwrap_err().contains("aliases repeat more than"));
+    }
+
+    /// A manifest as JSON text.
+    fn from_yaml(text: &str) -> Result<String, String> {
+        match manifest(text, &(0..text.len())) {
+            Ok(node) => Ok(serde_json::to_string(&node).unwrap()),
+            Err(error) => Err(error.message.replace("not YAML: ", "")),
+        }
+    }
+
+    #[test]
+    fn plain_scalars_arrive_as_the_api_server_would_see_them() {
+        for (yaml, json) in [
+            ("True", "true"),
+            ("yes", "true"),
+            ("off", "false"),
+            ("'True'", "\"True\""),
+            ("2024-01-01T00:00:00Z", "\"2024-01-01T00:00:00Z\""),
+            ("2024-01-01", "\"2024-01-01\""),
+            ("~", "null"),
+            ("\"\"", "\"\""),
+            ("012", "10"),
+            ("-7", "-7"),
+            ("18446744073709551615", "1.8446744073709552e+19"),
+            ("1.5", "1.5"),
+            ("1.20.2", "\"1.20.2\""),
+            ("12:30:45", "\"12:30:45\""),
+            ("!!str 5", "\"5\""),
+            ("|\n  two\n  lines\n", "\"two\\nlines\\n\""),
+        ] {
+            let read = from_yaml(&format!("a: {yaml}\n"));
+            assert_eq!(read.unwrap(), format!("{{\"a\":{json}}}"), "{yaml}");
+        }
+    }
+
+    #[test]
+    fn structures_anchors_and_merge_keys_are_unfolded() {
+        let yaml = "1: [a, {b: }, []]\ntrue: {}\nbase: &base\n  x: 1\n  y: 2\nmore:\n  <<: *base\n  y: 3\nalias: *base\n";
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&from_yaml(yaml).unwrap()).unwrap(),
+            serde_json::json!({"1": ["a", {"b": null}, []], "true": {}, "base": {"x": 1, "y": 2},
+                "more": {"x": 1, "y": 3}, "alias": {"x": 1, "y": 2}})
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_json_or_is_meant_to_hurt_is_an_error() {
+        let deep = format!("a: {}1{}", "[".repeat(5000), "]".repeat(5000));
+        let mut laughs = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
+        for level in 1..12 {
+            let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+            laughs += &format!("a{level}: &a{level} [{aliases}]\n");
+        }
+        // Few events, each a large one.
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 900].join(", "));
+        for bad in ["a: .inf", "a: .nan", "a: 1\na: 2", "a: [", "a: *nobody", &deep, &laughs, &long]
+        {
+            assert!(from_yaml(bad).is_err(), "{}", &bad[..bad.len().min(40)]);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_in_words_for_those_who_write_manifests() {
+        let nested = |levels: usize| format!("a: {}{}", "[".repeat(levels), "]".repeat(levels));
+        let repeated = format!("a: &a [1, 2, 3]\nb: [{}]", vec!["*a"; 60_000].join(", "));
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 900].join(", "));
+        let template = "a key must be a text (a template must be rendered first)";
+        for (text, said) in [
+            ("a: {{ .Values.phase }}", template),
+            ("{{ if x }}\na: 1", template),
+            ("? [a]\n: b", template),
+            ("~: 1", template),
+            ("phase: 1\nphase: 2", "the key \"phase\" is here twice"),
+            ("a: &x [*x]", "an alias of what it is a part of"),
+            ("a: *nobody", "unknown anchor"),
+            ("a: {<<: 1}", "only mappings can be merged"),
+            ("a: -.inf", "JSON has no number -.inf"),
+            ("a: !!int x", "this is not what its tag says"),
+            ("a: [1", "unclosed bracket '['"),
+            (&nested(5000), "nested deeper than 128 levels"),
+            (&repeated, "aliases repeat more than 200000 values"),
+            (&long, "its aliases unfold to much more than was written"),
+        ] {
+            assert_eq!(from_yaml(text).unwrap_err(), said, "{}", &text[..text.len().min(40)]);
+        }
+        assert_eq!(from_yaml(&nested(128)).unwrap_err(), "nested deeper than 128 levels");
+        assert!(from_yaml(&nested(127)).is_ok());
+    }
+
+    #[test]
+    fn an_anchor_may_be_used_as_often_as_it_is_of_use() {
+        for count in [100, 5_000, 40_000] {
+            let yaml = format!("a: &a {{x: 1}}\nb: [{}]\n", vec!["*a"; count].join(", "));
+            let merged = format!("a: &a {{}}\nb:\n{}", "- {<<: *a}\n".repeat(count));
+            for yaml in [yaml, merged] {
+                let read = from_yaml(&yaml);
+                assert!(read.is_ok(), "{count}: {:?}", read.err());
+            }
+        }
+    }
+
+    #[test]
+    fn many_nodes_are_no_attack() {
+        let yaml = format!("items: [{}]\n", "1,".repeat(260_000));
+        assert!(from_yaml(&yaml).is_ok());
     }
 
     fn any_json() -> impl Strategy<Value = Json> {

@@ -1,7 +1,8 @@
-//! The members of a JSON object, each as text.
+//! JSON that stays text: the members of an object, the items of a list, and where they are.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -58,4 +59,53 @@ impl<'de> Deserialize<'de> for Members<'de> {
 pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     Some(items.into_iter().map(RawValue::get).collect())
+}
+
+/// The error of a JSON text without its location: a caret shows that, or the text was never in a file.
+pub fn reason(error: &serde_json::Error) -> String {
+    let full = error.to_string();
+    full.rsplit_once(" at line ").map_or(full.as_str(), |(said, _)| said).to_owned()
+}
+
+pub(crate) fn kind_of(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'[') => "a list",
+        Some(b'{') => "an object",
+        Some(b'"') => "a text",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "nothing",
+        _ => "a number",
+    }
+}
+
+/// A value that is opened one level: the values in it borrow from its text, so that their addresses
+/// are locations.
+pub(super) enum Opened<'t> {
+    Object(Members<'t>),
+    List(Vec<&'t str>),
+    Scalar,
+}
+
+impl<'t> Opened<'t> {
+    pub(super) fn of(value: &'t str) -> Self {
+        match value.as_bytes().first() {
+            Some(b'{') => Members::parse(value).map_or(Self::Scalar, Self::Object),
+            Some(b'[') => items(value).map_or(Self::Scalar, Self::List),
+            _ => Self::Scalar,
+        }
+    }
+
+    pub(super) fn get(&self, token: &str) -> Option<&'t str> {
+        match self {
+            Self::Object(members) => members.get(token),
+            Self::List(items) => items.get(token.parse::<usize>().ok()?).copied(),
+            Self::Scalar => None,
+        }
+    }
+}
+
+/// Where a part of a text is in it.
+pub(super) fn range_in(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
 }

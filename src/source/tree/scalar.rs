@@ -1,0 +1,230 @@
+//! The value of a scalar, in each dialect of YAML.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use granit_parser::Tag;
+
+use super::Value;
+
+/// Which YAML a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// The core schema of YAML 1.2 (section 10.3.2): in policies `no`, `on` and `y` are names.
+    Core,
+    /// What `kubectl` reads, which is YAML 1.1: `yes` and `on` are booleans, `0755` is octal. A
+    /// timestamp is a text.
+    Kubectl,
+}
+
+impl Dialect {
+    /// The value of a scalar.
+    ///
+    /// # Errors
+    /// A tag that the text does not fit, or a number that JSON does not have.
+    pub(super) fn scalar(
+        self,
+        text: Cow<'_, str>,
+        is_plain: bool,
+        tag: Option<&Tag>,
+    ) -> Result<Value, String> {
+        let Some(tag) = tag else {
+            return if is_plain { self.plain(&text) } else { Ok(Value::String(text.into_owned())) };
+        };
+        if is_non_specific(tag) {
+            return Ok(Value::String(text.into_owned()));
+        }
+        match (yaml_tag(tag).as_deref(), self) {
+            (Some("str"), _) => Ok(Value::String(text.into_owned())),
+            (Some(kind @ ("null" | "bool" | "int" | "float" | "seq" | "map")), _) => {
+                match (kind, self.plain(&text)?) {
+                    ("null", _) => Ok(Value::Null),
+                    ("bool", value @ Value::Bool(_))
+                    | ("int", value @ Value::Integer(_))
+                    | ("float", value @ Value::Float(_)) => Ok(value),
+                    #[expect(clippy::cast_precision_loss, reason = "the tag asks for it")]
+                    ("float", Value::Integer(value)) => Ok(Value::Float(value as f64)),
+                    _ => Err(NOT_ITS_TAG.to_owned()),
+                }
+            }
+            (Some("binary"), Self::Kubectl) => {
+                let text: String = text.split_ascii_whitespace().collect();
+                let bytes = STANDARD.decode(text).ok();
+                let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+                text.map(Value::String).ok_or_else(|| NOT_ITS_TAG.to_owned())
+            }
+            (Some("timestamp"), Self::Kubectl) => Ok(Value::String(text.into_owned())),
+            // `kubectl` ignores the tags of others.
+            (_, Self::Kubectl) => self.scalar(text, is_plain, None),
+            (_, Self::Core) => Err(UNKNOWN_TAG.to_owned()),
+        }
+    }
+
+    /// Checks the tag of a list (`seq`) or mapping (`map`).
+    ///
+    /// # Errors
+    /// A tag of something else.
+    pub(super) fn collection(self, kind: &str, tag: Option<&Tag>) -> Result<(), String> {
+        match tag.map(yaml_tag) {
+            None => Ok(()),
+            Some(Some(suffix)) if suffix == kind => Ok(()),
+            Some(Some(_)) => Err(NOT_ITS_TAG.to_owned()),
+            Some(None) if self == Self::Kubectl || tag.is_some_and(is_non_specific) => Ok(()),
+            Some(None) => Err(UNKNOWN_TAG.to_owned()),
+        }
+    }
+
+    /// The value of a scalar without quotes and tag.
+    fn plain(self, text: &str) -> Result<Value, String> {
+        if self.is_null(text) {
+            return Ok(Value::Null);
+        }
+        let value = match (self, text) {
+            (_, "true" | "True" | "TRUE") => Some(Value::Bool(true)),
+            (_, "false" | "False" | "FALSE") => Some(Value::Bool(false)),
+            (Self::Core, _) => core_number(text),
+            (Self::Kubectl, _) => match kubectl_boolean(text) {
+                Some(value) => Some(Value::Bool(value)),
+                None => kubectl_number(text)?,
+            },
+        };
+        Ok(value.unwrap_or_else(|| Value::String(text.to_owned())))
+    }
+
+    /// Whether a scalar without quotes is null.
+    pub(super) fn is_null(self, text: &str) -> bool {
+        matches!(text, "" | "~" | "null" | "Null" | "NULL")
+            || self == Self::Kubectl && text.eq_ignore_ascii_case("null")
+    }
+}
+
+const NOT_ITS_TAG: &str = "this is not what its tag says";
+const UNKNOWN_TAG: &str = "this tag means nothing here";
+
+/// The name of a tag that YAML itself defines.
+fn yaml_tag(tag: &Tag) -> Option<Cow<'_, str>> {
+    tag.suffix_in_namespace("tag:yaml.org,2002:")
+}
+
+/// `!`: a text, whatever it looks like.
+fn is_non_specific(tag: &Tag) -> bool {
+    tag.parts() == ("", "!") || tag.parts() == ("!", "")
+}
+
+/// Numbers of the core schema.
+fn core_number(text: &str) -> Option<Value> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if matches!(digits, ".inf" | ".Inf" | ".INF") {
+        return Some(Value::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }));
+    }
+    if matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return Some(Value::Float(f64::NAN));
+    }
+    for (prefix, radix) in [("0x", 16), ("0o", 8)] {
+        if let Some(digits) = text.strip_prefix(prefix) {
+            let good = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            return i64::from_str_radix(digits, radix).ok().filter(|_| good).map(Value::Integer);
+        }
+    }
+    // What Rust reads as a number beyond this (`infinity`) is a text.
+    let is_digit = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    if !digits.bytes().next().is_some_and(is_digit) {
+        return None;
+    }
+    text.parse().map(Value::Integer).or_else(|_| text.parse().map(Value::Float)).ok()
+}
+
+/// The booleans of YAML 1.1, in any case.
+fn kubectl_boolean(text: &str) -> Option<bool> {
+    if text.len() > "false".len() {
+        return None;
+    }
+    let is = |word: &&str| text.eq_ignore_ascii_case(word);
+    if ["true", "yes", "y", "on"].iter().any(is) {
+        return Some(true);
+    }
+    ["false", "no", "n", "off"].iter().any(is).then_some(false)
+}
+
+/// Numbers of YAML 1.1. Integers that no `i64` holds are floats, as the API server reads them.
+fn kubectl_number(text: &str) -> Result<Option<Value>, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let Some(first) = digits.bytes().next().filter(|byte| matches!(byte, b'0'..=b'9' | b'.'))
+    else {
+        return Ok(None);
+    };
+    let no_json = || Err(format!("JSON has no number {text}"));
+    if [".inf", ".nan"].iter().any(|word| digits.eq_ignore_ascii_case(word)) {
+        return no_json();
+    }
+    if let Some(value) = kubectl_integer(digits, text.starts_with('-')) {
+        return Ok(Some(value));
+    }
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(Some(Value::Float(value))),
+        Ok(_) if first != b'.' => no_json(),
+        _ => Ok(None),
+    }
+}
+
+fn kubectl_integer(text: &str, negative: bool) -> Option<Value> {
+    let second = text.as_bytes().get(1).map(u8::to_ascii_lowercase);
+    let (radix, digits) = match second.filter(|_| text.starts_with('0')) {
+        None => (10, text),
+        Some(b'x') => (16, &text[2..]),
+        Some(b'o') => (8, &text[2..]),
+        Some(b'b') => (2, &text[2..]),
+        Some(_) => (8, text.get(1..)?),
+    };
+    let digits = if radix == 10 { digits } else { digits.strip_prefix('_').unwrap_or(digits) };
+    // `_` may be between two digits.
+    if digits.starts_with(['_', '+', '-']) || digits.ends_with('_') || digits.contains("__") {
+        return None;
+    }
+    let magnitude = i128::from_str_radix(&digits.replace('_', ""), radix).ok()?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).ok().map(Value::Integer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        format!("{:?}", Dialect::Kubectl.plain(text))
+    }
+
+    #[test]
+    fn scalars_are_what_kubectl_makes_of_them() {
+        for (text, expected) in [
+            ("True", Value::Bool(true)),
+            ("yes", Value::Bool(true)),
+            ("oFF", Value::Bool(false)),
+            ("n", Value::Bool(false)),
+            ("nUll", Value::Null),
+            ("012", Value::Integer(10)),
+            ("-0x1F", Value::Integer(-31)),
+            ("0B1_0", Value::Integer(2)),
+            ("1_000", Value::Integer(1000)),
+            ("-9223372036854775808", Value::Integer(i64::MIN)),
+            ("18446744073709551615", Value::Float(18_446_744_073_709_551_615.0)),
+            ("0789", Value::Float(789.0)),
+            ("+.5", Value::Float(0.5)),
+            ("1e3", Value::Float(1000.0)),
+        ] {
+            assert_eq!(plain(text), format!("{:?}", Ok::<_, String>(expected)), "{text}");
+        }
+        for text in
+            ["1__0", "1_", "_1", "0x", "+-1", ".", "-", "inf", "-nan", "1.20.2", "12:30", "e5"]
+        {
+            assert_eq!(plain(text), format!("Ok(String({text:?}))"), "{text}");
+        }
+        for text in [".inf", "-.INF", "+.nan", "1e999", "-1e999"] {
+            assert_eq!(plain(text), format!("Err(\"JSON has no number {text}\")"), "{text}");
+        }
+    }
+}
