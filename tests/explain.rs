@@ -116,6 +116,47 @@ fn data_has_every_combination_and_what_follows_from_it() {
     assert_eq!(data["phase"]["values"][0]["imposed"]["since"], "/metadata/deletionTimestamp");
 }
 
+/// The short table says the same as the full one: each combination is in a line with its outcome, and in
+/// none with another outcome.
+#[test]
+fn a_short_table_covers_the_full_one() {
+    use statusgate::explain::{Cube, PhaseOutcome};
+    type View = fn(usize, &PhaseOutcome) -> Option<Vec<Option<usize>>>;
+    // All of an outcome; one phase of it; and only the lines in which a phase is imposed.
+    let views: [View; 3] = [
+        |_, outcome| {
+            let admissible = outcome.admissible.iter().map(|yes| Some(usize::from(*yes)));
+            Some(admissible.chain(outcome.repairs.clone()).chain([outcome.imposed]).collect())
+        },
+        |phase, outcome| Some(vec![outcome.repairs[phase], Some(outcome.admissible[phase].into())]),
+        |_, outcome| outcome.imposed.map(|phase| vec![Some(phase)]),
+    ];
+    let mut compared = 0;
+    for (name, convention) in built_in().conventions() {
+        let Some(rules) = &convention.phase else { continue };
+        let table = Table::of_phase(convention, rules).unwrap();
+        let phase = rules.phases.len() / 2;
+        for view in views {
+            let lines = table.collapsed(|_, outcome| view(phase, outcome));
+            for (number, outcome) in table.iter() {
+                let combination = table.space.combination(number);
+                let stands_for = |(line, _): &&(Cube, _)| {
+                    combination
+                        .iter()
+                        .enumerate()
+                        .all(|(fact, answer)| line.includes(fact, *answer))
+                };
+                let found: Vec<_> = lines.iter().filter(stands_for).map(|(_, seen)| seen).collect();
+                let expected = view(phase, outcome);
+                assert_eq!(found.is_empty(), expected.is_none(), "{name}: {combination:?}");
+                assert!(found.iter().all(|seen| Some(*seen) == expected.as_ref()), "{name}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 4284, "{compared}");
+}
+
 /// A copy under another name is the same convention, with all that it extends.
 #[test]
 fn a_printed_document_can_be_used_again() {

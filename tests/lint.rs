@@ -435,6 +435,73 @@ rules: [{{id: not-a, path: /status/x, action: Deny, message: m, when: {{field: /
     assert_eq!(remarks(&field.replace("enum: [a, b]", "pattern: '^[a-c]$'")), []);
 }
 
+/// The rules of the one contradiction that a document has. It may have other faults.
+fn contradiction_in(name: &str, text: String) -> Vec<String> {
+    let report = lint::lint(&[Source { name: "test.yaml".into(), text }], name).unwrap();
+    assert!(report.remarks.iter().all(|remark| remark.kind != Kind::NotProven), "{report:#?}");
+    let mut found = report.remarks.into_iter();
+    let mut found = found.by_ref().filter(|remark| remark.kind == Kind::Contradiction);
+    let fault = found.next().unwrap();
+    assert_eq!(found.next(), None);
+    assert_eq!(fault.message, "these rules together reject every status");
+    assert!(fault.witness.unwrap().contains("status:"));
+    fault.rules
+}
+
+#[test]
+fn rules_that_contradict_the_evidence_of_the_only_phase_are_found() {
+    let text = include_str!("fixtures/lint/core.yaml").to_owned();
+    assert_eq!(
+        contradiction_in("core", text),
+        [
+            "core/has-phase",
+            "core/only-ready",
+            "core/phase-ready",
+            "core/pod-there",
+            "core/pod-true"
+        ]
+    );
+}
+
+/// Each of the conditions has to be there and to be True if the one before it is; the last one must not be.
+#[test]
+fn a_chain_of_conditions_without_an_end_is_found() {
+    let rule = |id: String, when: String| {
+        format!(
+            "    - {{id: {id}, path: /status/conditions, trigger: state, action: Deny, message: m, when: {when}}}\n"
+        )
+    };
+    let chain = |count: usize| -> String {
+        let there = (0..count)
+            .map(|at| rule(format!("there-{at}"), format!("{{condition: C{at}, present: false}}")));
+        let links = (1..count).map(|at| {
+            let one = format!("{{condition: C{}, is: 'True'}}", at - 1);
+            rule(
+                format!("chain-{at}"),
+                format!("{{all: [{one}, {{condition: C{at}, isNot: 'True'}}]}}"),
+            )
+        });
+        let first = rule("first".into(), "{condition: C0, isNot: 'True'}".into());
+        let last = rule("last".into(), format!("{{condition: C{}, is: 'True'}}", count - 1));
+        let rules: String = there.chain(links).chain([first, last]).collect();
+        format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: chain}}\nspec:\n  \
+             title: t\n  source: t\n  extends: metav1\n  rules:\n{rules}"
+        )
+    };
+    for count in [9, 16] {
+        let text = chain(count);
+        assert_eq!(contradiction_in("chain", text.clone()).len(), 2 * count + 1);
+        // Without any one of the rules there is a status.
+        let open = text
+            .replace("chain-4", "other")
+            .replace("{condition: C3, is: 'True'}", "{condition: C3, is: 'False'}");
+        let report =
+            lint::lint(&[Source { name: "test.yaml".into(), text: open }], "chain").unwrap();
+        assert!(report.remarks.is_empty(), "{report:#?}");
+    }
+}
+
 #[test]
 fn conditions_that_cannot_be_written_are_found() {
     let each = |more: &str, rules: &str| {

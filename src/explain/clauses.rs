@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::facts::Question;
+use crate::model::Pointer;
 use crate::policy::convention::{ConditionList, Convention, Trigger};
 use crate::policy::{Action, ConditionTest, Disposition, Predicate};
 
@@ -22,6 +23,8 @@ pub(crate) struct Clause<'c> {
     pub(crate) action: Disposition,
     /// Which writes it looks at, where it says so.
     pub(crate) trigger: Option<&'c Trigger>,
+    /// The field that its message names, if it is a rule.
+    pub(crate) path: Option<&'c Pointer>,
 }
 
 /// The clauses of a convention, in the order in which the engine comes to them.
@@ -45,6 +48,7 @@ pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
                     of_element: false,
                     action: presence.sanction.action,
                     trigger: None,
+                    path: None,
                 });
             }
         }
@@ -55,6 +59,7 @@ pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
             of_element: true,
             action: rule.action,
             trigger: None,
+            path: None,
         }));
     }
     clauses.extend(rules(convention));
@@ -73,6 +78,7 @@ pub(crate) fn rules(convention: &Convention) -> impl Iterator<Item = Clause<'_>>
         of_element: false,
         action: rule.action,
         trigger: Some(&rule.trigger),
+        path: Some(&rule.path),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::policy::convention::{ConditionList, Convention};
 use crate::policy::{Glob, Observed, Predicate};
 
 pub(crate) use asked::Asked;
-pub(crate) use fitting::{Left, core_of, is_decided, left};
+pub(crate) use fitting::{Left, is_decided, left};
 pub(crate) use sample::{GATE, GATES, NOW, PAST, condition, reason};
 
 /// Something that predicates ask about.

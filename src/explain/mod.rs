@@ -22,6 +22,6 @@ pub use table::{Firing, PhaseOutcome, Table, has_evidence};
 pub use words::predicate as in_words;
 
 pub(crate) use clauses::{Clause, clauses};
-pub(crate) use facts::{Left, NOW, Question, core_of, is_decided, left, versions_of};
+pub(crate) use facts::{Left, NOW, Question, is_decided, left, versions_of};
 pub(crate) use scene::{Scene, Stage};
 pub(crate) use table::{phase_questions, space_of};

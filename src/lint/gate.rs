@@ -79,26 +79,14 @@ impl Gate {
         if rules.is_empty() { Ok(new) } else { Err(Refused(rules)) }
     }
 
-    /// Whether a write is let through as it is, or as the mutating webhook makes it; else the rules
-    /// that refuse what that makes of it.
-    pub(super) fn either(
+    /// The rules by which the validating webhook rejects a write.
+    pub(super) fn rejecting(
         &self,
         resource: &Resource<'_>,
         old: &Value,
         new: &Value,
-        relevant: impl Fn(&String) -> bool,
-    ) -> Result<(), Refused> {
-        let [policies, ..] = &self.modes;
-        let refusing = |new: &Value| {
-            let mut rules = refusing(policies, resource, old, new);
-            rules.retain(&relevant);
-            rules
-        };
-        if refusing(new).is_empty() {
-            return Ok(());
-        }
-        let rules = refusing(&mutated(policies, resource, old, new));
-        if rules.is_empty() { Ok(()) } else { Err(Refused(rules)) }
+    ) -> Vec<String> {
+        refusing(self.policies(Mode::Deny), resource, old, new)
     }
 
     /// The rules that refuse a write only for what the mutating webhook made of it.

@@ -13,7 +13,9 @@ mod moves;
 mod pairs;
 mod phases;
 mod policy;
+mod proof;
 mod rules;
+mod rulings;
 mod writers;
 
 use crate::explain::{Clause, Question, Stage, clauses, versions_of};
@@ -139,10 +141,6 @@ impl Kind {
 }
 
 impl Report {
-    fn empty(name: &str) -> Self {
-        Self { name: name.to_owned(), remarks: Vec::new(), combinations: 0 }
-    }
-
     /// Whether there is a fault; notes are none.
     #[must_use]
     pub fn has_faults(&self) -> bool {
@@ -156,20 +154,8 @@ impl Report {
 /// All mistakes in the documents.
 pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
     let gate = Gate::new(sources, name)?;
-    let convention = gate.convention();
-    let versions = versions_of(convention);
-    let stages: Vec<Stage<'_>> =
-        versions.iter().map(|version| Stage { convention, version }).collect();
-    let Some(stage) = stages.first().copied() else { return Ok(Report::empty(name)) };
-    let mut lint = Lint {
-        convention,
-        stage,
-        stages,
-        gate: &gate,
-        clauses: clauses(convention),
-        remarks: Vec::new(),
-        combinations: 0,
-    };
+    let versions = versions_of(gate.convention());
+    let mut lint = Lint::new(&gate, &versions);
     lint.phases();
     lint.checks();
     lint.rules();
@@ -215,6 +201,16 @@ struct Lint<'c> {
 }
 
 impl<'c> Lint<'c> {
+    fn new(gate: &'c Gate, versions: &'c [String]) -> Self {
+        let convention = gate.convention();
+        let stage = |version: &'c String| Stage { convention, version };
+        let stages: Vec<Stage<'c>> = versions.iter().map(stage).collect();
+        let (clauses, remarks) = (clauses(convention), Vec::new());
+        // There is always a version.
+        let stage = stages[0];
+        Self { convention, stage, stages, gate, clauses, remarks, combinations: 0 }
+    }
+
     /// The versions in which all that is asked for exists.
     fn stages(&self, questions: &[Question<'_>]) -> Vec<Stage<'c>> {
         let lists = || questions.iter().filter_map(|question| question.list);

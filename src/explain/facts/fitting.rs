@@ -56,7 +56,7 @@ pub(super) fn passes(checks: &[&Check], value: &Value) -> bool {
 }
 
 /// As few members as it takes to have one in each of these sets, none of which is empty.
-pub(crate) fn core_of<T: Clone + Ord>(sets: &[Vec<T>]) -> Vec<T> {
+fn core_of<T: Clone + Ord>(sets: &[Vec<T>]) -> Vec<T> {
     let mut core: Vec<T> = sets.iter().flatten().cloned().collect();
     core.sort();
     core.dedup();

@@ -1,0 +1,389 @@
+//! The search for something that every rule accepts: a solver proposes combinations of facts, and the
+//! engine judges each of them.
+//!
+//! A rule that rejects a combination forbids the answers that its verdict depends on, as long as the
+//! solver assumes that rule. If no combination is left, the solver names the rules that leave none.
+
+use std::collections::HashMap;
+use std::ptr::from_ref;
+
+use batsat::{BasicSolver, Lit, SolverInterface, lbool};
+
+use super::backfill::write;
+use super::gate::Gate;
+use super::rulings::{Ruling, STATUSES, is_one_of};
+use crate::engine::{Facts, Truth};
+use crate::explain::{Answer, Fact, Question, Scene, Space, Stage, space_of};
+use crate::model::Pointer;
+use crate::policy::Predicate;
+use crate::policy::convention::ConditionList;
+
+/// Combinations that are judged before a search gives up.
+const MAX_JUDGED: usize = 1 << 14;
+
+/// What is searched: first statuses of an object, or one element of a list of conditions.
+pub(super) struct Search<'s, 'c> {
+    pub(super) stage: Stage<'c>,
+    pub(super) gate: &'c Gate,
+    /// The list of the element, and its type.
+    pub(super) element: Option<(&'c ConditionList, &'s str)>,
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// These rules accept something.
+    Accepted,
+    /// These rules together reject everything.
+    Rejected(Vec<usize>),
+    /// The search gave up.
+    Unknown,
+}
+
+/// The search among the combinations of what some rules ask.
+pub(super) struct Proof<'p, 'c> {
+    search: &'p Search<'p, 'c>,
+    rulings: Vec<&'p Ruling<'c>>,
+    pub(super) space: Space,
+    /// The rules, by id. Several rulings may share one.
+    pub(super) rules: Vec<&'c str>,
+    /// The facts behind each predicate that has no parts, by its address.
+    leaves: HashMap<usize, Vec<usize>>,
+    solver: BasicSolver,
+    /// One literal for each answer of each fact.
+    answers: Vec<Vec<Lit>>,
+    /// One literal for each rule: it is assumed.
+    guards: Vec<Lit>,
+    /// How many combinations were judged.
+    pub(super) judged: usize,
+    /// The combination that the fewest rules reject, and their number.
+    pub(super) least: Option<(usize, Scene)>,
+}
+
+impl<'c> Search<'_, 'c> {
+    /// What some rules ask of a new status. The object has no stored status, and is not being deleted.
+    pub(super) fn space(&self, rulings: &[&Ruling<'c>]) -> Space {
+        let asks = rulings.iter().flat_map(|ruling| {
+            ruling.asks.iter().map(|predicate| self.question(predicate, ruling.list))
+        });
+        let mut questions: Vec<Question<'_>> = asks.collect();
+        let kind: Vec<&str> = self.element.iter().map(|(_, name)| *name).collect();
+        let judged = Predicate::All(vec![is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
+        questions.extend(self.element.map(|(list, _)| self.question(&judged, Some(list))));
+        let mut space = space_of(self.stage.convention, self.stage.version, &questions);
+        space.retain(|fact| {
+            !matches!(
+                fact,
+                Fact::Deleting
+                    | Fact::Phase { old: true }
+                    | Fact::Condition { old: true, .. }
+                    | Fact::Field { old: true, .. }
+                    | Fact::Member { old: true, .. }
+            )
+        });
+        for (member, wanted) in [("type", kind.as_slice()), ("status", STATUSES.as_slice())] {
+            if self.element.is_some() {
+                space.narrow(member, |answer| {
+                    matches!(answer, Answer::Value { value, .. } if wanted.iter().any(|text| value == text))
+                });
+            }
+        }
+        space
+    }
+
+    /// The write of a combination. `None` if its facts exclude each other.
+    pub(super) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
+        let mut scene = self.stage.scene(space, combination)?;
+        if let Some((list, _)) = self.element {
+            self.stage.complete(space, list, &mut scene);
+        }
+        // A status that equals what the webhook sets on an empty object is always accepted.
+        write(&mut scene);
+        Some(scene)
+    }
+
+    /// The rules that reject a write.
+    pub(super) fn rejecting(&self, scene: &Scene) -> Vec<String> {
+        let resource = self.stage.resource(&scene.plural);
+        self.gate.rejecting(&resource, &self.stage.bare(), &scene.object)
+    }
+
+    /// Whether a space adds other conditions to the list of the element. The rules judge those, too.
+    pub(super) fn has_neighbours(&self, space: &Space) -> bool {
+        self.element.is_some_and(|(list, _)| {
+            let mut facts = space.facts.iter();
+            facts.any(|fact| !is_member(fact) && self.reaches(space, fact, &list.path))
+        })
+    }
+
+    fn question<'q>(
+        &self,
+        predicate: &'q Predicate,
+        list: Option<&'q ConditionList>,
+    ) -> Question<'q> {
+        Question { predicate, list, of_element: self.element.is_some() }
+    }
+
+    /// The places in the object that a fact writes.
+    fn places<'f>(&self, space: &'f Space, fact: &'f Fact) -> Vec<&'f Pointer>
+    where
+        'c: 'f,
+    {
+        let convention = self.stage.convention;
+        match fact {
+            Fact::Phase { .. } => convention.phase.iter().map(|rules| &rules.path).collect(),
+            Fact::Observed => {
+                convention.generation.iter().filter_map(|rules| rules.paths.first()).collect()
+            }
+            Fact::Field { path, .. } | Fact::Length(path) => vec![path],
+            Fact::Gates(path) => {
+                let list = convention.primary_conditions(self.stage.version);
+                [path].into_iter().chain(list.map(|list| &list.path)).collect()
+            }
+            Fact::Condition { list, .. } => list.iter().collect(),
+            Fact::Member { .. } => space.element_of.iter().collect(),
+            Fact::Deleting | Fact::Resource => Vec::new(),
+        }
+    }
+
+    fn reaches(&self, space: &Space, fact: &Fact, path: &Pointer) -> bool {
+        self.places(space, fact).into_iter().any(|place| overlap(place, path))
+    }
+
+    /// Whether one fact can change what the other one's place holds. Facts that find their items by
+    /// type do not meet in one list.
+    fn interfere(&self, space: &Space, one: &Fact, other: &Fact) -> bool {
+        let by_type = |fact: &Fact| matches!(fact, Fact::Condition { .. } | Fact::Gates(_));
+        let by_type = |fact: &Fact| by_type(fact) || is_member(fact);
+        !(by_type(one) && by_type(other))
+            && self.places(space, one).into_iter().any(|path| self.reaches(space, other, path))
+    }
+}
+
+impl<'p, 'c> Proof<'p, 'c> {
+    pub(super) fn new(search: &'p Search<'p, 'c>, rulings: Vec<&'p Ruling<'c>>) -> Self {
+        let space = search.space(&rulings);
+        let mut rules: Vec<&str> = rulings.iter().map(|ruling| ruling.id).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let mut solver = BasicSolver::default();
+        let mut literal = || Lit::new(solver.new_var_default(), true);
+        let answers: Vec<Vec<Lit>> = space
+            .answers
+            .iter()
+            .map(|answers| answers.iter().map(|_| literal()).collect())
+            .collect();
+        let guards = rules.iter().map(|_| literal()).collect();
+        for answers in &answers {
+            solver.add_clause_reuse(&mut answers.clone());
+            for (at, one) in answers.iter().enumerate() {
+                for other in answers.iter().take(at) {
+                    solver.add_clause_reuse(&mut vec![!*one, !*other]);
+                }
+            }
+        }
+        let leaves = HashMap::new();
+        let (judged, least) = (0, None);
+        let mut proof =
+            Self { search, rulings, space, rules, leaves, solver, answers, guards, judged, least };
+        for ruling in proof.rulings.clone() {
+            let mut leaves = Vec::new();
+            ruling.asks.iter().for_each(|predicate| all_leaves(predicate, &mut leaves));
+            for leaf in leaves {
+                let facts = proof.facts_of(search.question(leaf, ruling.list));
+                proof.leaves.insert(from_ref(leaf).addr(), facts);
+            }
+        }
+        proof
+    }
+
+    /// As few rules as it takes to reject everything.
+    pub(super) fn core(&mut self) -> Decision {
+        let all: Vec<usize> = (0..self.rules.len()).collect();
+        let mut core = match self.decide(&all) {
+            Decision::Rejected(core) => core,
+            other => return other,
+        };
+        for rule in core.clone() {
+            let rest: Vec<usize> = core.iter().copied().filter(|other| *other != rule).collect();
+            if rest.len() == core.len() {
+                continue;
+            }
+            match self.decide(&rest) {
+                Decision::Rejected(smaller) => core = smaller,
+                Decision::Accepted => {}
+                Decision::Unknown => return Decision::Unknown,
+            }
+        }
+        Decision::Rejected(core)
+    }
+
+    /// Whether these rules accept any combination; otherwise those of them that together reject all.
+    pub(super) fn decide(&mut self, rules: &[usize]) -> Decision {
+        let guard = |rule: &usize| self.guards.get(*rule).copied();
+        let assumed: Vec<Lit> = rules.iter().filter_map(guard).collect();
+        while self.solver.solve_limited(&assumed) == lbool::TRUE {
+            let combination = self.proposed();
+            let Some(scene) = self.search.scene(&self.space, &combination) else {
+                let facts = self.conflict(&combination);
+                self.forbid(&facts, &combination, None);
+                continue;
+            };
+            if self.judged == MAX_JUDGED {
+                return Decision::Unknown;
+            }
+            self.judged += 1;
+            let rejecting = self.search.rejecting(&scene);
+            let known = |id: &String| self.rules.iter().position(|known| known == id);
+            let rejecting: Vec<usize> = rejecting.iter().filter_map(known).collect();
+            if !rejecting.iter().any(|rule| rules.contains(rule)) {
+                return Decision::Accepted;
+            }
+            for rule in &rejecting {
+                let facts = self.grounds(*rule, &scene);
+                self.forbid(&facts, &combination, self.guards.get(*rule).copied());
+            }
+            if self.least.as_ref().is_none_or(|(count, _)| rejecting.len() < *count) {
+                self.least = Some((rejecting.len(), scene));
+            }
+        }
+        let left = |rule: &usize| {
+            let guard = self.guards.get(*rule);
+            guard.is_some_and(|guard| self.solver.unsat_core_contains_var(guard.var()))
+        };
+        Decision::Rejected(rules.iter().copied().filter(left).collect())
+    }
+
+    fn proposed(&self) -> Vec<usize> {
+        let chosen = |literal: &Lit| self.solver.value_lit(*literal) == lbool::TRUE;
+        let answer = |answers: &Vec<Lit>| answers.iter().position(chosen);
+        self.answers.iter().map(|answers| answer(answers).unwrap_or_default()).collect()
+    }
+
+    /// Never proposes these answers together again, as long as the rule is assumed.
+    fn forbid(&mut self, facts: &[usize], combination: &[usize], rule: Option<Lit>) {
+        let answer = |fact: &usize| self.answers.get(*fact)?.get(*combination.get(*fact)?).copied();
+        let mut clause: Vec<Lit> =
+            facts.iter().filter_map(answer).chain(rule).map(|literal| !literal).collect();
+        self.solver.add_clause_reuse(&mut clause);
+    }
+
+    /// The facts that settle the verdict of a rule about a scene.
+    pub(super) fn grounds(&self, rule: usize, scene: &Scene) -> Vec<usize> {
+        let id = self.rules.get(rule);
+        // Other conditions have verdicts of their own.
+        let of_one = !self.search.has_neighbours(&self.space);
+        let mut found: Vec<usize> = Vec::new();
+        for ruling in self.rulings.iter().filter(|ruling| Some(&ruling.id) == id) {
+            let mut leaves = Vec::new();
+            let looked = self.search.stage.look(scene, ruling.list, |facts| {
+                if of_one {
+                    ruling.asks.iter().for_each(|ask| deciding_leaves(facts, ask, &mut leaves));
+                }
+            });
+            if looked.is_none() || !of_one {
+                ruling.asks.iter().for_each(|ask| all_leaves(ask, &mut leaves));
+            }
+            let facts = leaves.iter().filter_map(|leaf| self.leaves.get(&from_ref(*leaf).addr()));
+            found.extend(facts.flatten());
+            found.extend(ruling.reads.iter().flat_map(|path| self.facts_at(path)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The facts that a predicate asks for, and those that can change what they find.
+    fn facts_of(&self, question: Question<'_>) -> Vec<usize> {
+        let stage = &self.search.stage;
+        let asked = space_of(stage.convention, stage.version, &[question]).facts;
+        let facts = self.space.facts.iter().enumerate();
+        let known = facts.filter(|(_, fact)| asked.contains(fact)).map(|(at, _)| at).collect();
+        self.with_interfering(known)
+    }
+
+    fn facts_at(&self, path: &'c Pointer) -> impl Iterator<Item = usize> {
+        let facts = self.space.facts.iter().enumerate();
+        let reaches = move |(at, fact): (usize, &Fact)| {
+            (!is_member(fact) && self.search.reaches(&self.space, fact, path)).then_some(at)
+        };
+        facts.filter_map(reaches)
+    }
+
+    fn with_interfering(&self, mut facts: Vec<usize>) -> Vec<usize> {
+        let all = self.space.facts.iter().enumerate();
+        let more = all.filter(|(at, other)| {
+            let known = facts.iter().filter_map(|at| self.space.facts.get(*at));
+            !facts.contains(at)
+                && known.into_iter().any(|fact| self.search.interfere(&self.space, fact, other))
+        });
+        let more: Vec<usize> = more.map(|(at, _)| at).collect();
+        facts.extend(more);
+        facts
+    }
+
+    /// As few facts of a combination as it takes to exclude each other.
+    fn conflict(&self, combination: &[usize]) -> Vec<usize> {
+        let mut facts: Vec<usize> = (0..combination.len()).collect();
+        for fact in 0..combination.len() {
+            let rest: Vec<usize> = facts.iter().copied().filter(|other| *other != fact).collect();
+            if !self.can_be_built(&rest, combination) {
+                facts = rest;
+            }
+        }
+        self.with_interfering(facts)
+    }
+
+    fn can_be_built(&self, chosen: &[usize], combination: &[usize]) -> bool {
+        let facts = chosen.iter().filter_map(|at| self.space.facts.get(*at).cloned());
+        let answer = |at: &usize| self.space.answers.get(*at)?.get(*combination.get(*at)?).cloned();
+        let answers = chosen.iter().map(|at| answer(at).into_iter().collect());
+        let (facts, answers) = (facts.collect(), answers.collect());
+        let element_of = self.space.element_of.clone();
+        let part = Space { facts, answers, element_of, ..Space::default() };
+        self.search.stage.scene(&part, &vec![0; chosen.len()]).is_some()
+    }
+}
+
+const fn is_member(fact: &Fact) -> bool {
+    matches!(fact, Fact::Member { .. })
+}
+
+/// Whether one path leads to the other, or through it. Positions in a list are not told apart.
+fn overlap(one: &Pointer, other: &Pointer) -> bool {
+    let is_name = |token: &&String| *token != "-1" && token.parse::<usize>().is_err();
+    let names = |path: &'_ Pointer| path.tokens().iter().take_while(is_name).count();
+    let both = names(one).min(names(other));
+    one.tokens().iter().zip(other.tokens()).take(both).all(|(one, other)| one == other)
+}
+
+/// The parts without parts that settle the answer to a predicate, whatever the others are.
+fn deciding_leaves<'p>(
+    facts: &Facts<'_, '_>,
+    predicate: &'p Predicate,
+    found: &mut Vec<&'p Predicate>,
+) {
+    let (parts, decides) = match predicate {
+        Predicate::All(parts) => (parts.as_slice(), Truth::False),
+        Predicate::Any(parts) => (parts.as_slice(), Truth::True),
+        Predicate::Not(part) => return deciding_leaves(facts, part, found),
+        leaf => return found.push(leaf),
+    };
+    match parts.iter().find(|part| facts.ask(part) == decides) {
+        Some(part) => deciding_leaves(facts, part, found),
+        None => parts.iter().for_each(|part| deciding_leaves(facts, part, found)),
+    }
+}
+
+fn all_leaves<'p>(predicate: &'p Predicate, found: &mut Vec<&'p Predicate>) {
+    match predicate {
+        Predicate::All(parts) | Predicate::Any(parts) => {
+            parts.iter().for_each(|part| all_leaves(part, found));
+        }
+        Predicate::Not(part) => all_leaves(part, found),
+        leaf => found.push(leaf),
+    }
+}
+
+#[cfg(test)]
+mod tests;

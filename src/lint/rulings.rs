@@ -1,0 +1,188 @@
+//! The rules that can reject a status or a condition, and what their verdicts depend on.
+
+use super::Lint;
+use crate::explain::{Clause, Left, is_decided, left};
+use crate::model::{ConditionStatus, Pointer};
+use crate::policy::convention::{
+    ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watched,
+};
+use crate::policy::{Action, Check, ConditionTest, Disposition, Place, Predicate, ValueTest};
+
+/// A rule that can reject, and what its verdict depends on.
+pub(super) struct Ruling<'c> {
+    pub(super) id: &'c str,
+    /// The verdict is the same while the answers to these are the same.
+    pub(super) asks: Vec<Predicate>,
+    /// The verdict also depends on all values at and below these paths.
+    pub(super) reads: Vec<&'c Pointer>,
+    /// The list of its conditions, if it is not the first one.
+    pub(super) list: Option<&'c ConditionList>,
+    /// Whether the values that are tried stand for all values.
+    pub(super) decided: bool,
+}
+
+impl<'c> Ruling<'c> {
+    const fn new(id: &'c str, asks: Vec<Predicate>, list: Option<&'c ConditionList>) -> Self {
+        Self { id, asks, reads: Vec::new(), list, decided: true }
+    }
+}
+
+impl<'c> Lint<'c> {
+    /// The rules that can reject a status with these lists of conditions.
+    pub(super) fn rulings_of_status(&self, lists: &[&'c ConditionList]) -> Vec<Ruling<'c>> {
+        let mut rulings = self.rulings_of_clauses(lists);
+        for list in lists {
+            for kind in &list.types.known {
+                for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
+                    rulings.push(Ruling::new(&sanction.rule, vec![is_true(kind)], Some(list)));
+                }
+            }
+            if list.max_items.is_some() && rejects(&list.too_long) {
+                let ruling = Ruling::new(&list.too_long.rule, Vec::new(), Some(list));
+                rulings.push(Ruling { reads: vec![&list.path], ..ruling });
+            }
+        }
+        let fields = &self.convention.fields;
+        for field in fields.iter().filter(|field| field.check.action == Action::Deny) {
+            let checks = fields.iter().filter(|other| other.path == field.path);
+            let checks: Vec<&Check> = checks.map(|field| &field.check).collect();
+            let place = Place::Field { old: false, path: field.path.clone() };
+            // Checks that no value passes are a fault of their own.
+            if let Some(asks) = asks_for_value(&checks, place) {
+                let decided = is_decided(&checks);
+                let ruling = Ruling::new(&field.check.rule, vec![asks], None);
+                rulings.push(Ruling { decided, ..ruling });
+            }
+        }
+        if let Some(rules) = &self.convention.phase {
+            rulings.extend(rulings_of_phase(rules));
+        }
+        rulings
+    }
+
+    fn rulings_of_clauses(&self, lists: &[&'c ConditionList]) -> Vec<Ruling<'c>> {
+        let known = |list: &ConditionList| lists.iter().any(|known| std::ptr::eq(*known, list));
+        let clauses = self.clauses.iter().filter(|clause| {
+            clause.refuses() && !clause.of_element && clause.list.is_none_or(known)
+        });
+        let ruling = |clause: &Clause<'c>| {
+            let mut ruling =
+                Ruling::new(clause.id, vec![clause.when.clone().into_owned()], clause.list);
+            if let Some(Trigger::Moved(watched)) = clause.trigger {
+                for watched in watched {
+                    match watched {
+                        Watched::Field(path) => ruling.reads.push(path),
+                        Watched::Condition(kind) => ruling.asks.push(is_present(kind)),
+                    }
+                }
+            }
+            // The default phase is a way out: no rule about the phase's own field rejects it.
+            let phase = self.convention.phase.as_ref().map(|rules| &rules.path);
+            ruling.reads.extend(phase.filter(|path| clause.path == Some(path)));
+            ruling
+        };
+        clauses.map(ruling).collect()
+    }
+
+    /// The rules that can reject an element of a list of conditions.
+    pub(super) fn rulings_of_element(&self, list: &'c ConditionList) -> Vec<Ruling<'c>> {
+        let ruling = |id, asks| Ruling::new(id, asks, Some(list));
+        let of_list = self.clauses.iter().filter(|clause| {
+            clause.of_element
+                && clause.refuses()
+                && clause.list.is_some_and(|own| std::ptr::eq(own, list))
+        });
+        let mut rulings: Vec<Ruling<'c>> = of_list
+            .map(|clause| ruling(clause.id, vec![clause.when.clone().into_owned()]))
+            .collect();
+        for kind in &list.types.known {
+            for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
+                rulings.push(ruling(&sanction.rule, Vec::new()));
+            }
+            let reasons: Vec<&str> = kind.reasons.iter().map(|row| row.reason.as_str()).collect();
+            for sanction in kind.other_reasons.iter().filter(|sanction| rejects(sanction)) {
+                rulings.push(ruling(&sanction.rule, vec![is_one_of("reason", &reasons)]));
+            }
+            for row in kind.reasons.iter().filter(|row| rejects(&row.sanction)) {
+                let expected = row.expects.iter().map(|(member, texts)| {
+                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                    is_one_of(member, &texts)
+                });
+                let asks = expected.chain([is_one_of("reason", &reasons)]).collect();
+                rulings.push(ruling(&row.sanction.rule, asks));
+            }
+        }
+        for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {
+            for check in checks.iter().filter(|check| check.action == Action::Deny) {
+                let place = Place::Member { old: false, name: member.clone() };
+                let all: Vec<&Check> = checks.iter().collect();
+                let (asks, decided) = (asks_for_value(&all, place), is_decided(&all));
+                let of_member = |asks| Ruling { decided, ..ruling(&check.rule, vec![asks]) };
+                rulings.extend(asks.map(of_member));
+            }
+        }
+        for ruling in &mut rulings {
+            ruling.asks.push(is_one_of("status", &STATUSES));
+            // Conditions in addition to the element are judged, too.
+            ruling.reads.push(&list.path);
+        }
+        rulings
+    }
+}
+
+/// The values of a condition's status.
+pub(super) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+
+fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
+    // A phase that the webhook imposes is not rejected.
+    let mut imposed = Vec::new();
+    for phase in rules.phases.iter().filter_map(|phase| phase.imposed.as_ref()) {
+        leaves(&phase.when, &mut imposed);
+    }
+    let of_phase = |phase: &Phase| {
+        let name = Predicate::Phase(vec![phase.name.clone()]);
+        phase.necessary.iter().cloned().chain([name]).chain(imposed.clone()).collect()
+    };
+    let all = rules.phases.iter().map(|phase| phase.name.clone()).collect();
+    let all: Vec<Predicate> = [Predicate::Phase(all)].into_iter().chain(imposed.clone()).collect();
+    let phases = rules.phases.iter().map(|phase| Ruling::new(&phase.rule, of_phase(phase), None));
+    let moves = rules.moves.iter().filter(|moves| rejects(&moves.sanction));
+    phases.chain(moves.map(|moves| Ruling::new(&moves.sanction.rule, all.clone(), None))).collect()
+}
+
+pub(super) fn rejects(sanction: &Sanction) -> bool {
+    matches!(sanction.action, Disposition::Fixed(Action::Deny) | Disposition::Disagreement)
+}
+
+fn is_true(kind: &ConditionType) -> Predicate {
+    let test = ConditionTest::Is(vec![ConditionStatus::True]);
+    Predicate::Condition { old: false, kind: kind.sample(), test }
+}
+
+fn is_present(kind: &str) -> Predicate {
+    Predicate::Condition { old: false, kind: kind.to_owned(), test: ConditionTest::Present }
+}
+
+pub(super) fn is_one_of(member: &str, texts: &[&str]) -> Predicate {
+    let texts = texts.iter().map(|text| (*text).into()).collect();
+    let place = Place::Member { old: false, name: member.to_owned() };
+    Predicate::Value(place, ValueTest::Is(texts))
+}
+
+/// Asks for a place, such that a value that passes all its checks is among the answers. `None` if
+/// no such value is known.
+fn asks_for_value(checks: &[&Check], place: Place) -> Option<Predicate> {
+    let Left::Value(value) = left(checks) else { return None };
+    Some(Predicate::Value(place, ValueTest::Is(vec![value])))
+}
+
+/// The parts of a predicate that have no parts themselves.
+fn leaves(predicate: &Predicate, found: &mut Vec<Predicate>) {
+    match predicate {
+        Predicate::All(parts) | Predicate::Any(parts) => {
+            parts.iter().for_each(|part| leaves(part, found));
+        }
+        Predicate::Not(part) => leaves(part, found),
+        leaf => found.push(leaf.clone()),
+    }
+}
