@@ -8,22 +8,19 @@ mod declared;
 
 mod document;
 mod extends;
-mod glob;
 mod json_schema;
 mod known;
-mod pattern;
 mod predicate;
 mod schema;
 mod set;
 
+pub use crate::language::{Glob, Observed, Pattern};
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
 pub use declared::Declared;
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
-pub use glob::Glob;
 pub use json_schema::DocumentKind;
-pub use pattern::Pattern;
-pub use predicate::{ConditionTest, Observed, Place, Predicate, ValueTest};
+pub use predicate::{ConditionTest, Place, Predicate, ValueTest};
 pub use schema::{Check, FieldRule, FieldType, Format};
 pub use set::PolicySet;
