@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`model`] | the vocabulary: JSON as borrowed text, pointers, the subject of a judgement |
 //! | [`source`] | input text as trees with locations; diagnostics with carets |
+//! | [`language`] | the words of predicates, one file each |
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
@@ -33,6 +34,7 @@ pub mod cluster;
 pub mod engine;
 pub mod explain;
 pub mod kstatus;
+pub mod language;
 pub mod lint;
 pub mod model;
 pub mod policy;

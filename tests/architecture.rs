@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 
 /// Who may use whom: the table of the design, to the letter. A layer may use itself.
 /// An entry of several names allows only what lies below them.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("kstatus", &["model"]),
     ("source", &["model"]),
-    ("policy", &["model", "source"]),
-    ("engine", &["model", "policy"]),
-    ("explain", &["model", "source", "policy", "engine"]),
-    ("lint", &["model", "source", "policy", "engine", "explain"]),
+    ("language", &["model"]),
+    ("policy", &["model", "source", "language"]),
+    ("engine", &["model", "language", "policy"]),
+    ("explain", &["model", "source", "language", "policy", "engine"]),
+    ("lint", &["model", "source", "language", "policy", "engine", "explain"]),
     // What the wire needs of the engine is what comes out of it, never how it comes about.
     ("wire", &["model", "engine::Action", "engine::Cause", "engine::Finding", "engine::Verdict"]),
     ("server", &["model", "source", "policy", "engine", "wire", "tls", "telemetry"]),
@@ -51,7 +52,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
 ];
 
 /// The layers that know no IO, no clock, no async and no Kubernetes client.
-const PURE: [&str; 7] = ["model", "kstatus", "policy", "engine", "explain", "lint", "wire"];
+const PURE: [&str; 8] =
+    ["model", "kstatus", "language", "policy", "engine", "explain", "lint", "wire"];
 
 /// What they may not name: whole identifiers, or paths.
 const IMPURE: [&str; 19] = [

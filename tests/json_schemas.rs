@@ -7,6 +7,7 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use statusgate::language::Predicate;
 use statusgate::policy::{DocumentKind, PolicySet, Source};
 
 const KINDS: [DocumentKind; 2] = [DocumentKind::StatusPolicy, DocumentKind::StatusConvention];
@@ -215,4 +216,33 @@ fn a_key_that_the_reader_does_not_know_the_schema_does_not_either() {
         }
     }
     assert!(unknown > 500 && known > 10, "{unknown} refused, {known} taken");
+}
+
+/// Code can print any predicate as a document.
+#[test]
+fn predicates_are_written_as_they_were_read() {
+    const KEYS: [&str; 5] = ["when", "necessary", "sufficient", "imposed", "absentWhere"];
+    fn predicates(value: &Value, found: &mut Vec<Value>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| predicates(item, found)),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let nested = value.get("when").is_some();
+                    if KEYS.contains(&key.as_str()) && value.is_object() && !nested {
+                        found.push(value.clone());
+                    } else {
+                        predicates(value, found);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    documents().iter().for_each(|(_, document)| predicates(document, &mut found));
+    assert!(found.len() > 100, "{}", found.len());
+    for document in found {
+        let read: Predicate = serde_json::from_value(document.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), document);
+    }
 }

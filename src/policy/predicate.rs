@@ -30,8 +30,8 @@ mod value;
 
 use crate::model::{ConditionStatus, Pointer};
 
-use super::Glob;
 use super::convention::{Names, Polarity};
+use super::{Glob, Observed};
 use crate::source::tree::{Map, Node, Problems, Value};
 
 pub use value::{Place, ValueTest};
@@ -95,17 +95,6 @@ pub enum ConditionTest {
     Changed,
 }
 
-/// How the generation that a controller has seen relates to the newest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Observed {
-    /// It is older.
-    Behind,
-    /// It is the newest.
-    Current,
-    /// It does not exist yet.
-    Ahead,
-}
-
 /// Reads a predicate. `names` has those that `phase` and `oldPhase` may use.
 pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Predicate> {
     Reader { problems, names, of_element: false }.predicate(node)
@@ -118,18 +107,6 @@ pub(crate) fn read_of_element(
     names: &Names,
 ) -> Option<Predicate> {
     Reader { problems, names, of_element: true }.predicate(node)
-}
-
-impl Observed {
-    /// As documents spell it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Behind => "behind",
-            Self::Current => "current",
-            Self::Ahead => "ahead",
-        }
-    }
 }
 
 struct Reader<'r> {

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::Pointer;
 
 use super::predicate::pointer;
-use super::{Action, Pattern, pattern};
+use super::{Action, Pattern};
 use crate::source::tree::{Map, Node, Problems};
 
 /// A JSON type.
@@ -142,7 +142,7 @@ fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &st
         nullable: flag("nullable").unwrap_or(true),
         kind: map.get("type").and_then(|node| problems.word(node, &TYPES)),
         values: map.get("enum").map(|node| read_enum(node, problems)).unwrap_or_default(),
-        pattern: map.get("pattern").and_then(|node| pattern::read(node, problems)),
+        pattern: map.get("pattern").and_then(|node| problems.parsed(node)),
         min_length: length("minLength"),
         max_length: length("maxLength"),
         max_bytes: length("maxBytes"),

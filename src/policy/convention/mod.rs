@@ -13,6 +13,7 @@ mod rule;
 mod times;
 mod types;
 
+pub use crate::language::Polarity;
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, ElementRule, History};
 pub use generation::GenerationRules;
@@ -21,7 +22,7 @@ pub use phase::{
 };
 pub use rule::{Rule, Sanction, Trigger, Watched};
 pub use times::{Movers, TransitionTimes};
-pub use types::{ConditionType, ConditionTypes, Polarity, Presence, ReasonRow};
+pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 
 pub(crate) use backfill::read_list as read_backfill;
 pub(crate) use ids::{OWNER, check_policy as check_ids};

@@ -5,7 +5,8 @@ use super::super::schema::kebab;
 use super::super::{Action, Disposition, Glob, Predicate};
 use super::conditions::one_or_all;
 use super::{Reader, Sanction};
-use crate::model::{ConditionStatus, Pointer};
+use crate::language::Polarity;
+use crate::model::Pointer;
 use crate::source::tree::{Key, Map, Node, Problems, Value};
 
 /// The types of a list.
@@ -57,20 +58,6 @@ pub struct ConditionType {
     pub meaning: String,
     /// Where this comes from.
     pub source: String,
-}
-
-/// Which status of a condition is the good one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Polarity {
-    /// True is good.
-    Positive,
-    /// True is bad.
-    Negative,
-    /// Neither is.
-    Neutral,
-    /// Nobody has said.
-    #[default]
-    Unknown,
 }
 
 /// Whether a condition should be there.
@@ -269,32 +256,6 @@ pub(crate) fn read_polarity(node: &Node, problems: &Problems) -> Option<Polarity
         ("neutral", Polarity::Neutral),
     ];
     problems.word(node, &words)
-}
-
-impl Polarity {
-    /// As documents and tables spell it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Positive => "positive",
-            Self::Negative => "negative",
-            Self::Neutral => "neutral",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The status that is the good one. Of a type that nobody has said anything about, True.
-    pub(crate) const fn good(self) -> ConditionStatus {
-        match self {
-            Self::Negative => ConditionStatus::False,
-            Self::Positive | Self::Neutral | Self::Unknown => ConditionStatus::True,
-        }
-    }
-
-    /// The polarity of an entry of `spec.readinessGates`; positive where it does not say.
-    pub(crate) fn of_gate(text: Option<&str>) -> Self {
-        if text == Some("Negative") { Self::Negative } else { Self::Positive }
-    }
 }
 
 fn spec_pointer(node: &Node, problems: &Problems) -> Option<Pointer> {

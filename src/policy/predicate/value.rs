@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::model::Pointer;
 
-use super::super::{Pattern, pattern};
+use super::super::Pattern;
 use super::any_pointer;
 use crate::source::tree::{Map, Node, Problems, Value};
 
@@ -75,7 +75,7 @@ pub(super) fn read_tests(
     flag("changed", ValueTest::Changed);
     flag("decreased", ValueTest::Decreased);
     flag("future", ValueTest::Future);
-    let pattern = map.get("matches").and_then(|node| pattern::read(node, problems));
+    let pattern = map.get("matches").and_then(|node| problems.parsed(node));
     tests.extend(pattern.map(|pattern| (ValueTest::Matches(pattern), false)));
     let other = |key| map.get(key).and_then(|node| place(node, problems, of_element));
     tests.extend(other("equals").map(|other| (ValueTest::Equals(other), false)));

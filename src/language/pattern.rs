@@ -1,9 +1,10 @@
 //! Patterns as documents write them: over characters, with the classes of ASCII.
 
+use std::fmt;
+use std::str::FromStr;
+
 use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
-
-use crate::source::tree::{Node, Problems};
 
 /// The largest pattern that is compiled. Patterns come from documents that people write: the
 /// longest known, the one of metav1 condition types, needs a tenth of this.
@@ -68,10 +69,24 @@ impl Pattern {
     }
 }
 
-pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Pattern> {
-    Pattern::compile(problems.string(node)?)
-        .map_err(|error| problems.report(&node.span, format!("not a pattern: {error}")))
-        .ok()
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::compile(text).map_err(|error| format!("not a pattern: {error}"))
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
 }
 
 /// The same pattern with its classes spelled out, which is the same inside of brackets and outside.

@@ -1,0 +1,85 @@
+//! What is wrong with a predicate that its schema accepts.
+
+use super::{Scope, Word};
+
+/// Receives the errors of a predicate, each with its path inside of it.
+pub trait Report {
+    /// Something is wrong at a path. An empty path is the predicate itself.
+    fn error(&mut self, path: &[Step], message: &str, help: Option<&str>);
+
+    /// A phase is named at a path: reports it if the convention has no such phase.
+    fn phase(&mut self, path: &[Step], name: &str);
+}
+
+/// One step down from a mapping or a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The value of a key.
+    Key(&'static str),
+    /// The item of a list. A value that stands for a list of one has no such step.
+    Item(usize),
+}
+
+/// Collects errors while words are checked.
+pub struct Check<'r> {
+    report: &'r mut dyn Report,
+    path: Vec<Step>,
+    scope: Scope,
+}
+
+impl<'r> Check<'r> {
+    pub(super) const fn new(report: &'r mut dyn Report, scope: Scope) -> Self {
+        Self { report, path: Vec::new(), scope }
+    }
+
+    /// What the predicate is about.
+    #[must_use]
+    pub const fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Reports an error in the predicate that is being checked.
+    pub fn error(&mut self, message: &str, help: Option<&str>) {
+        self.report.error(&self.path, message, help);
+    }
+
+    /// Checks the name of a phase.
+    pub fn phase(&mut self, name: &str) {
+        self.report.phase(&self.path, name);
+    }
+
+    /// Checks something further down.
+    pub fn at(&mut self, step: Step, check: impl FnOnce(&mut Self)) {
+        self.path.push(step);
+        check(self);
+        self.path.pop();
+    }
+
+    /// Checks the value of a key, and each of its items where it is a list of several.
+    pub fn each<T>(&mut self, key: &'static str, items: &[T], check: impl Fn(&mut Self, &T)) {
+        self.at(Step::Key(key), |here| match items {
+            [one] => check(here, one),
+            several => {
+                for (index, item) in several.iter().enumerate() {
+                    here.at(Step::Item(index), |here| check(here, item));
+                }
+            }
+        });
+    }
+
+    /// Reports a key that only rules about elements can use.
+    pub(super) fn scope_of<W: Word>(&mut self, word: &W) {
+        if self.scope == Scope::Element || W::OF_ELEMENT.is_empty() {
+            return;
+        }
+        let Ok(serde_json::Value::Object(members)) = serde_json::to_value(word) else { return };
+        if let Some(key) = W::OF_ELEMENT.iter().find(|key| members.contains_key(**key)) {
+            self.at(Step::Key(key), |here| {
+                here.error(
+                    &format!("only rules about the elements of a list know \"{key}\""),
+                    None,
+                );
+            });
+        }
+    }
+}

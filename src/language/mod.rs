@@ -1,0 +1,204 @@
+//! The predicate language: what a document can ask about an object.
+//!
+//! In a document a predicate is a mapping. Several words in one mapping must all hold, so most
+//! predicates need no `all`:
+//!
+//! ```yaml
+//! {all: […]}  {any: […]}  {not: …}
+//! {condition: Ready, is: "True"}               # is, isNot: one status or several
+//! {condition: Synced, reason: ReconcilePaused} # one reason or several; "" includes no reason
+//! {condition: PodReady, present: false}
+//! {condition: Ready, changed: true}            # this write changed it
+//! {oldCondition: Ready, present: true}         # the same, of the stored object
+//! {set: /status/instanceNamespace}             # present and not null, "", [] or {}
+//! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, matches,
+//! {oldField: /spec/paused, is: true}           # equals and before (another field); old: stored
+//! {phase: [Ready, Degraded]}                   # the phase of this write
+//! {oldPhase: Ready}                            # the stored phase
+//! {deleting: true}                             # deletionTimestamp is set
+//! {observed: behind}                           # observedGeneration: behind, current or ahead
+//! {length: /status/conditions, atLeast: 21}    # atLeast, atMost
+//! {gates: /spec/readinessGates}                # the conditions that the spec asks for are good
+//! {resource: "x*"}                             # the plural that is addressed
+//! ```
+//!
+//! The rules about each element of a list know more ([`ElementPredicate`]):
+//!
+//! ```yaml
+//! {member: severity, set: true}                # a member of the element, with the tests of `field`
+//! {oldMember: severity, set: true}             # a member of the stored element
+//! {polarity: positive}                         # the polarity of the element's type
+//! ```
+//!
+//! **The document form is the compiled form.** Each word is a type with serde and schemars: documents
+//! contain [`Predicate`] and [`ElementPredicate`] as they are. A reader of documents does three things:
+//!
+//! 1. Walk the tree along the schema. Texts with an `x-check` are checked by [`shapes::CHECKS`].
+//! 2. Deserialize. This compiles patterns and globs and rejects unknown keys.
+//! 3. Call [`Predicate::check`] for what needs names; the [`Report`] gets paths inside the predicate.
+//!
+//! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
+//! The compiler reports a part that is missing.
+
+mod check;
+mod condition;
+mod deleting;
+mod gates;
+mod glob;
+mod length;
+mod logic;
+mod observed;
+mod pattern;
+mod phase;
+mod polarity;
+mod predicate;
+mod resource;
+mod set;
+pub mod shapes;
+mod value;
+
+use std::fmt::Debug;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json};
+
+pub use check::{Check, Report, Step};
+pub use condition::{Condition, ConditionOf};
+pub use deleting::Deleting;
+pub use gates::Gates;
+pub use glob::Glob;
+pub use length::Length;
+pub use logic::{All, Any, Not};
+pub use observed::{Observed, ObservedGeneration};
+pub use pattern::Pattern;
+pub use phase::{OldPhase, Phase};
+pub use polarity::{ElementPolarity, Polarity};
+pub use predicate::{ElementPredicate, Predicate, Scope};
+pub use resource::ResourceName;
+pub use set::Set;
+pub use shapes::{AnyPointer, OneOrMany, Scalar};
+pub use value::{Operand, Place, Value};
+
+/// What every word provides.
+pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + PartialEq {
+    /// The keys that introduce the word. Of several keys a predicate has room for one.
+    const KEYS: &'static [&'static str];
+    /// The keys that it reads in addition. Words that share one of these need a predicate each; a word
+    /// that is introduced by one of these is not there (`set` is a test in `{field: …, set: true}`).
+    const TESTS: &'static [&'static str];
+    /// Those of [`Self::KEYS`] that only rules about the elements of a list can use.
+    const OF_ELEMENT: &'static [&'static str];
+
+    /// Its schema, in which nested predicates have the same scope.
+    fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
+        let _ = scope;
+        Self::json_schema(generator)
+    }
+
+    /// Reports what the schema cannot: unknown names, tests that are missing or contradict each other.
+    fn check(&self, check: &mut Check<'_>);
+}
+
+/// Declares [`AnyWord`] and the table of words.
+macro_rules! words {
+    ($($word:ident,)*) => {
+        /// One word of a predicate.
+        #[derive(Clone, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "each word has its own documentation")]
+        #[expect(clippy::large_enum_variant, reason = "predicates have one or two words")]
+        pub enum AnyWord {
+            $($word($word),)*
+        }
+
+        $(impl From<$word> for AnyWord {
+            fn from(word: $word) -> Self {
+                Self::$word(word)
+            }
+        })*
+
+        impl Serialize for AnyWord {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(Self::$word(word) => word.serialize(serializer),)*
+                }
+            }
+        }
+
+        impl AnyWord {
+            fn check(&self, check: &mut Check<'_>) {
+                match self {
+                    $(Self::$word(word) => {
+                        check.scope_of::<$word>(word);
+                        word.check(check);
+                    })*
+                }
+            }
+        }
+
+        const ENTRIES: &[Entry] = &[$(Entry::of::<$word>(),)*];
+    };
+}
+
+// In the order in which messages and pages name them.
+words! {
+    All,
+    Any,
+    Not,
+    Condition,
+    Set,
+    Value,
+    Phase,
+    OldPhase,
+    Deleting,
+    ObservedGeneration,
+    Length,
+    Gates,
+    ElementPolarity,
+    ResourceName,
+}
+
+/// How a word is read and described, without its type.
+struct Entry {
+    keys: &'static [&'static str],
+    tests: &'static [&'static str],
+    of_element: &'static [&'static str],
+    schema: fn(&mut SchemaGenerator, Scope) -> Schema,
+    read: fn(&Map<String, Json>) -> serde_json::Result<AnyWord>,
+}
+
+impl Entry {
+    const fn of<W: Word + Into<AnyWord>>() -> Self {
+        Self {
+            keys: W::KEYS,
+            tests: W::TESTS,
+            of_element: W::OF_ELEMENT,
+            schema: W::schema,
+            read: |members| W::deserialize(members).map(Into::into),
+        }
+    }
+
+    /// The keys that introduce it in a scope.
+    fn keys_in(&self, scope: Scope) -> impl Iterator<Item = &'static str> {
+        let known = move |key: &&&str| scope == Scope::Element || !self.of_element.contains(key);
+        self.keys.iter().filter(known).copied()
+    }
+
+    /// The keys that make this word a test of another one.
+    fn not_beside(&self, scope: Scope) -> impl Iterator<Item = &'static str> {
+        let others = ENTRIES.iter().filter(|other| !std::ptr::eq(*other, self));
+        let others = others.filter(|other| self.keys.iter().any(|key| other.tests.contains(key)));
+        others.flat_map(move |other| other.keys_in(scope))
+    }
+
+    /// Whether another of its own keys, or another word, reads the same tests.
+    fn stands_alone(&self) -> bool {
+        let shares = |other: &Self| self.tests.iter().any(|test| other.tests.contains(test));
+        let mut others = ENTRIES.iter().filter(|other| !std::ptr::eq(*other, self));
+        self.keys.len() > 1 || others.any(shares)
+    }
+}
+
+#[cfg(test)]
+mod tests;

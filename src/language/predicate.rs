@@ -1,0 +1,198 @@
+//! Predicates: words that must all hold.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::{AnyWord, Check, ENTRIES, Entry, Report};
+
+/// A question about an object: the words of one mapping, all of which must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicate {
+    words: Vec<AnyWord>,
+}
+
+/// A question about one element of a list and about its object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ElementPredicate(pub Predicate);
+
+/// What predicates are about, and so which words there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// An object.
+    Object,
+    /// An element of a list, and its object.
+    Element,
+}
+
+impl Predicate {
+    /// Its words, in the order of the language.
+    #[must_use]
+    pub fn words(&self) -> &[AnyWord] {
+        &self.words
+    }
+
+    /// Reports every semantic error.
+    pub fn check(&self, report: &mut dyn Report) {
+        self.check_in(&mut Check::new(report, Scope::Object));
+    }
+
+    pub(super) fn check_in(&self, check: &mut Check<'_>) {
+        if self.words.is_empty() {
+            check.error(EMPTY, None);
+        }
+        self.words.iter().for_each(|word| word.check(check));
+    }
+}
+
+impl ElementPredicate {
+    /// Reports every semantic error.
+    pub fn check(&self, report: &mut dyn Report) {
+        self.0.check_in(&mut Check::new(report, Scope::Element));
+    }
+}
+
+impl Deref for ElementPredicate {
+    type Target = Predicate;
+
+    fn deref(&self) -> &Predicate {
+        &self.0
+    }
+}
+
+impl<W: Into<AnyWord>> From<W> for Predicate {
+    fn from(word: W) -> Self {
+        Self { words: vec![word.into()] }
+    }
+}
+
+impl FromIterator<AnyWord> for Predicate {
+    fn from_iter<I: IntoIterator<Item = AnyWord>>(words: I) -> Self {
+        Self { words: words.into_iter().collect() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Predicate {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut members: Map<String, Value> = Map::deserialize(from)?;
+        // Null removes a key.
+        members.retain(|_, value| !value.is_null());
+        let has = |key: &str| members.contains_key(key);
+        let is_there = |entry: &&Entry| {
+            entry.keys.iter().any(|key| has(key)) && !entry.not_beside(Scope::Element).any(has)
+        };
+        let there: Vec<&Entry> = ENTRIES.iter().filter(is_there).collect();
+        let known = |key: &String| {
+            let mut keys = there.iter().flat_map(|entry| entry.keys.iter().chain(entry.tests));
+            keys.any(|known| known == key)
+        };
+        if let Some(key) = members.keys().find(|key| !known(key)) {
+            return Err(D::Error::custom(format!("unknown key \"{key}\"")));
+        }
+        let mut alone = ENTRIES.iter().filter(|entry| entry.stands_alone());
+        let mut alone = alone.by_ref().flat_map(|entry| entry.keys).filter(|key| has(key));
+        if let (Some(one), Some(other)) = (alone.next(), alone.next()) {
+            let message = format!("\"{one}\" and \"{other}\" need a predicate each");
+            return Err(D::Error::custom(message));
+        }
+        let words = there.iter().map(|entry| (entry.read)(&members)).collect::<Result<_, _>>();
+        Ok(Self { words: words.map_err(D::Error::custom)? })
+    }
+}
+
+impl Serialize for Predicate {
+    /// The members of all words in one mapping. Words with the same key get a mapping each, in `all`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let mut members = Map::new();
+        for word in &self.words {
+            let Value::Object(own) = serde_json::to_value(word).map_err(S::Error::custom)? else {
+                return Err(S::Error::custom("a word is a mapping"));
+            };
+            if own.keys().any(|key| members.contains_key(key)) {
+                let words: Vec<Self> = self.words.iter().cloned().map(Self::from).collect();
+                return json!({"all": words}).serialize(serializer);
+            }
+            members.extend(own);
+        }
+        members.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Predicate {
+    fn schema_name() -> Cow<'static, str> {
+        "Predicate".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Scope::Object.schema(generator)
+    }
+}
+
+impl JsonSchema for ElementPredicate {
+    fn schema_name() -> Cow<'static, str> {
+        "ElementPredicate".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Scope::Element.schema(generator)
+    }
+}
+
+impl Scope {
+    /// The schema of a nested predicate.
+    pub(super) fn subschema(self, generator: &mut SchemaGenerator) -> Schema {
+        match self {
+            Self::Object => generator.subschema_for::<Predicate>(),
+            Self::Element => generator.subschema_for::<ElementPredicate>(),
+        }
+    }
+
+    /// One branch for each word. `x-apart` has the keys of which a predicate can have only one.
+    fn schema(self, generator: &mut SchemaGenerator) -> Schema {
+        let one_of = |keys: &[&str]| match keys {
+            [key] => json!({"required": [key]}),
+            keys => {
+                let keys = keys.iter().map(|key| json!({"required": [key]}));
+                json!({"anyOf": keys.collect::<Value>()})
+            }
+        };
+        let mut words = Vec::new();
+        for entry in ENTRIES {
+            let keys: Vec<&str> = entry.keys_in(self).collect();
+            if keys.is_empty() {
+                continue;
+            }
+            let mut condition = one_of(&keys);
+            let not_beside: Vec<&str> = entry.not_beside(self).collect();
+            if !not_beside.is_empty() {
+                condition["not"] = one_of(&not_beside);
+            }
+            let mut schema = (entry.schema)(generator, self).to_value();
+            if let Some(properties) = schema["properties"].as_object_mut() {
+                properties.retain(|key, _| {
+                    self == Self::Element || !entry.of_element.contains(&key.as_str())
+                });
+            }
+            words.push(json!({"if": condition, "then": schema}));
+        }
+        let alone = ENTRIES.iter().filter(|entry| entry.stands_alone());
+        let alone: Vec<&str> = alone.flat_map(|entry| entry.keys_in(self)).collect();
+        json_schema!({
+            "description": "Several words must all hold.",
+            "type": "object",
+            "minProperties": 1,
+            "x-empty": EMPTY,
+            "allOf": words,
+            "unevaluatedProperties": false,
+            "x-apart": alone,
+        })
+    }
+}
+
+const EMPTY: &str = "an empty predicate says nothing";

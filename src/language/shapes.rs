@@ -1,0 +1,283 @@
+//! The shapes that documents have in addition to structs: each a type, its schema, and how it is read
+//! and written.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::{Glob, Operand, Pattern};
+use crate::model::{ConditionStatus, Pointer};
+
+/// One, or a list of them that is not empty. One is written without a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneOrMany<T>(pub Vec<T>);
+
+impl<T> Deref for OneOrMany<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> From<T> for OneOrMany<T> {
+    fn from(one: T) -> Self {
+        Self(vec![one])
+    }
+}
+
+impl<T> FromIterator<T> for OneOrMany<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let items = match Value::deserialize(from)? {
+            Value::Array(items) if items.is_empty() => {
+                return Err(D::Error::custom("an empty list says nothing"));
+            }
+            Value::Array(items) => items,
+            one => vec![one],
+        };
+        let read = |item| serde_json::from_value(item).map_err(D::Error::custom);
+        items.into_iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMany<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMany_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let item = generator.subschema_for::<T>();
+        json_schema!({"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]})
+    }
+}
+
+/// A string, a number or a boolean.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scalar(Value);
+
+impl Scalar {
+    /// The same as JSON.
+    #[must_use]
+    pub const fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl TryFrom<Value> for Scalar {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match value {
+            Value::Null | Value::Array(_) | Value::Object(_) => {
+                Err("this must be a text, a number, true or false")
+            }
+            scalar => Ok(Self(scalar)),
+        }
+    }
+}
+
+impl From<&str> for Scalar {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from)?.try_into().map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for Scalar {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Scalar".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "boolean"]})
+    }
+}
+
+/// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
+impl<'de> Deserialize<'de> for ConditionStatus {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::Bool(true) => Ok(Self::True),
+            Value::Bool(false) => Ok(Self::False),
+            Value::String(text) if Self::parse(&text).is_some() => {
+                Ok(Self::parse(&text).unwrap_or(Self::Unknown))
+            }
+            other => Err(D::Error::custom(format!("{other} is not a status"))),
+        }
+    }
+}
+
+impl Serialize for ConditionStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for ConditionStatus {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ConditionStatus".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"enum": ["True", "False", "Unknown", true, false]})
+    }
+}
+
+/// A string with a form of its own. Its schema names the form as `x-check`, so that a structural check
+/// can report what is wrong with it.
+pub trait Text: FromStr<Err: fmt::Display> {
+    /// The name of the form.
+    const CHECK: &'static str;
+    /// What the schema says in addition.
+    fn schema() -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
+
+/// The name of a form, and what is wrong with a text.
+pub type TextCheck = (&'static str, fn(&str) -> Result<(), String>);
+
+/// The forms of the language, by the name in `x-check`.
+pub const CHECKS: [TextCheck; 4] =
+    [check::<AnyPointer>(), check::<Operand>(), check::<Pattern>(), check::<Glob>()];
+
+/// The entry of a form in a table like [`CHECKS`].
+#[must_use]
+pub const fn check<T: Text>() -> TextCheck {
+    (T::CHECK, |text| text.parse::<T>().map(drop).map_err(|error| error.to_string()))
+}
+
+/// Reads, writes and describes a [`Text`] that has `Display`.
+macro_rules! text_shape {
+    ($name:ident) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let mut schema = <Self as $crate::language::shapes::Text>::schema();
+                let check = <Self as $crate::language::shapes::Text>::CHECK;
+                schema.insert("x-check".to_owned(), check.into());
+                schema
+            }
+        }
+    };
+}
+pub(crate) use text_shape;
+
+/// A pointer to something that a predicate can ask for: inside `.status` or `.spec`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnyPointer(Pointer);
+
+impl Deref for AnyPointer {
+    type Target = Pointer;
+
+    fn deref(&self) -> &Pointer {
+        &self.0
+    }
+}
+
+impl FromStr for AnyPointer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(text.parse::<Pointer>().map_err(|error| error.to_string())?)
+            .map_err(str::to_owned)
+    }
+}
+
+impl TryFrom<Pointer> for AnyPointer {
+    type Error = &'static str;
+
+    fn try_from(pointer: Pointer) -> Result<Self, Self::Error> {
+        if pointer.is_below_status() || !pointer.below_spec().is_empty() {
+            Ok(Self(pointer))
+        } else {
+            Err("this must point below /status or /spec")
+        }
+    }
+}
+
+impl fmt::Display for AnyPointer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl Text for AnyPointer {
+    const CHECK: &'static str = "any-pointer";
+
+    fn schema() -> Schema {
+        json_schema!({
+            "description": "A JSON pointer below /status or /spec.",
+            "type": "string",
+            "pattern": "^/(status|spec)/.",
+        })
+    }
+}
+text_shape!(AnyPointer);
+
+impl Text for Glob {
+    const CHECK: &'static str = "glob";
+}
+text_shape!(Glob);
+
+impl Text for Pattern {
+    const CHECK: &'static str = "pattern";
+}
+text_shape!(Pattern);

@@ -1,0 +1,206 @@
+//! Every word is read, written and described; what is wrong is reported in its place.
+
+use schemars::schema_for;
+use serde_json::{Value as Json, json};
+
+use super::*;
+
+/// A predicate with every word, each with all of its tests.
+fn every_word() -> Vec<Json> {
+    vec![
+        json!({"all": [{"deleting": true}, {"set": "/spec/x"}]}),
+        json!({"any": [{"deleting": true}, {"set": "/spec/x"}]}),
+        json!({"not": {"deleting": false}}),
+        json!({"condition": "Ready", "is": "True", "isNot": ["False", "Unknown"], "reason": ["", "A"], "present": true, "changed": false}),
+        json!({"oldCondition": "Ready", "present": true}),
+        json!({"set": "/status/a~1b/-1"}),
+        json!({"field": "/status/x", "is": ["a", 1, 1.5, true], "isNot": 0, "set": true, "changed": false,
+               "decreased": true, "future": false, "matches": "^a$", "equals": "/status/y", "before": "/spec/z"}),
+        json!({"oldField": "/status/x", "set": false}),
+        json!({"phase": "Ready"}),
+        json!({"oldPhase": ["Ready", "Failed"]}),
+        json!({"deleting": true}),
+        json!({"observed": ["behind", "ahead"]}),
+        json!({"length": "/status/list", "atLeast": 1, "atMost": 3}),
+        json!({"gates": "/spec/readinessGates"}),
+        json!({"resource": ["x*", "machines"]}),
+        json!({"deleting": true, "phase": "Ready", "condition": "A", "is": "True", "set": "/spec/x"}),
+    ]
+}
+
+fn words_about_elements() -> Vec<Json> {
+    vec![
+        json!({"member": "severity", "is": "Error", "equals": "reason", "before": "/status/x"}),
+        json!({"oldMember": "severity", "set": true}),
+        json!({"polarity": ["positive", "negative", "neutral"]}),
+        json!({"not": {"polarity": "positive"}}),
+    ]
+}
+
+fn read(document: &Json) -> Predicate {
+    serde_json::from_value(document.clone()).unwrap_or_else(|error| panic!("{document}: {error}"))
+}
+
+/// The errors of a predicate, each with its path.
+#[derive(Default)]
+struct Errors(Vec<String>);
+
+impl Report for Errors {
+    fn error(&mut self, path: &[Step], message: &str, _: Option<&str>) {
+        let steps = path.iter().map(|step| match step {
+            Step::Key(key) => format!("{key} "),
+            Step::Item(index) => format!("{index} "),
+        });
+        self.0.push(steps.chain([message.to_owned()]).collect());
+    }
+
+    fn phase(&mut self, path: &[Step], name: &str) {
+        if name != "Ready" {
+            self.error(path, &format!("unknown phase {name}"), None);
+        }
+    }
+}
+
+#[test]
+fn every_word_is_written_as_it_was_read() {
+    for document in every_word().into_iter().chain(words_about_elements()) {
+        let predicate = read(&document);
+        assert_eq!(serde_json::to_value(&predicate).unwrap(), document);
+        assert_eq!(read(&document), predicate);
+    }
+}
+
+#[test]
+fn a_list_of_one_is_written_as_one_and_a_boolean_status_as_a_text() {
+    for (document, written) in [
+        (json!({"phase": ["Ready"]}), json!({"phase": "Ready"})),
+        (json!({"condition": "A", "is": [true]}), json!({"condition": "A", "is": "True"})),
+        (json!({"deleting": true, "phase": null}), json!({"deleting": true})),
+    ] {
+        assert_eq!(serde_json::to_value(read(&document)).unwrap(), written);
+    }
+    let condition = |kind: &str| Condition { present: Some(true), ..Condition::of(kind) }.into();
+    let both: Predicate = [condition("A"), condition("B")].into_iter().collect();
+    let written =
+        json!({"all": [{"condition": "A", "present": true}, {"condition": "B", "present": true}]});
+    assert_eq!(serde_json::to_value(both).unwrap(), written, "two words with the same keys");
+}
+
+/// The table of words agrees with the types: the keys of each are those of its schema.
+#[test]
+fn every_key_is_in_the_schema_of_its_word() {
+    let mut generator = SchemaGenerator::default();
+    for entry in ENTRIES {
+        let schema = (entry.schema)(&mut generator, Scope::Element).to_value();
+        let mut known: Vec<&str> =
+            schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut declared = [entry.keys, entry.tests].concat();
+        known.sort_unstable();
+        declared.sort_unstable();
+        assert_eq!(known, declared);
+    }
+}
+
+#[test]
+fn the_schema_agrees_with_what_is_read() {
+    let object = jsonschema::validator_for(schema_for!(Predicate).as_value()).unwrap();
+    let element = jsonschema::validator_for(schema_for!(ElementPredicate).as_value()).unwrap();
+    for document in every_word() {
+        assert!(object.is_valid(&document), "{document}");
+        assert!(element.is_valid(&document), "{document}");
+    }
+    for document in words_about_elements() {
+        assert!(!object.is_valid(&document), "{document}");
+        assert!(element.is_valid(&document), "{document}");
+    }
+    for document in [
+        json!({}),
+        json!({"phse": "Ready"}),
+        json!({"phase": "Ready", "atLeast": 3}),
+        json!({"phase": []}),
+        json!({"all": []}),
+        json!({"all": [{"phse": 1}]}),
+        json!({"set": true}),
+        json!({"condition": "A", "is": "True", "set": true}),
+        json!({"condition": "A", "is": "Yes"}),
+        json!({"field": "/metadata/x", "set": true}),
+        json!({"field": "/status/x", "is": {}}),
+        json!({"observed": "later"}),
+        json!({"length": "/status/x", "atLeast": -1}),
+    ] {
+        assert!(!element.is_valid(&document), "{document}");
+        let read = serde_json::from_value::<ElementPredicate>(document.clone());
+        let wrong = read.map_or_else(
+            |_| true,
+            |read| {
+                let mut errors = Errors::default();
+                read.check(&mut errors);
+                !errors.0.is_empty()
+            },
+        );
+        assert!(wrong, "{document}");
+    }
+    for document in [
+        json!({"condition": "A", "oldCondition": "A", "is": "True"}),
+        json!({"field": "/spec/a", "condition": "A", "is": "True"}),
+    ] {
+        let error = serde_json::from_value::<Predicate>(document).unwrap_err().to_string();
+        assert!(error.ends_with("need a predicate each"), "{error}");
+    }
+}
+
+#[test]
+fn errors_have_a_path_inside_the_predicate() {
+    for (document, expected) in [
+        (json!({"condition": "A"}), "nothing is asked of condition A"),
+        (json!({"field": "/status/x"}), "nothing is asked of status.x"),
+        (json!({"not": {"phase": "Redy"}}), "not phase unknown phase Redy"),
+        (
+            json!({"any": [{"deleting": true}, {"oldPhase": ["Ready", "Redy"]}]}),
+            "any 1 oldPhase 1 unknown phase Redy",
+        ),
+        (json!({"length": "/status/x"}), "length a length needs \"atLeast\" or \"atMost\""),
+        (
+            json!({"length": "/status/x", "atLeast": 3, "atMost": 2}),
+            "length no length is at least and at most this",
+        ),
+        (
+            json!({"all": [{"polarity": "positive"}]}),
+            "all 0 polarity only rules about the elements of a list know \"polarity\"",
+        ),
+        (
+            json!({"oldMember": "x", "set": true}),
+            "oldMember only rules about the elements of a list know \"oldMember\"",
+        ),
+        (
+            json!({"field": "/status/x", "equals": "reason"}),
+            "equals a JSON pointer starts with '/'",
+        ),
+    ] {
+        let mut errors = Errors::default();
+        read(&document).check(&mut errors);
+        assert_eq!(errors.0, [expected]);
+    }
+    let mut errors = Errors::default();
+    words_about_elements().iter().for_each(|document| {
+        ElementPredicate(read(document)).check(&mut errors);
+    });
+    assert_eq!(errors.0, [""; 0]);
+}
+
+#[test]
+fn texts_are_checked_by_name() {
+    let check = |name: &str, text: &str| {
+        let (_, check) = shapes::CHECKS.iter().find(|(known, _)| *known == name).unwrap();
+        check(text).err()
+    };
+    assert_eq!(check("any-pointer", "/status/x"), None);
+    assert_eq!(check("any-pointer", "/x/y").unwrap(), "this must point below /status or /spec");
+    assert_eq!(check("any-pointer", "x").unwrap(), "a JSON pointer starts with '/'");
+    assert_eq!(check("operand", "reason"), None);
+    assert_eq!(
+        check("operand", "/status"),
+        Some("this must point below /status or /spec".to_owned())
+    );
+    assert!(check("pattern", "(").unwrap().starts_with("not a pattern: "));
+}
