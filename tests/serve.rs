@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests, and their helpers too")]
 
+#[path = "support/server.rs"]
 mod support;
 
 use std::sync::Arc;

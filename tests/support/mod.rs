@@ -1,303 +1,491 @@
-//! A server in this process with certificates of its own, and a client that can misbehave.
+//! Policies, one write, and what is expected of it.
+//!
+//! ```ignore
+//! let policies = compile(&[policy("p", "convention: appcat")]);
+//! Write::to("things").stored(json!({"phase": "Unknown"})).new(json!({"phase": "ready"}))
+//!     .validate(&policies).denied_by(&["appcat/phase-value"]);
+//! ```
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+#![allow(dead_code, reason = "each test crate uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
-use axum::Router;
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
-use statusgate::server::{CertificateSource, Running, Server, Settings};
-use statusgate::tls::{Authority, Issued};
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::LazyLock;
 
-/// Longer than anything here takes, even on a busy machine: a test that waits this long has failed.
-pub(crate) const LONG: Duration = Duration::from_secs(10);
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::test_runner::{Config, RngSeed};
+use serde_json::{Value, json};
+use statusgate::engine::{Action, Verdict, decide};
+use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate::policy::{PolicySet, Source};
+use statusgate::server::admit::{Reply, admit};
 
-/// Certificates, files and settings for one server.
-pub(crate) struct Desk {
-    pub(crate) folder: TempDir,
-    pub(crate) authority: Authority,
+pub(crate) const EARLIER: &str = "2024-06-01T10:00:00Z";
+pub(crate) const T0: &str = "2024-06-01T11:00:00Z";
+pub(crate) const DELETED: &str = "2024-06-01T11:59:00Z";
+pub(crate) const NOW: &str = "2024-06-01T12:00:00Z";
+pub(crate) const LATER: &str = "2024-06-01T12:01:00Z";
+pub(crate) const CROSSPLANE: &str = "system:serviceaccount:syn-crossplane:crossplane";
+
+// --- policies ---------------------------------------------------------------------------------
+
+/// The resources of a policy for `things` whose status is part of the main resource.
+pub(crate) const WITHOUT_SUBRESOURCE: &str =
+    "resources: [{apiGroups: [g], apiVersions: ['*'], resources: ['*'], statusSubresource: false}]";
+
+/// A policy document. `spec` is a YAML flow mapping without its braces, or JSON. Without `resources`
+/// it selects every resource of the API group `g`.
+pub(crate) fn policy(name: &str, spec: impl fmt::Display) -> String {
+    let text = document("StatusPolicy", name, spec);
+    if text.contains("resources: ") || text.contains("\"resources\":") {
+        return text;
+    }
+    text.replacen(
+        "\nspec: {",
+        "\nspec: {resources: [{apiGroups: [g], apiVersions: ['*'], resources: ['*']}], ",
+        1,
+    )
 }
 
-impl Desk {
-    pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let desk = Self { folder, authority: authority() };
-        desk.write_pair(&desk.issue());
-        desk
-    }
+/// A convention document, from the same kinds of text.
+pub(crate) fn convention(name: &str, spec: impl fmt::Display) -> String {
+    document("StatusConvention", name, spec)
+}
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
+fn document(kind: &str, name: &str, spec: impl fmt::Display) -> String {
+    let spec = spec.to_string();
+    let spec = if spec.starts_with('{') { spec } else { format!("{{{spec}}}") };
+    format!(
+        "apiVersion: statusgate.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+    )
+}
 
-    pub(crate) fn write(&self, name: &str, text: &str) {
-        // As kubelet and `statusgate certs` do it: whole or not at all.
-        std::fs::write(self.path("new"), text).unwrap();
-        std::fs::rename(self.path("new"), self.path(name)).unwrap();
-    }
+#[track_caller]
+pub(crate) fn compile(documents: &[String]) -> PolicySet {
+    let source = Source { name: "test.yaml".into(), text: documents.join("---\n") };
+    PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"))
+}
 
-    pub(crate) fn issue(&self) -> Issued {
-        self.authority.issue(&["localhost".into()], DAY, now()).unwrap()
-    }
+/// One policy named `p` that follows a built-in convention, with `additions` to its spec.
+#[track_caller]
+pub(crate) fn following(convention: &str, additions: &str) -> PolicySet {
+    compile(&[policy("p", format!("convention: {convention}, {additions}"))])
+}
 
-    pub(crate) fn write_pair(&self, issued: &Issued) {
-        self.write("tls.key", &issued.key);
-        self.write("tls.crt", &issued.certificate);
-    }
+/// One policy named `p` that follows a convention `c` with this spec.
+#[track_caller]
+pub(crate) fn under(spec: impl fmt::Display, additions: &str) -> PolicySet {
+    compile(&[convention("c", spec), policy("p", format!("convention: c, {additions}"))])
+}
 
-    /// Free ports, quick reloads, no grace; the rest as in real life.
-    pub(crate) fn settings(&self) -> Settings {
-        let (certificate, key) = (self.path("tls.crt"), self.path("tls.key"));
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        Settings {
-            listen: any,
-            probe_listen: any,
-            reload_every: Duration::from_millis(10),
-            grace: Duration::ZERO,
-            drain_timeout: LONG,
-            ..Settings::new(CertificateSource::Files { certificate, key })
+pub(crate) fn built_in() -> &'static PolicySet {
+    static BUILT_IN: LazyLock<PolicySet> = LazyLock::new(|| compile(&[]));
+    &BUILT_IN
+}
+
+/// The policies of `examples/`.
+pub(crate) fn examples() -> &'static PolicySet {
+    static EXAMPLES: LazyLock<PolicySet> =
+        LazyLock::new(|| PolicySet::compile(&PolicySet::examples()).unwrap());
+    &EXAMPLES
+}
+
+// --- writes -----------------------------------------------------------------------------------
+
+/// A write of an object: by default an update of the status subresource of a `Thing`.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    group: String,
+    version: String,
+    resource: String,
+    subresource: String,
+    user: String,
+    user_groups: Vec<String>,
+    now: String,
+    /// The stored object, and the object as it is sent: JSON text.
+    old: Option<String>,
+    new: String,
+}
+
+impl Write {
+    pub(crate) fn to(resource: &str) -> Self {
+        let object = json!({"apiVersion": "g/v1", "kind": "Thing",
+            "metadata": {"name": "n", "generation": 3, "creationTimestamp": "2024-06-01T09:00:00Z"}})
+        .to_string();
+        Self {
+            group: "g".to_owned(),
+            version: "v1".to_owned(),
+            resource: resource.to_owned(),
+            subresource: "status".to_owned(),
+            user: "operator".to_owned(),
+            user_groups: Vec::new(),
+            now: NOW.to_owned(),
+            old: Some(object.clone()),
+            new: object,
         }
     }
 
-    pub(crate) async fn start(&self, change: impl FnOnce(&mut Settings)) -> Served<'_> {
-        let mut settings = self.settings();
-        change(&mut settings);
-        Served { desk: self, running: Server::start(settings).await.unwrap() }
+    /// A write of `things`: the stored status, and the one that is sent.
+    pub(crate) fn of(stored: impl Into<Option<Value>>, new: impl Into<Option<Value>>) -> Self {
+        Self::to("things").stored(stored).new(new)
     }
 
-    pub(crate) async fn start_with(
+    /// A write of whole objects, byte by byte.
+    pub(crate) fn of_texts(old: Option<String>, new: String) -> Self {
+        Self { old, new, ..Self::to("things") }
+    }
+
+    pub(crate) fn group(self, group: &str) -> Self {
+        Self { group: group.to_owned(), ..self }
+    }
+
+    pub(crate) fn version(self, version: &str) -> Self {
+        let write = Self { version: version.to_owned(), ..self };
+        write.both("/apiVersion", format!("g/{version}"))
+    }
+
+    pub(crate) fn by(self, user: &str) -> Self {
+        Self { user: user.to_owned(), ..self }
+    }
+
+    pub(crate) fn in_groups(self, groups: &[&str]) -> Self {
+        Self { user_groups: groups.iter().map(|group| (*group).to_owned()).collect(), ..self }
+    }
+
+    pub(crate) fn at(self, now: &str) -> Self {
+        Self { now: now.to_owned(), ..self }
+    }
+
+    /// The status travels with the main resource.
+    pub(crate) fn on_the_main_resource(self) -> Self {
+        Self { subresource: String::new(), ..self }
+    }
+
+    /// A creation: there is no stored object.
+    pub(crate) fn creating(self) -> Self {
+        Self { old: None, ..self.on_the_main_resource() }
+    }
+
+    /// The stored status; `None` for an object without the field `status`.
+    pub(crate) fn stored(mut self, status: impl Into<Option<Value>>) -> Self {
+        self.old = self.old.map(|old| with_status(&old, status.into()));
+        self
+    }
+
+    /// The status that is sent; `None` for an object without the field `status`.
+    pub(crate) fn new(mut self, status: impl Into<Option<Value>>) -> Self {
+        self.new = with_status(&self.new, status.into());
+        self
+    }
+
+    pub(crate) fn deleting(self) -> Self {
+        self.both("/metadata/deletionTimestamp", DELETED)
+    }
+
+    /// Sets a member of both objects.
+    pub(crate) fn both(mut self, path: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        for text in self.old.iter_mut().chain([&mut self.new]) {
+            let mut object = parse(text);
+            let (parent, name) = path.rsplit_once('/').unwrap();
+            object.pointer_mut(parent).unwrap()[name] = value.clone();
+            *text = object.to_string();
+        }
+        self
+    }
+
+    pub(crate) fn new_object(&self) -> Value {
+        parse(&self.new)
+    }
+
+    pub(crate) fn old_object(&self) -> Option<Value> {
+        self.old.as_deref().map(parse)
+    }
+
+    /// Asks the engine, which must find a policy for this write.
+    #[track_caller]
+    pub(crate) fn ask<T>(
         &self,
-        router: Router,
-        change: impl FnOnce(&mut Settings),
-    ) -> Served<'_> {
-        let mut settings = self.settings();
-        change(&mut settings);
-        let running = Server::start_with_router(settings, router).await.unwrap();
-        Served { desk: self, running }
-    }
-
-    /// What a client needs to trust this desk's servers.
-    pub(crate) fn trust(&self) -> Trust {
-        Trust {
-            authority: self.authority.certificate().to_owned(),
-            versions: rustls::ALL_VERSIONS,
-            protocols: vec![b"http/1.1".to_vec()],
-            identity: None,
-        }
-    }
-}
-
-/// A running server.
-pub(crate) struct Served<'d> {
-    pub(crate) desk: &'d Desk,
-    pub(crate) running: Running,
-}
-
-impl Served<'_> {
-    pub(crate) async fn connect(&self) -> Client {
-        self.connect_as(&self.desk.trust()).await.unwrap()
-    }
-
-    pub(crate) async fn connect_as(&self, trust: &Trust) -> std::io::Result<Client> {
-        let tcp = TcpStream::connect(self.running.address()).await?;
-        Client::shake_hands(tcp, trust).await
-    }
-
-    /// The certificate that a handshake gets now.
-    pub(crate) async fn certificate(&self) -> Vec<u8> {
-        self.connect().await.certificate()
-    }
-
-    /// The body of a probe, and its code.
-    pub(crate) async fn probe(&self, path: &str) -> (u16, String) {
-        let mut tcp = TcpStream::connect(self.running.probe_address()).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: probe\r\nconnection: close\r\n\r\n");
-        tcp.write_all(request.as_bytes()).await.unwrap();
-        let answer = Answer::read(&mut tcp).await.unwrap();
-        (answer.status, answer.body)
-    }
-
-    pub(crate) async fn metric(&self, line_start: &str) -> Option<f64> {
-        let (_, text) = self.probe("/metrics").await;
-        let line = text.lines().find_map(|line| line.strip_prefix(line_start)?.strip_prefix(' '));
-        line.map(|value| value.parse().unwrap())
-    }
-
-    pub(crate) async fn metric_becomes(&self, line_start: &str, value: f64) {
-        let start = std::time::Instant::now();
-        while self.metric(line_start).await != Some(value) {
-            assert!(start.elapsed() < LONG, "{line_start} is {:?}", self.metric(line_start).await);
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-}
-
-/// How a client shakes hands.
-pub(crate) struct Trust {
-    pub(crate) authority: String,
-    pub(crate) versions: &'static [&'static SupportedProtocolVersion],
-    pub(crate) protocols: Vec<Vec<u8>>,
-    pub(crate) identity: Option<Issued>,
-}
-
-impl Trust {
-    fn config(&self) -> ClientConfig {
-        let mut roots = RootCertStore::empty();
-        let authority = CertificateDer::from_pem_slice(self.authority.as_bytes()).unwrap();
-        roots.add(authority).unwrap();
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(self.versions)
-            .unwrap()
-            .with_root_certificates(roots);
-        let mut config = match &self.identity {
-            None => builder.with_no_client_auth(),
-            Some(issued) => {
-                let chain = CertificateDer::from_pem_slice(issued.certificate.as_bytes()).unwrap();
-                let key = PrivateKeyDer::from_pem_slice(issued.key.as_bytes()).unwrap();
-                builder.with_client_auth_cert(vec![chain], key).unwrap()
-            }
+        policies: &PolicySet,
+        webhook: Webhook,
+        question: impl FnOnce(&Verdict<'_>) -> T,
+    ) -> T {
+        let subject = Subject {
+            resource: Resource {
+                group: self.group.as_str().into(),
+                version: self.version.as_str().into(),
+                resource: self.resource.as_str().into(),
+            },
+            subresource: self.subresource.as_str().into(),
+            operation: self.operation(),
+            writer: Writer {
+                user: self.user.as_str().into(),
+                groups: self.user_groups.iter().map(|group| group.as_str().into()).collect(),
+            },
+            object: Object::parse(&self.new).unwrap(),
+            old: self.old.as_deref().map(|old| Object::parse(old).unwrap()),
         };
-        config.alpn_protocols = self.protocols.clone();
-        config
-    }
-}
-
-/// One TLS connection, written to byte by byte if need be.
-#[derive(Debug)]
-pub(crate) struct Client {
-    pub(crate) stream: TlsStream<TcpStream>,
-}
-
-impl Client {
-    pub(crate) async fn shake_hands(tcp: TcpStream, trust: &Trust) -> std::io::Result<Self> {
-        let name = ServerName::try_from("localhost").unwrap();
-        let connector = TlsConnector::from(Arc::new(trust.config()));
-        Ok(Self { stream: connector.connect(name, tcp).await? })
-    }
-
-    pub(crate) fn certificate(&self) -> Vec<u8> {
-        self.stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
-    }
-
-    pub(crate) async fn send(&mut self, text: &str) {
-        self.stream.write_all(text.as_bytes()).await.unwrap();
-        self.stream.flush().await.unwrap();
-    }
-
-    pub(crate) async fn answer(&mut self) -> Answer {
-        Answer::read(&mut self.stream).await.unwrap()
-    }
-
-    /// A whole small review, there and back.
-    pub(crate) async fn review(&mut self) -> Answer {
-        self.send(&post("/validate", REVIEW)).await;
-        self.answer().await
-    }
-
-    /// Waits until the server closes.
-    pub(crate) async fn closed(&mut self) {
-        let mut rest = [0; 64];
-        let reading = self.stream.read(&mut rest);
-        let read = tokio::time::timeout(LONG, reading).await.expect("the server did not close");
-        assert!(!matches!(read, Ok(1..)), "got bytes instead of the end");
-    }
-}
-
-/// An HTTP/1.1 answer.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    pub(crate) async fn read(stream: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<Self> {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            head.push(tokio::time::timeout(LONG, stream.read_u8()).await??);
+        let verdict = decide(policies, &subject, webhook, self.now.parse().unwrap());
+        assert!(!verdict.patch_failed, "a patch always applies");
+        assert!(!verdict.policies.is_empty(), "no policy selects {self:?}");
+        match webhook {
+            Webhook::Mutate => assert!(!verdict.is_denied(), "the mutating webhook never denies"),
+            Webhook::Validate => {
+                assert!(verdict.patch.is_none(), "the validating webhook never patches");
+            }
         }
-        let head = String::from_utf8(head).unwrap().to_lowercase();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        stream.read_exact(&mut body).await?;
-        Ok(Self { status, head, body: String::from_utf8(body).unwrap() })
+        question(&verdict)
     }
 
-    pub(crate) fn has(&self, header: &str) -> bool {
-        self.head.lines().any(|line| line == header)
+    const fn operation(&self) -> Operation {
+        if self.old.is_some() { Operation::Update } else { Operation::Create }
+    }
+
+    #[track_caller]
+    fn through(&self, policies: &PolicySet, webhook: Webhook) -> Outcome {
+        self.ask(policies, webhook, |verdict| Outcome {
+            findings: verdict.findings.iter().map(Found::of).collect(),
+            patch: serde_json::to_value(&verdict.patch).unwrap(),
+            sent: self.new.clone(),
+        })
+    }
+
+    /// Through the mutating webhook.
+    #[track_caller]
+    pub(crate) fn mutate(&self, policies: &PolicySet) -> Outcome {
+        self.through(policies, Webhook::Mutate)
+    }
+
+    /// Through the validating webhook.
+    #[track_caller]
+    pub(crate) fn validate(&self, policies: &PolicySet) -> Outcome {
+        self.through(policies, Webhook::Validate)
+    }
+
+    /// Through both, as the API server calls them: the patch of the mutating webhook, and the findings
+    /// of the validating webhook about the patched object. A second mutation must find nothing to do.
+    #[track_caller]
+    pub(crate) fn review(&self, policies: &PolicySet) -> Outcome {
+        let mutated = self.mutate(policies);
+        let patched = self.after(&mutated);
+        if mutated.is_patched() {
+            assert_eq!(patched.mutate(policies).patch, Value::Null, "a second run of {patched:?}");
+        }
+        Outcome { findings: patched.validate(policies).findings, ..mutated }
+    }
+
+    /// This write with the object that `outcome` leaves.
+    pub(crate) fn after(&self, outcome: &Outcome) -> Self {
+        let new =
+            if outcome.is_patched() { outcome.object().to_string() } else { outcome.sent.clone() };
+        Self { new, ..self.clone() }
+    }
+
+    // --- as bytes ---
+
+    /// The `AdmissionReview` of this write.
+    pub(crate) fn request(&self) -> Value {
+        let object = self.new_object();
+        let (group, version) = (&self.group, &self.version);
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u",
+            "kind": {"group": group, "version": version, "kind": object["kind"]},
+            "resource": {"group": group, "version": version, "resource": self.resource},
+            "subResource": self.subresource,
+            "operation": self.operation().name(),
+            "name": object["metadata"]["name"],
+            "namespace": object["metadata"]["namespace"],
+            "userInfo": {"username": self.user, "groups": self.user_groups},
+            "object": object,
+            "oldObject": self.old_object(),
+        }})
+    }
+
+    /// Through both webhooks of the server, from bytes to bytes: the findings of both.
+    pub(crate) fn serve(&self, policies: &PolicySet) -> Outcome {
+        let mut findings = Vec::new();
+        let mut call = |write: &Self, webhook| {
+            let (body, now) = (write.request().to_string(), self.now.parse().unwrap());
+            let reply = admit(policies, webhook, body.as_bytes(), now, |_, verdict| {
+                assert!(!verdict.policies.is_empty(), "no policy selects {self:?}");
+                findings.extend(verdict.findings.iter().map(Found::of));
+            });
+            response(&reply)
+        };
+        let mutated = Outcome {
+            findings: Vec::new(),
+            patch: patch_of(&call(self, Webhook::Mutate)),
+            sent: self.new.clone(),
+        };
+        let validated = call(&self.after(&mutated), Webhook::Validate);
+        let outcome = Outcome { findings, ..mutated };
+        assert_eq!(validated["allowed"], !outcome.is_denied(), "{outcome:?}");
+        outcome
     }
 }
 
-pub(crate) fn post(path: &str, body: &str) -> String {
-    let length = body.len();
-    format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
 }
 
-/// The head of a POST and no body yet.
-pub(crate) fn head(length: usize) -> String {
-    format!("POST /validate HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n")
+fn with_status(object: &str, status: Option<Value>) -> String {
+    let mut object = parse(object);
+    match status {
+        Some(status) => object["status"] = status,
+        None => drop(object.as_object_mut().unwrap().remove("status")),
+    }
+    object.to_string()
 }
 
-pub(crate) fn authority() -> Authority {
-    Authority::make("test", DAY, now()).unwrap()
+/// The response of a reply with status 200.
+#[track_caller]
+pub(crate) fn response(reply: &Reply) -> Value {
+    assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body));
+    serde_json::from_slice::<Value>(&reply.body).unwrap()["response"].take()
 }
 
-/// Puts a symlink in place of another in one step, as kubelet does.
-pub(crate) fn swap_link(target: &str, link: &Path) {
-    let new = link.parent().unwrap().join("link");
-    std::os::unix::fs::symlink(target, &new).unwrap();
-    std::fs::rename(&new, link).unwrap();
+/// The patch of a response; null without one.
+pub(crate) fn patch_of(response: &Value) -> Value {
+    let decode = |text| serde_json::from_slice(&STANDARD.decode(text).unwrap()).unwrap();
+    response["patch"].as_str().map_or(Value::Null, decode)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test of the edge, where time enters")]
-fn now() -> jiff::Timestamp {
-    jiff::Timestamp::now()
+// --- expectations -----------------------------------------------------------------------------
+
+/// The result of a write.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) findings: Vec<Found>,
+    /// JSON Patch; null without one.
+    pub(crate) patch: Value,
+    sent: String,
 }
 
-const DAY: Duration = Duration::from_secs(86_400);
-
-/// A policy document.
-pub(crate) const POLICY: &str = "\
-apiVersion: statusgate.dev/v1alpha1
-kind: StatusPolicy
-metadata: {name: first}
-spec:
-  convention: appcat
-  resources:
-    - apiGroups: [example.com]
-      apiVersions: [v1]
-      resources: [widgets]
-";
-
-/// One with a mistake.
-pub(crate) const BROKEN_POLICY: &str = "\
-apiVersion: statusgate.dev/v1alpha1
-kind: StatusPolicy
-metadata: {name: BROKEN}
-spec: {convention: there-is-no-such-convention}
-";
-
-/// A client's certificate; `Authority::issue` makes servers' only.
-pub(crate) fn client_of(authority: &Authority) -> Issued {
-    let key = rcgen::KeyPair::from_pem(&authority.key()).unwrap();
-    let issuer = rcgen::Issuer::from_ca_cert_pem(authority.certificate(), key).unwrap();
-    let mut params = rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap();
-    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
-    let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, &issuer).unwrap().pem();
-    Issued { certificate, key: key.serialize_pem() }
+/// A finding of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) policy: String,
+    pub(crate) rule: String,
+    pub(crate) action: Action,
+    pub(crate) field: String,
+    pub(crate) message: String,
+    /// The reason of the cause, as the API server shows it.
+    pub(crate) reason: &'static str,
 }
 
-/// The smallest review there is. No policy selects it, so it is allowed.
-pub(crate) const REVIEW: &str = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","resource":{"resource":"things"},"operation":"UPDATE"}}"#;
+impl Found {
+    fn of(found: &statusgate::engine::Finding<'_>) -> Self {
+        Self {
+            policy: found.policy.to_owned(),
+            rule: found.rule.to_owned(),
+            action: found.action,
+            field: found.field.clone(),
+            message: found.message.clone(),
+            reason: found.cause.reason(),
+        }
+    }
+}
+
+/// `deny status.phase: is required [appcat/phase-value]`
+impl fmt::Display for Found {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, field, message, rule, .. } = self;
+        write!(formatter, "{} {field}: {message} [{rule}]", action.label())
+    }
+}
+
+impl Outcome {
+    pub(crate) fn is_patched(&self) -> bool {
+        !self.patch.is_null()
+    }
+
+    pub(crate) fn is_denied(&self) -> bool {
+        self.findings.iter().any(|found| found.action == Action::Deny)
+    }
+
+    /// The object after the patch.
+    #[track_caller]
+    pub(crate) fn object(&self) -> Value {
+        let mut object = parse(&self.sent);
+        if self.is_patched() {
+            let patch: json_patch::Patch = serde_json::from_value(self.patch.clone()).unwrap();
+            assert!(!patch.0.is_empty(), "an empty patch is no patch");
+            json_patch::patch(&mut object, &patch).unwrap();
+        }
+        object
+    }
+
+    /// The status after the patch; null without one.
+    #[track_caller]
+    pub(crate) fn status(&self) -> Value {
+        self.object()["status"].take()
+    }
+
+    /// All findings as text.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.findings.iter().map(Found::to_string).collect()
+    }
+
+    /// The findings that reject the write, as text.
+    pub(crate) fn denials(&self) -> Vec<String> {
+        let denied = self.findings.iter().filter(|found| found.action == Action::Deny);
+        denied.map(Found::to_string).collect()
+    }
+
+    /// The action and rule of each finding.
+    pub(crate) fn rules(&self) -> Vec<(Action, &str)> {
+        self.findings.iter().map(|found| (found.action, found.rule.as_str())).collect()
+    }
+
+    /// Expects exactly these findings.
+    #[track_caller]
+    pub(crate) fn finds(&self, expected: &[(Action, &str)]) {
+        assert_eq!(self.rules(), expected, "{:#?}", self.lines());
+    }
+
+    /// Expects exactly these rules to reject the write; others may warn.
+    #[track_caller]
+    pub(crate) fn denied_by(&self, expected: &[&str]) {
+        let denied = self.rules().into_iter().filter(|(action, _)| *action == Action::Deny);
+        let denied: Vec<&str> = denied.map(|(_, rule)| rule).collect();
+        assert_eq!(denied, expected, "{:#?}", self.lines());
+    }
+
+    /// Expects one warning, of this rule.
+    #[track_caller]
+    pub(crate) fn warns(&self, rule: &str) {
+        self.finds(&[(Action::Warn, rule)]);
+    }
+
+    /// Expects no finding.
+    #[track_caller]
+    pub(crate) fn is_clean(&self) {
+        self.finds(&[]);
+    }
+
+    /// Expects that nothing rejects the write.
+    #[track_caller]
+    pub(crate) fn is_allowed(&self) {
+        self.denied_by(&[]);
+    }
+}
+
+// --- properties -------------------------------------------------------------------------------
+
+/// The configuration of every property: the same cases at every run. With
+/// `STATUSGATE_RANDOM_SEEDS=1` each run has other cases; any other number is the seed itself. A
+/// property that fails prints its seed.
+pub(crate) fn proptest_config(cases: u32) -> Config {
+    let seed = std::env::var_os("STATUSGATE_RANDOM_SEEDS")
+        .and_then(|text| text.into_string().ok()?.parse().ok());
+    let seed = match seed {
+        None | Some(0) => 0x5747_6174,
+        Some(1) => RandomState::new().hash_one("seed"),
+        Some(seed) => seed,
+    };
+    // The test harness shows this for a test that fails.
+    println!("to repeat these cases: STATUSGATE_RANDOM_SEEDS={seed}");
+    Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
+}
