@@ -54,7 +54,7 @@ fn write(old: Value, mut new: Value) -> Write {
             item["lastTransitionTime"] = NOW.into();
         }
     }
-    Write::to("xthings").stored(old).new(new)
+    Write::to("xthings").stored(old).sent(new)
 }
 
 /// What the validating webhook finds in a write of a composite.
@@ -351,7 +351,7 @@ fn a_new_duplicate_condition_is_denied_and_a_stored_one_is_tolerated() {
     let stored = status("Unknown", "A=True A=False");
     Write::to("xthings")
         .stored(stored)
-        .new(status("Unknown", "A=True A=False B=True"))
+        .sent(status("Unknown", "A=True A=False B=True"))
         .validate(&APPCAT)
         .is_clean();
 }
@@ -370,7 +370,7 @@ fn the_time_of_a_condition_changes_with_its_status_or_reason() {
     let changed = |time: &str, status_now: &str, reason: &str| {
         let mut new = status("Unknown", &format!("A={status_now}/{reason}"));
         new["conditions"][0]["lastTransitionTime"] = time.into();
-        Write::to("xthings").stored(status("Unknown", "A=True/Before")).new(new).validate(&APPCAT)
+        Write::to("xthings").stored(status("Unknown", "A=True/Before")).sent(new).validate(&APPCAT)
     };
     changed(T0, "False", "Before").warns("appcat/transition-time-kept");
     changed(T0, "True", "After").warns("appcat/transition-time-kept");
@@ -396,7 +396,7 @@ fn an_observed_generation_is_not_ahead_and_does_not_decrease() {
     let generation = |generation: i64| json!({"observedGeneration": generation});
     validated(generation(3), generation(4)).finds(&[(Deny, "appcat/generation-ahead")]);
     // Without a stored status the object may be restored from a backup.
-    let first = Write::to("xthings").new(generation(4));
+    let first = Write::to("xthings").sent(generation(4));
     first.validate(&APPCAT).warns("appcat/generation-ahead");
     validated(generation(3), generation(2)).warns("appcat/generation-decreased");
     validated(generation(-1), generation(3)).is_clean();

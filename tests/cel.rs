@@ -1,49 +1,37 @@
-//! Rules in CEL as a policy has them: which writes they look at, and what comes of it.
-
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+//! CEL rules in a policy: which writes they judge, and what they report.
 
 use serde_json::{Value, json};
-use statusgate::engine::{Action, decide};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::policy::PolicySet;
 
-/// A policy on `things` with these rules.
+use support::{WITHOUT_SUBRESOURCE, Write, compile};
+
+mod support;
+
+/// A policy with these rules.
 fn policy(name: &str, rules: &str) -> String {
-    format!(
-        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec:\n  \
-         convention: appcat\n  resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things], statusSubresource: false}}]\n  \
-         rules: {rules}\n"
-    )
+    support::policy(name, format!("convention: appcat, {WITHOUT_SUBRESOURCE}, rules: {rules}"))
 }
 
-fn compile(documents: &[String]) -> PolicySet {
-    let source = Source { name: "policy.yaml".into(), text: documents.join("---\n") };
-    PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"))
+fn rules(rules: &str) -> PolicySet {
+    compile(&[policy("p", rules)])
 }
 
-/// What is found: action, rule and message.
+/// The findings of a creation, or of an update of the stored status.
 fn found(policies: &PolicySet, old: Option<&Value>, new: &Value) -> Vec<String> {
-    let object = |value: &Value| json!({"kind": "Thing", "status": value}).to_string();
-    let (old, new) = (old.map(object), object(new));
-    let subject = Subject {
-        resource: Resource { group: "g".into(), version: "v1".into(), resource: "things".into() },
-        subresource: "".into(),
-        operation: if old.is_some() { Operation::Update } else { Operation::Create },
-        writer: Writer { user: "operator".into(), groups: vec!["team".into()] },
-        object: Object::parse(&new).unwrap(),
-        old: old.as_deref().map(|text| Object::parse(text).unwrap()),
+    let write = Write::to("things").sent(new.clone()).on_the_main_resource().in_groups(&["team"]);
+    let write = match old {
+        Some(old) => write.stored(old.clone()),
+        None => write.creating(),
     };
-    let now = "2024-06-01T12:00:00Z".parse().unwrap();
-    let verdict = decide(policies, &subject, Webhook::Validate, now);
-    let line =
-        |action: Action, rule: &str, message: &str| format!("{} {rule}: {message}", action.label());
-    verdict.findings.iter().map(|f| line(f.action, f.rule, &f.message)).collect()
+    let outcome = write.validate(policies);
+    let found = outcome.findings.iter();
+    found.map(|f| format!("{} {}: {}", f.action.label(), f.rule, f.message)).collect()
 }
 
 const NONE: [&str; 0] = [];
 
 #[test]
-fn several_policies_count_each_for_itself() {
+fn each_policy_reports_its_own_rule() {
     let rule = "[{name: small, message: too large, expression: self.status.n < 5, action: ";
     let policies = compile(&[
         policy("one", &format!("{rule} Warn}}]")),
@@ -56,14 +44,14 @@ fn several_policies_count_each_for_itself() {
 }
 
 #[test]
-fn enforcement_is_a_ceiling_over_rules_too() {
+fn enforcement_limits_the_action_of_a_rule() {
     let text = policy("p", "[{name: r, message: m, expression: self.status.n < 5}]");
-    let policies = compile(&[text.replace("  rules:", "  enforcement: Audit\n  rules:")]);
+    let policies = compile(&[text.replace(" rules:", " enforcement: Audit, rules:")]);
     assert_eq!(found(&policies, None, &json!({"n": 7})), ["audit p/r: m"]);
 }
 
 #[test]
-fn each_trigger_looks_at_its_own_writes() {
+fn a_trigger_selects_the_writes_that_a_rule_judges() {
     let rule = |trigger: &str| {
         let rules =
             format!("[{{name: r, message: m, expression: self.status.n < 5, trigger: {trigger}}}]");
@@ -84,7 +72,7 @@ fn each_trigger_looks_at_its_own_writes() {
 }
 
 #[test]
-fn a_rule_over_the_stored_object_is_silent_where_there_is_none() {
+fn a_rule_about_the_stored_object_ignores_a_creation() {
     let rules = "[{name: r, message: m, expression: oldSelf.status.n <= self.status.n}]";
     let policies = compile(&[policy("p", rules)]);
     assert_eq!(found(&policies, None, &json!({"n": 1})), NONE);
@@ -93,7 +81,7 @@ fn a_rule_over_the_stored_object_is_silent_where_there_is_none() {
 }
 
 #[test]
-fn a_transition_that_is_forbidden_is_so_at_each_write() {
+fn a_rule_about_a_transition_judges_every_update() {
     let rules = "[{name: r, message: must grow, expression: oldSelf.status.n < self.status.n}]";
     let policies = compile(&[policy("p", rules)]);
     let write = found(&policies, Some(&json!({"n": 2})), &json!({"n": 2, "a": 1}));
@@ -101,35 +89,33 @@ fn a_transition_that_is_forbidden_is_so_at_each_write() {
 }
 
 #[test]
-fn what_cannot_be_told_of_the_stored_object_either_is_not_held_against_a_write() {
+fn an_evaluation_error_that_the_stored_object_has_too_is_tolerated() {
     for trigger in ["introduced", "state", "{moved: /status/n}"] {
         let rules = format!(
             "[{{name: r, message: m, trigger: {trigger}, expression: oldSelf.status.n <= self.status.n}}]"
         );
         let policies = compile(&[policy("p", &rules)]);
-        // Only so can the member that is missing ever be written.
+        // Otherwise nobody could ever add the missing member.
         assert_eq!(found(&policies, Some(&json!({"a": 1})), &json!({"n": 1})), NONE, "{trigger}");
     }
-    let policies =
-        compile(&[policy("p", "[{name: r, message: m, expression: self.status.n > 0}]")]);
+    let policies = rules("[{name: r, message: m, expression: self.status.n > 0}]");
     let reason = r#"deny p/r: rule r cannot be evaluated: there is no "n""#;
     assert_eq!(found(&policies, Some(&json!({"n": 1})), &json!({"a": 1})), [reason]);
     assert_eq!(found(&policies, Some(&json!({"a": 1})), &json!({"a": 2})), NONE);
-    // A violation is another thing than an error.
+    // A violation differs from an evaluation error.
     assert_eq!(found(&policies, Some(&json!({"a": 1})), &json!({"n": 0})), ["deny p/r: m"]);
     assert_eq!(found(&policies, Some(&json!({"n": 0})), &json!({"a": 1})), [reason]);
 }
 
 #[test]
-fn without_a_status_there_is_nothing_to_ask_for() {
-    let policies =
-        compile(&[policy("p", "[{name: r, message: m, expression: 'false', trigger: state}]")]);
+fn a_rule_ignores_an_object_without_a_status() {
+    let policies = rules("[{name: r, message: m, expression: 'false', trigger: state}]");
     assert_eq!(found(&policies, None, &Value::Null), NONE);
     assert_eq!(found(&policies, Some(&json!({"n": 1})), &Value::Null), NONE);
 }
 
 #[test]
-fn the_writer_can_be_named() {
+fn a_rule_can_read_the_user_and_its_groups() {
     let rules = "[{name: r, message: m, expression: \"writer.user == 'portal' || !('team' in writer.groups)\"}]";
     let policies = compile(&[policy("p", rules)]);
     assert_eq!(found(&policies, None, &json!({"n": 1})), ["deny p/r: m"]);

@@ -1,8 +1,6 @@
 //! Writes that were once judged wrongly, each under the smallest policy that shows the fault. Most pass
 //! both webhooks, as the API server calls them.
 
-#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
-
 use serde_json::{Value, json};
 use statusgate::engine::Action::Deny;
 use statusgate::model::Webhook;
@@ -269,7 +267,7 @@ fn only_the_owner_sets_a_field_of_a_new_object() {
         "metav1",
         &format!("{WITHOUT_SUBRESOURCE}, owners: [{{path: /status/billing, users: [biller]}}]"),
     );
-    let creation = Write::to("things").new(json!({"billing": {"price": 5}})).creating();
+    let creation = Write::to("things").sent(json!({"billing": {"price": 5}})).creating();
     creation.validate(&policies).finds(&[(Deny, "p/owner")]);
     creation.clone().by("biller").validate(&policies).is_clean();
     // A manifest without a request has no writer.
@@ -304,7 +302,7 @@ fn a_status_that_only_the_webhook_wrote_is_not_judged() {
 fn an_empty_first_status_is_not_judged_and_an_emptied_one_is() {
     let policies = following("metav1", &format!("{WITHOUT_SUBRESOURCE}, {REQUIRED}"));
     for nothing in [None, Some(json!({}))] {
-        Write::to("things").new(nothing).creating().validate(&policies).is_clean();
+        Write::to("things").sent(nothing).creating().validate(&policies).is_clean();
     }
     let emptied = Write::of(json!({"endpoint": "e"}), json!({})).on_the_main_resource();
     emptied.validate(&policies).denied_by(&["p/field-endpoint"]);

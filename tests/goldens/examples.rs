@@ -1,5 +1,5 @@
-//! The examples of the conventions' pages and of the documents they come from, with the verdict of
-//! the cluster: both webhooks, one after the other.
+//! The examples of the conventions' pages, and of the documents that the conventions come from. Each
+//! write passes both webhooks.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::Value;
-use statusgate::policy::Source;
 
-use super::judging::{Write, fixtures, policy, read};
+use super::judging::{Case, fixtures, kstatus, read, rules, verdict};
+use super::support::{compile, policy};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,39 +22,36 @@ struct Page {
 #[serde(deny_unknown_fields)]
 struct Example {
     id: String,
-    /// Where it is not the page's.
+    /// Overrides the convention of the page.
     convention: Option<String>,
-    /// What the policy has beside the convention: a mapping of its `spec`.
+    /// More fields for the `spec` of the policy.
     #[serde(default)]
     policy: Value,
-    write: Write,
+    write: Case,
     verdict: String,
     /// Rule ids without the convention.
     #[serde(default)]
     rules: BTreeSet<String>,
     #[serde(default)]
     patch: Value,
-    /// What kstatus makes of the object.
+    /// The kstatus result of the object.
     kstatus: Option<String>,
 }
 
 #[test]
-fn the_examples_of_the_pages_get_the_verdicts_of_the_pages() {
+fn each_example_of_a_page_gets_the_verdict_of_the_page() {
     assert!(judge_all("goldens", &[]) >= 45, "examples are missing");
 }
 
 #[test]
-fn the_examples_of_the_original_documents_are_judged_as_the_systems_are() {
-    let document = |path: &PathBuf| Source {
-        name: path.file_name().unwrap().to_str().unwrap().to_owned(),
-        text: fs::read_to_string(path).unwrap(),
-    };
-    let own: Vec<Source> = fixtures("conventions").iter().map(document).collect();
+fn each_example_of_an_original_document_gets_the_expected_verdict() {
+    let document = |path: &PathBuf| fs::read_to_string(path).unwrap();
+    let own: Vec<String> = fixtures("conventions").iter().map(document).collect();
     assert!(judge_all("seeds", &own) >= 35, "examples are missing");
 }
 
-/// All faults at once: the number of examples that were judged.
-fn judge_all(folder: &str, documents: &[Source]) -> usize {
+/// Judges all examples of a folder, reports all faults, and returns the number of examples.
+fn judge_all(folder: &str, documents: &[String]) -> usize {
     let (mut judged, mut faults) = (0, Vec::new());
     for path in fixtures(folder) {
         let page: Page = read(&path);
@@ -69,27 +66,27 @@ fn judge_all(folder: &str, documents: &[Source]) -> usize {
 }
 
 impl Example {
-    fn fault(&self, convention: &str, documents: &[Source]) -> Option<String> {
-        let members = self.policy.as_object().into_iter().flatten();
-        let additions: String = members.map(|(key, value)| format!("  {key}: {value}\n")).collect();
-        let outcome = self.write.through_both(&policy(convention, &additions, documents));
-        let rules: BTreeSet<String> =
+    fn fault(&self, convention: &str, documents: &[String]) -> Option<String> {
+        let mut spec = self.policy.clone();
+        spec["convention"] = convention.into();
+        let documents = [documents, &[policy("test", spec)]].concat();
+        let outcome = self.write.write().review(&compile(&documents));
+        let expected: BTreeSet<String> =
             self.rules.iter().map(|rule| format!("{convention}/{rule}")).collect();
-        let expected: BTreeSet<&str> = rules.iter().map(String::as_str).collect();
-        let fits = outcome.verdict() == self.verdict
-            && outcome.rules() == expected
+        let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
+        let fits = verdict(&outcome) == self.verdict
+            && rules(&outcome) == expected
             && outcome.patch == self.patch
-            && self
-                .kstatus
-                .as_ref()
-                .is_none_or(|expected| *expected == self.write.kstatus(&outcome.patch));
+            && self.kstatus.as_ref().is_none_or(|expected| *expected == kstatus(&outcome));
         (!fits).then(|| {
-            let (id, verdict, patch) = (&self.id, &self.verdict, &self.patch);
-            let found = outcome.verdict();
             format!(
-                "{id} under {convention}: expected {verdict} by {expected:?} with {patch}\n  \
-                 found {found} by {:?} with {}",
-                outcome.findings, outcome.patch
+                "{} under {convention}: expected {} by {expected:?} with {}\n  found {} by {:?} with {}",
+                self.id,
+                self.verdict,
+                self.patch,
+                verdict(&outcome),
+                outcome.lines(),
+                outcome.patch
             )
         })
     }

@@ -1,4 +1,4 @@
-//! Writes as fixtures describe them, and what the two webhooks say of them.
+//! Writes as the fixtures describe them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,33 +6,33 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use statusgate::engine::{Action, decide};
+use serde_json::Value;
+use statusgate::engine::Action;
 use statusgate::kstatus::compute;
-use statusgate::model::{Json, Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::model::Json;
 
-pub(crate) const NOW: &str = "2024-06-01T12:00:00Z";
+use super::support::{NOW, Outcome, T0, Write};
+
 const CREATED: &str = "2024-05-01T00:00:00Z";
 
-/// An UPDATE of the status subresource.
+/// An update of the status subresource.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Write {
+pub(crate) struct Case {
     #[serde(default = "version")]
-    pub(crate) version: String,
+    version: String,
     #[serde(default = "plural")]
-    pub(crate) plural: String,
+    plural: String,
     #[serde(default = "generation")]
-    pub(crate) generation: i64,
+    generation: i64,
     #[serde(default)]
-    pub(crate) metadata: Value,
+    metadata: Value,
     #[serde(default)]
-    pub(crate) spec: Value,
-    /// The stored status; absent, where nobody has written one.
+    spec: Value,
+    /// The stored status; null without one.
     #[serde(default)]
-    pub(crate) old: Value,
-    pub(crate) new: Value,
+    old: Value,
+    new: Value,
 }
 
 fn version() -> String {
@@ -47,113 +47,42 @@ const fn generation() -> i64 {
     1
 }
 
-/// What came of a write.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// `null` where there is none.
-    pub(crate) patch: Value,
-    /// Action, rule id and field, in the order they were found.
-    pub(crate) findings: Vec<(Action, String, String)>,
-}
-
-impl Outcome {
-    /// `deny`, `warn`, `mutate` or `allow`.
-    pub(crate) fn verdict(&self) -> &'static str {
-        let has = |wanted| self.findings.iter().any(|(action, ..)| *action == wanted);
-        match (has(Action::Deny), has(Action::Warn), self.patch.is_null()) {
-            (true, ..) => "deny",
-            (_, true, _) => "warn",
-            (.., false) => "mutate",
-            _ => "allow",
-        }
-    }
-
-    pub(crate) fn rules(&self) -> BTreeSet<&str> {
-        self.findings.iter().map(|(_, rule, _)| rule.as_str()).collect()
-    }
-}
-
-/// A bare policy: everything with this convention, at default settings but for `additions`.
-pub(crate) fn policy(convention: &str, additions: &str, documents: &[Source]) -> PolicySet {
-    let text = format!(
-        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: test}}\nspec:\n  \
-         convention: {convention}\n  resources: [{{apiGroups: [g], apiVersions: ['*'], resources: ['*']}}]\n{additions}"
-    );
-    let mut sources = documents.to_vec();
-    sources.push(Source { name: "policy.yaml".into(), text });
-    PolicySet::compile(&sources).unwrap_or_else(|error| panic!("{error}"))
-}
-
-impl Write {
-    /// As the cluster does it: mutate, apply, validate.
-    pub(crate) fn through_both(&self, policies: &PolicySet) -> Outcome {
-        let mutated = self.ask(policies, Webhook::Mutate, &self.new);
-        let mut object = json!({"status": self.new});
-        if let Ok(patch) = serde_json::from_value(mutated.patch.clone()) {
-            let patch: json_patch::Patch = patch;
-            json_patch::patch(&mut object, &patch).unwrap();
-        }
-        let judged = self.ask(policies, Webhook::Validate, &object["status"]);
-        Outcome { patch: mutated.patch, ..judged }
-    }
-
-    /// The validating webhook alone: defaults that are filled in hide the rules that miss them.
-    pub(crate) fn validated(&self, policies: &PolicySet) -> Outcome {
-        self.ask(policies, Webhook::Validate, &self.new)
-    }
-
-    fn ask(&self, policies: &PolicySet, webhook: Webhook, new: &Value) -> Outcome {
-        let (new, old) = (self.object(Some(new)), self.object(Some(&self.old)));
-        let subject = Subject {
-            resource: Resource {
-                group: "g".into(),
-                version: self.version.as_str().into(),
-                resource: self.plural.as_str().into(),
-            },
-            subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer { user: "operator".into(), groups: Vec::new() },
-            object: Object::parse(&new).unwrap(),
-            old: Some(Object::parse(&old).unwrap()),
-        };
-        let verdict = decide(policies, &subject, webhook, NOW.parse().unwrap());
-        assert!(!verdict.patch_failed, "a patch always applies");
-        assert_eq!(verdict.policies, [0], "the policy applies");
-        let found = |finding: &statusgate::engine::Finding<'_>| {
-            (finding.action, finding.rule.to_owned(), finding.field.clone())
-        };
-        Outcome {
-            patch: serde_json::to_value(&verdict.patch).unwrap(),
-            findings: verdict.findings.iter().map(found).collect(),
-        }
-    }
-
-    /// What kstatus makes of the object as it would be stored, with the patch.
-    pub(crate) fn kstatus(&self, patch: &Value) -> String {
-        let mut object: Value = serde_json::from_str(&self.object(Some(&self.new))).unwrap();
-        let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap_or_default();
-        json_patch::patch(&mut object, &patch).unwrap();
-        let now = NOW.parse::<jiff::Timestamp>().unwrap().as_second();
-        let text = object.to_string();
-        compute(&Json::parse(&text).unwrap(), now).unwrap().status.to_string()
-    }
-
-    fn object(&self, status: Option<&Value>) -> String {
-        let mut metadata =
-            json!({"name": "n", "generation": self.generation, "creationTimestamp": CREATED});
+impl Case {
+    pub(crate) fn write(&self) -> Write {
+        let present = |status: &Value| Some(status.clone()).filter(|status| !status.is_null());
+        let mut write = Write::to(&self.plural)
+            .version(&self.version)
+            .stored(present(&self.old))
+            .sent(present(&self.new))
+            .both("/metadata/generation", self.generation)
+            .both("/metadata/creationTimestamp", CREATED);
         for (name, value) in self.metadata.as_object().into_iter().flatten() {
-            metadata[name] = value.clone();
+            write = write.both(&format!("/metadata/{name}"), value.clone());
         }
-        let mut object = json!({"apiVersion": format!("g/{}", self.version), "kind": "Thing",
-            "metadata": metadata});
-        let parts = [("spec", Some(&self.spec)), ("status", status)];
-        for (name, value) in parts {
-            if let Some(value) = value.filter(|value| !value.is_null()) {
-                object[name] = value.clone();
-            }
-        }
-        object.to_string()
+        if self.spec.is_null() { write } else { write.both("/spec", self.spec.clone()) }
     }
+}
+
+/// `deny`, `warn`, `mutate` or `allow`.
+pub(crate) fn verdict(outcome: &Outcome) -> &'static str {
+    let warns = outcome.findings.iter().any(|found| found.action == Action::Warn);
+    match (outcome.is_denied(), warns, outcome.is_patched()) {
+        (true, ..) => "deny",
+        (_, true, _) => "warn",
+        (.., true) => "mutate",
+        _ => "allow",
+    }
+}
+
+pub(crate) fn rules(outcome: &Outcome) -> BTreeSet<&str> {
+    outcome.findings.iter().map(|found| found.rule.as_str()).collect()
+}
+
+/// The kstatus result of the object after the patch.
+pub(crate) fn kstatus(outcome: &Outcome) -> String {
+    let object = outcome.object().to_string();
+    let now = NOW.parse::<jiff::Timestamp>().unwrap().as_second();
+    compute(&Json::parse(&object).unwrap(), now).unwrap().status.to_string()
 }
 
 pub(crate) fn fixtures(folder: &str) -> Vec<PathBuf> {
@@ -164,7 +93,7 @@ pub(crate) fn fixtures(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Reads a fixture, with names for times: `t0` and `t1` are before `now`, the time of the write.
+/// Reads a fixture. Its times have names: `t0` and `t1` are before `now`, the time of the write.
 pub(crate) fn read<T: DeserializeOwned>(path: &PathBuf) -> T {
     let text = fs::read_to_string(path).unwrap();
     let mut value: Value =
@@ -177,7 +106,7 @@ fn name_times(value: &mut Value) {
     match value {
         Value::String(text) => {
             let time = match text.as_str() {
-                "t0" => "2024-06-01T11:00:00Z",
+                "t0" => T0,
                 "t1" => "2024-06-01T11:30:00Z",
                 "now" => NOW,
                 "created" => CREATED,

@@ -1,13 +1,13 @@
-//! What apimachinery 1.36.2 answered to the same questions, recorded by running its Go code.
+//! Recorded answers of apimachinery 1.36.2: the output of its Go code for the same inputs.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use statusgate::engine::Action;
-use statusgate::policy::PolicySet;
 
-use super::judging::{Outcome, Write, policy};
+use super::judging::rules;
+use super::support::{Outcome, Write, following};
 
 const ANSWERS: &str = include_str!("../fixtures/oracles/metav1.jsonl");
 
@@ -20,7 +20,7 @@ enum Answer {
         conditions: Value,
         #[serde(default)]
         bad_fields: BTreeSet<String>,
-        /// Where Go cannot even read the list.
+        /// Go cannot decode the list.
         #[serde(default)]
         decode_error: bool,
     },
@@ -34,7 +34,7 @@ enum Answer {
     #[serde(rename = "date-time", rename_all = "camelCase")]
     DateTime {
         s: String,
-        /// Laxer than what Go can read back: not followed.
+        /// Accepts more than Go can read back.
         #[serde(rename = "openapi")]
         _openapi: bool,
         #[serde(rename = "goRFC3339")]
@@ -47,7 +47,7 @@ fn answers() -> Vec<Answer> {
     ANSWERS.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The recording writes long texts as `{"$repeat": TEXT, "n": TIMES}`.
+/// The recording abbreviates long texts as `{"$repeat": TEXT, "n": TIMES}`.
 fn spell_out(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -63,20 +63,18 @@ fn spell_out(value: &mut Value) {
     }
 }
 
-fn judge(metav1: &PolicySet, old: Value, new: Value) -> Outcome {
-    let (version, plural) = ("v1".to_owned(), "things".to_owned());
-    let (metadata, spec) = (Value::Null, Value::Null);
-    Write { version, plural, generation: 5, metadata, spec, old, new }.validated(metav1)
+fn validated(old: Option<Value>, conditions: &Value) -> Outcome {
+    let write = Write::of(old, json!({"conditions": conditions})).both("/metadata/generation", 5);
+    write.validate(&following("metav1", ""))
 }
 
 fn denied(outcome: &Outcome) -> impl Iterator<Item = &str> {
-    let denied = outcome.findings.iter().filter(|(action, ..)| *action == Action::Deny);
-    denied.map(|(_, _, field)| field.as_str())
+    let denied = outcome.findings.iter().filter(|found| found.action == Action::Deny);
+    denied.map(|found| found.field.as_str())
 }
 
 #[test]
-fn bad_conditions_are_those_that_validate_conditions_finds_bad() {
-    let metav1 = policy("metav1", "", &[]);
+fn the_denied_conditions_are_those_that_validate_conditions_rejects() {
     let mut judged = 0;
     for answer in answers() {
         let Answer::ValidateConditions { name, mut conditions, bad_fields, decode_error } = answer
@@ -85,9 +83,9 @@ fn bad_conditions_are_those_that_validate_conditions_finds_bad() {
         };
         judged += 1;
         spell_out(&mut conditions);
-        let outcome = judge(&metav1, Value::Null, json!({"conditions": conditions}));
+        let outcome = validated(None, &conditions);
         if decode_error {
-            assert_ne!(denied(&outcome).next(), None, "{name}: nobody can read this");
+            assert_ne!(denied(&outcome).next(), None, "{name}: Go cannot decode this");
             continue;
         }
         let found: BTreeSet<String> =
@@ -97,11 +95,9 @@ fn bad_conditions_are_those_that_validate_conditions_finds_bad() {
     assert_eq!(judged, 41);
 }
 
-/// Nothing that apimachinery's own helper writes is refused. Two of its writes are warned of, as the
-/// page says: a time that goes back with the status, and what lies before it.
+/// One of its writes gets a warning, as the page explains: its time goes backwards with the status.
 #[test]
-fn what_set_status_condition_writes_is_never_refused() {
-    let metav1 = policy("metav1", "", &[]);
+fn a_write_of_set_status_condition_is_never_denied() {
     let mut judged = 0;
     for answer in answers() {
         let Answer::SetStatusCondition { name, old, set, changed, result } = answer else {
@@ -109,7 +105,7 @@ fn what_set_status_condition_writes_is_never_refused() {
         };
         judged += 1;
         assert_eq!(old != result, changed, "{name}: the recording says what it did with {set}");
-        let outcome = judge(&metav1, json!({"conditions": old}), json!({"conditions": result}));
+        let outcome = validated(Some(json!({"conditions": old})), &result);
         let expected = match name.as_str() {
             "status-change-supplied-older-ltt-goes-backwards" => {
                 BTreeSet::from(["metav1/transition-time-backwards"])
@@ -117,25 +113,23 @@ fn what_set_status_condition_writes_is_never_refused() {
             _ => BTreeSet::new(),
         };
         assert_eq!(denied(&outcome).next(), None, "{name}: {outcome:?}");
-        assert_eq!(outcome.rules(), expected, "{name}: {outcome:?}");
+        assert_eq!(rules(&outcome), expected, "{name}: {outcome:?}");
     }
     assert_eq!(judged, 5);
 }
 
-/// Of times we take what Go reads back, not all that the API server lets through. The zero time is
-/// read, but means none.
+/// The API server accepts more times than Go can read back. Go reads the zero time as no time.
 #[test]
-fn times_are_those_that_go_can_read_back() {
-    let metav1 = policy("metav1", "", &[]);
+fn a_time_is_accepted_if_go_can_read_it_back() {
     let mut judged = 0;
     for answer in answers() {
         let Answer::DateTime { s, go, reserialised, .. } = answer else { continue };
         judged += 1;
         let condition = json!({"type": "Ready", "status": "True", "reason": "Ok", "message": "",
             "lastTransitionTime": s});
-        let outcome = judge(&metav1, Value::Null, json!({"conditions": [condition]}));
-        // The year 9999 is a time, and far from now.
-        let form = outcome.findings.iter().filter(|(_, rule, _)| !rule.ends_with("-future"));
+        let outcome = validated(None, &json!([condition]));
+        // The year 9999 is a valid time in the far future.
+        let form = outcome.findings.iter().filter(|found| !found.rule.ends_with("-future"));
         assert_eq!(form.count() == 0, go && reserialised.is_some(), "{s}: {outcome:?}");
     }
     assert_eq!(judged, 14);

@@ -1,27 +1,28 @@
-//! One clean write a convention, and one change to it for each rule: no rule is dead, none fires
-//! where it should not, and none is forgotten here.
+//! One clean write for each convention, and one change for each rule: every rule can be broken, no other
+//! rule fires, and no rule is missing here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 use statusgate::engine::Action;
+use statusgate::policy::Disposition;
 use statusgate::policy::convention::{
     ConditionList, ConditionType, Convention, Movers, PhaseRules, Sanction, TransitionTimes,
 };
-use statusgate::policy::{Disposition, PolicySet};
 
-use super::judging::{Write, fixtures, policy, read};
+use super::judging::{Case, fixtures, read, rules};
+use super::support::{built_in, following};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fixture {
     convention: String,
-    clean: Write,
-    /// Rules that no write of this convention alone can break, and where they are proven.
+    clean: Case,
+    /// Rules that no write of this convention alone can break, and the test that proves them.
     #[serde(default)]
     elsewhere: BTreeMap<String, String>,
-    /// Changes that look like one that a rule is about, and break none.
+    /// Changes that resemble a violation and break no rule.
     #[serde(default)]
     harmless: BTreeMap<String, Pointers>,
     changes: Vec<Change>,
@@ -34,7 +35,7 @@ struct Change {
     rule: String,
     /// `deny` or `warn`: one rule may have several.
     action: String,
-    /// Rules that cannot but break as well.
+    /// Other rules that this change breaks.
     #[serde(default)]
     also: BTreeSet<String>,
     /// An optional rule.
@@ -42,17 +43,16 @@ struct Change {
     with: Pointers,
 }
 
-/// Pointers into the write, and what to put there; `absent` takes it away.
+/// Pointers into the write, and their new values; `absent` removes a value.
 type Pointers = BTreeMap<String, Value>;
 
-/// A rule and what it leads to.
-type Sentence = (String, Action);
+/// A rule and its action.
+type Judged = (String, Action);
 
 #[test]
-fn every_rule_has_a_change_that_breaks_it() {
+fn each_rule_is_broken_by_its_change() {
     let mut faults = Vec::new();
-    let mut conventions: BTreeSet<String> =
-        PolicySet::compile(&[]).unwrap().conventions().keys().cloned().collect();
+    let mut conventions: BTreeSet<String> = built_in().conventions().keys().cloned().collect();
     for path in fixtures("rules") {
         let fixture: Fixture = read(&path);
         faults.extend(fixture.faults());
@@ -62,29 +62,29 @@ fn every_rule_has_a_change_that_breaks_it() {
     assert!(conventions.is_empty(), "no fixture for {conventions:?}");
 }
 
-/// A person who is refused looks for the rule by its id: it must be one rule.
+/// A user looks up a denial by the id of its rule.
 #[test]
-fn no_two_rules_have_one_id() {
-    for (name, convention) in PolicySet::compile(&[]).unwrap().conventions() {
+fn each_rule_id_is_unique() {
+    for (name, convention) in built_in().conventions() {
         let own = convention.rules.iter().map(|rule| &rule.id);
         let own = own.chain(convention.fields.iter().map(|field| &field.check.rule));
         let mut known = BTreeSet::new();
-        for (_, Say { id, .. }) in engine_rules(convention) {
+        for (_, Rule { id, .. }) in engine_rules(convention) {
             known.insert(id);
         }
         for id in own {
-            assert!(known.insert(id.clone()), "{name}: {id} is there twice");
+            assert!(known.insert(id.clone()), "{name}: {id} is not unique");
         }
     }
 }
 
-/// A person who is warned asks where a rule comes from: "the convention" is no answer to that.
+/// The name of the convention alone is not a source.
 #[test]
-fn every_rule_says_where_it_comes_from() {
-    for name in PolicySet::compile(&[]).unwrap().conventions().keys() {
-        let policies = policy(name, "", &[]);
+fn each_rule_names_its_source() {
+    for name in built_in().conventions().keys() {
+        let policies = following(name, "");
         let policy = &policies.policies()[0];
-        for (id, _) in sentences(&policy.convention) {
+        for (id, _) in judged_rules(&policy.convention) {
             let source = policy.declared(&id).source;
             let whole = id == policy.convention.status_rule;
             assert!(!source.is_empty(), "{id}");
@@ -105,15 +105,15 @@ fn every_rule_says_where_it_comes_from() {
         ("capi-v1beta2/condition-status", "ValidateCondition; C1-S1"),
         ("stackable/condition-order", "ADR 027; operator-rs; ST-S1, ST-S4"),
     ] {
-        let policies = policy(id.split_once('/').unwrap().0, "", &[]);
+        let policies = following(id.split_once('/').unwrap().0, "");
         assert_eq!(policies.policies()[0].declared(id).source, source, "{id}");
     }
 }
 
-/// Objects of Cluster API have the lists of both versions, whichever they are of: one list, one verdict.
+/// Objects of Cluster API have the lists of both versions.
 #[test]
-fn both_versions_of_cluster_api_judge_both_lists_alike() {
-    let policies = PolicySet::compile(&[]).unwrap();
+fn both_versions_of_cluster_api_have_the_same_rules_for_the_same_list() {
+    let policies = built_in();
     let rules = |name: &str, path: &str| {
         let lists = &policies.conventions()[name].conditions;
         let mut list = lists.iter().find(|list| list.path.to_string() == path).unwrap().clone();
@@ -125,7 +125,7 @@ fn both_versions_of_cluster_api_judge_both_lists_alike() {
         ("capi-v1beta1", "/status/v1beta2/conditions", "capi-v1beta2"),
         ("capi-v1beta2", "/status/deprecated/v1beta1/conditions", "capi-v1beta1"),
     ] {
-        // Not assert_eq: a thousand lines of both would hide which list it is.
+        // `assert_eq` would print a thousand lines of both.
         assert!(rules(one, path) == rules(other, "/status/conditions"), "{path} of {one}");
     }
 }
@@ -133,46 +133,42 @@ fn both_versions_of_cluster_api_judge_both_lists_alike() {
 impl Fixture {
     fn faults(&self) -> Vec<String> {
         let name = &self.convention;
-        let policies = policy(name, "", &[]);
-        let clean = self.clean.through_both(&policies);
-        if clean.verdict() != "allow" || !clean.findings.is_empty() {
-            return vec![format!("{name}: the clean write is not: {clean:?}")];
+        let policies = following(name, "");
+        let clean = self.clean.write().review(&policies);
+        if clean.is_patched() || !clean.findings.is_empty() {
+            return vec![format!("{name}: the clean write is not clean: {clean:?}")];
         }
         let mut faults = Vec::new();
-        let mut broken: BTreeSet<Sentence> = BTreeSet::new();
+        let mut broken: BTreeSet<Judged> = BTreeSet::new();
         for (name, with) in &self.harmless {
-            let found = changed(&self.clean, with).validated(&policies);
+            let found = changed(&self.clean, with).write().validate(&policies);
             if !found.findings.is_empty() {
                 faults.push(format!("{name}: {found:?}"));
             }
         }
         for change in &self.changes {
-            let enable = change.enable.as_ref().map(|rule| format!("  enable: [{rule}]\n"));
-            let write = changed(&self.clean, &change.with);
-            let found = match &enable {
-                Some(enable) => write.validated(&policy(name, enable, &[])),
-                None => write.validated(&policies),
+            let write = changed(&self.clean, &change.with).write();
+            let outcome = match &change.enable {
+                Some(rule) => write.validate(&following(name, &format!("enable: [{rule}]"))),
+                None => write.validate(&policies),
             };
-            let found: BTreeSet<Sentence> =
-                found.findings.into_iter().map(|(action, rule, _)| (rule, action)).collect();
             let id = format!("{name}/{}", change.rule);
             let main = (id.clone(), change.action());
-            let rules: BTreeSet<&str> = found.iter().map(|(rule, _)| rule.as_str()).collect();
+            let is_found = outcome.rules().contains(&(main.1, id.as_str()));
             let also: BTreeSet<String> =
                 change.also.iter().map(|rule| format!("{name}/{rule}")).collect();
             let expected: BTreeSet<&str> =
                 also.iter().map(String::as_str).chain([id.as_str()]).collect();
-            if !found.contains(&main) || rules != expected {
-                faults.push(format!("{main:?} by {:?}: {found:?}", change.with));
+            if !is_found || rules(&outcome) != expected {
+                faults.push(format!("{main:?} by {:?}: {:?}", change.with, outcome.lines()));
             }
             broken.insert(main);
         }
-        let all = PolicySet::compile(&[]).unwrap();
         let elsewhere: BTreeSet<String> =
             self.elsewhere.keys().map(|rule| format!("{name}/{rule}")).collect();
-        for sentence in sentences(&all.conventions()[name]) {
-            if !broken.contains(&sentence) && !elsewhere.contains(&sentence.0) {
-                faults.push(format!("{name}: no change breaks {sentence:?}"));
+        for judged in judged_rules(&built_in().conventions()[name]) {
+            if !broken.contains(&judged) && !elsewhere.contains(&judged.0) {
+                faults.push(format!("{name}: no change breaks {judged:?}"));
             }
         }
         faults
@@ -184,12 +180,12 @@ impl Change {
         match self.action.as_str() {
             "deny" => Action::Deny,
             "warn" => Action::Warn,
-            other => panic!("{other} is no action"),
+            other => panic!("{other} is not an action"),
         }
     }
 }
 
-fn changed(clean: &Write, with: &Pointers) -> Write {
+fn changed(clean: &Case, with: &Pointers) -> Case {
     let mut write = serde_json::to_value(clean).unwrap();
     for (pointer, value) in with {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -209,14 +205,14 @@ fn changed(clean: &Write, with: &Pointers) -> Write {
     serde_json::from_value(write).unwrap()
 }
 
-/// Something that a convention can say, and whether what it says is another's to choose.
-struct Say {
+/// A rule of a convention, and its action.
+struct Rule {
     id: String,
     action: Disposition,
 }
 
-impl Say {
-    fn sentence(self) -> Sentence {
+impl Rule {
+    fn judged(self) -> Judged {
         let action = match self.action {
             Disposition::Fixed(action) => action,
             // The default of a policy.
@@ -226,74 +222,74 @@ impl Say {
     }
 }
 
-fn deny(id: &str) -> Say {
-    Say { id: id.to_owned(), action: Action::Deny.into() }
+fn deny(id: &str) -> Rule {
+    Rule { id: id.to_owned(), action: Action::Deny.into() }
 }
 
-fn say(sanction: &Sanction) -> Say {
-    Say { id: sanction.rule.clone(), action: sanction.action }
+fn rule_of(sanction: &Sanction) -> Rule {
+    Rule { id: sanction.rule.clone(), action: sanction.action }
 }
 
-/// Everything that a convention can say.
-fn sentences(convention: &Convention) -> BTreeSet<Sentence> {
+/// Every rule of a convention, with its action.
+fn judged_rules(convention: &Convention) -> BTreeSet<Judged> {
     let rules =
-        convention.rules.iter().map(|rule| Say { id: rule.id.clone(), action: rule.action });
+        convention.rules.iter().map(|rule| Rule { id: rule.id.clone(), action: rule.action });
     let fields = convention
         .fields
         .iter()
-        .map(|field| Say { id: field.check.rule.clone(), action: field.check.action.into() });
-    let engine = engine_rules(convention).into_iter().map(|(_, say)| say);
-    engine.chain(rules).chain(fields).map(Say::sentence).collect()
+        .map(|field| Rule { id: field.check.rule.clone(), action: field.check.action.into() });
+    let engine = engine_rules(convention).into_iter().map(|(_, rule)| rule);
+    engine.chain(rules).chain(fields).map(Rule::judged).collect()
 }
 
-/// What the engine says in a convention's name, with the part of it that it says it of.
-fn engine_rules(convention: &Convention) -> Vec<(&'static str, Say)> {
+/// The rules that the engine implements, with the part of the convention that configures each.
+fn engine_rules(convention: &Convention) -> Vec<(&'static str, Rule)> {
     let mut found = vec![("status", deny(&convention.status_rule))];
     for list in &convention.conditions {
-        found.extend(of_list(list).into_iter().map(|say| ("conditions", say)));
+        found.extend(of_list(list).into_iter().map(|rule| ("conditions", rule)));
     }
     if let Some(phase) = &convention.phase {
-        found.extend(of_phase(phase).into_iter().map(|say| ("phase", say)));
+        found.extend(of_phase(phase).into_iter().map(|rule| ("phase", rule)));
     }
     if let Some(rules) = &convention.generation {
-        let minimum = rules.minimum.map(|_| say(&rules.below_minimum));
-        let mut generation = vec![say(&rules.ahead), say(&rules.ahead_at_first)];
-        generation.extend([&rules.decreased].into_iter().chain(&rules.reset).map(say));
-        found.extend(generation.into_iter().chain(minimum).map(|say| ("generation", say)));
+        let minimum = rules.minimum.map(|_| rule_of(&rules.below_minimum));
+        let mut generation = vec![rule_of(&rules.ahead), rule_of(&rules.ahead_at_first)];
+        generation.extend([&rules.decreased].into_iter().chain(&rules.reset).map(rule_of));
+        found.extend(generation.into_iter().chain(minimum).map(|rule| ("generation", rule)));
     }
     found
 }
 
-fn of_list(list: &ConditionList) -> Vec<Say> {
+fn of_list(list: &ConditionList) -> Vec<Rule> {
     let mut found = vec![deny(&list.shape_rule)];
     if !list.key.is_empty() {
-        found.push(say(&list.duplicate));
+        found.push(rule_of(&list.duplicate));
     }
-    found.extend(list.max_items.map(|_| say(&list.too_long)));
+    found.extend(list.max_items.map(|_| rule_of(&list.too_long)));
     if let Some(history) = &list.history {
-        found.extend([say(&history.rewritten), say(&history.repeated)]);
+        found.extend([rule_of(&history.rewritten), rule_of(&history.repeated)]);
     }
     let checks = list.members.iter().flat_map(|(_, checks)| checks);
-    found.extend(checks.map(|check| Say { id: check.rule.clone(), action: check.action.into() }));
+    found.extend(checks.map(|check| Rule { id: check.rule.clone(), action: check.action.into() }));
     let optional = [&list.other_members, &list.types.other, &list.types.order];
-    found.extend(optional.into_iter().flatten().map(say));
+    found.extend(optional.into_iter().flatten().map(rule_of));
     found.extend(list.types.known.iter().flat_map(of_type));
     if let Some(times) = &list.times {
-        found.extend(of_times(times).into_iter().map(say));
+        found.extend(of_times(times).into_iter().map(rule_of));
     }
-    found.extend(list.each.iter().map(|rule| Say { id: rule.id.clone(), action: rule.action }));
+    found.extend(list.each.iter().map(|rule| Rule { id: rule.id.clone(), action: rule.action }));
     found
 }
 
-fn of_type(kind: &ConditionType) -> Vec<Say> {
+fn of_type(kind: &ConditionType) -> Vec<Rule> {
     let presence = [&kind.missing, &kind.present].into_iter().flatten();
     let presence = presence.map(|presence| &presence.sanction);
     let more = [&kind.not_true, &kind.removed, &kind.reverted, &kind.other_reasons];
     let rows = kind.reasons.iter().map(|row| &row.sanction);
-    presence.chain(more.into_iter().flatten()).chain(rows).map(say).collect()
+    presence.chain(more.into_iter().flatten()).chain(rows).map(rule_of).collect()
 }
 
-/// Where anything may move a time, no move is one without a change.
+/// If any change may move a time, no move is wrong.
 fn of_times(times: &TransitionTimes) -> Vec<&Sanction> {
     let mut found = vec![&times.backwards, &times.future];
     if times.may_move_on != Movers::Anything {
@@ -305,18 +301,18 @@ fn of_times(times: &TransitionTimes) -> Vec<&Sanction> {
     found
 }
 
-fn of_phase(rules: &PhaseRules) -> Vec<Say> {
+fn of_phase(rules: &PhaseRules) -> Vec<Rule> {
     let mut found = vec![deny(&rules.value_rule)];
     let evidence = rules.phases.iter().filter(|phase| phase.necessary.is_some());
     found.extend(
-        evidence.map(|phase| Say { id: phase.rule.clone(), action: Disposition::Disagreement }),
+        evidence.map(|phase| Rule { id: phase.rule.clone(), action: Disposition::Disagreement }),
     );
     if let Some(time) = &rules.transition_time {
-        found.push(say(&time.moved));
-        // A time that the mutating webhook keeps in step is nobody's to forget.
-        found.extend((!time.in_step).then(|| say(&time.kept)));
+        found.push(rule_of(&time.moved));
+        // The mutating webhook sets a time that is in step, so writers cannot forget it.
+        found.extend((!time.in_step).then(|| rule_of(&time.kept)));
     }
-    found.extend(rules.reason.as_ref().map(|reason| say(&reason.sanction)));
-    found.extend(rules.moves.as_ref().map(|moves| say(&moves.sanction)));
+    found.extend(rules.reason.as_ref().map(|reason| rule_of(&reason.sanction)));
+    found.extend(rules.moves.as_ref().map(|moves| rule_of(&moves.sanction)));
     found
 }

@@ -2,7 +2,7 @@
 //!
 //! ```ignore
 //! let policies = compile(&[policy("p", "convention: appcat")]);
-//! Write::to("things").stored(json!({"phase": "Unknown"})).new(json!({"phase": "ready"}))
+//! Write::to("things").stored(json!({"phase": "Unknown"})).sent(json!({"phase": "ready"}))
 //!     .validate(&policies).denied_by(&["appcat/phase-value"]);
 //! ```
 
@@ -129,7 +129,7 @@ impl Write {
 
     /// A write of `things`: the stored status, and the one that is sent.
     pub(crate) fn of(stored: impl Into<Option<Value>>, new: impl Into<Option<Value>>) -> Self {
-        Self::to("things").stored(stored).new(new)
+        Self::to("things").stored(stored).sent(new)
     }
 
     /// A write of whole objects, byte by byte.
@@ -138,12 +138,13 @@ impl Write {
     }
 
     pub(crate) fn group(self, group: &str) -> Self {
-        Self { group: group.to_owned(), ..self }
+        let api_version = format!("{group}/{}", self.version);
+        Self { group: group.to_owned(), ..self }.both("/apiVersion", api_version)
     }
 
     pub(crate) fn version(self, version: &str) -> Self {
-        let write = Self { version: version.to_owned(), ..self };
-        write.both("/apiVersion", format!("g/{version}"))
+        let api_version = format!("{}/{version}", self.group);
+        Self { version: version.to_owned(), ..self }.both("/apiVersion", api_version)
     }
 
     pub(crate) fn by(self, user: &str) -> Self {
@@ -163,9 +164,13 @@ impl Write {
         Self { subresource: String::new(), ..self }
     }
 
-    /// A creation: there is no stored object.
+    /// A creation: the main resource, and no stored object.
     pub(crate) fn creating(self) -> Self {
-        Self { old: None, ..self.on_the_main_resource() }
+        self.without_stored_object().on_the_main_resource()
+    }
+
+    pub(crate) fn without_stored_object(self) -> Self {
+        Self { old: None, ..self }
     }
 
     /// The stored status; `None` for an object without the field `status`.
@@ -175,7 +180,7 @@ impl Write {
     }
 
     /// The status that is sent; `None` for an object without the field `status`.
-    pub(crate) fn new(mut self, status: impl Into<Option<Value>>) -> Self {
+    pub(crate) fn sent(mut self, status: impl Into<Option<Value>>) -> Self {
         self.new = with_status(&self.new, status.into());
         self
     }
@@ -240,7 +245,8 @@ impl Write {
     }
 
     const fn operation(&self) -> Operation {
-        if self.old.is_some() { Operation::Update } else { Operation::Create }
+        let creates = self.old.is_none() && self.subresource.is_empty();
+        if creates { Operation::Create } else { Operation::Update }
     }
 
     #[track_caller]

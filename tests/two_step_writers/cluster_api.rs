@@ -1,41 +1,37 @@
-//! Cluster API: one status in three patches.
+//! Cluster API writes one status in three patches.
 //!
-//! The patch helper of a controller compares the object as it was read with the object as it should
-//! be, and sends the conditions that differ, then spec and metadata, then the rest of the status. What
-//! one patch leaves stored, others see before the next one comes. Between any two requests
-//! the infrastructure, the node and the health check change, and somebody deletes the machine.
+//! The patch helper of a controller compares the object that it read with the desired object. It sends
+//! the conditions that differ, then spec and metadata, then the rest of the status. Others read the
+//! stored result of a patch before the next one comes. Between two requests the infrastructure, the
+//! node and the health check change, and somebody deletes the machine.
 //!
-//! The goal is that the stored status says what is, whatever that is: from every state the writers
-//! alone must get there, without waiting for anything to become better.
+//! The goal is that the stored status is true. The writers alone must reach it from every state, without
+//! waiting for an improvement.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::{fmt, fs};
 
 use serde_json::{Value, json};
-use statusgate::engine::{Action, decide};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::policy::PolicySet;
 
 use super::search::{Exploration, Model, Step, explore};
-
-/// One time for all: a model in which times differ has no end. Rules about times only warn.
-const NOW: &str = "2024-06-01T12:00:00Z";
+use super::support::{NOW, Write, compile, policy};
 
 // --- the world ----------------------------------------------------------------------------------
 
-/// What is the case.
+/// The true state of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Facts {
     infrastructure: bool,
-    /// A node has joined; it has been seen, whatever becomes of it.
+    /// A node has joined at some time.
     joined: bool,
     healthy: bool,
     checked: bool,
     deleting: bool,
 }
 
-/// What is stored of it.
+/// The stored status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Stored {
     conditions: BTreeMap<&'static str, bool>,
@@ -46,11 +42,11 @@ struct Stored {
 struct World {
     facts: Facts,
     stored: Stored,
-    /// The patches that the machine's controller still has to send.
+    /// The remaining patches of the machine's controller.
     pending: Vec<Patch>,
 }
 
-/// What a patch brings; everything else stays as it is stored then.
+/// The content of a patch. The rest of the stored object stays.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Patch {
     Conditions(BTreeMap<&'static str, bool>),
@@ -63,7 +59,7 @@ impl Facts {
         self.infrastructure && self.joined && self.healthy && !self.deleting
     }
 
-    /// The conditions of the machine's own controller, all from one look.
+    /// The conditions of the machine's controller, from one observation.
     fn conditions(self) -> BTreeMap<&'static str, bool> {
         BTreeMap::from([
             ("Available", self.ready()),
@@ -74,7 +70,7 @@ impl Facts {
         ])
     }
 
-    /// The phase: from spec and status, hardly from conditions.
+    /// The phase follows from spec and status.
     const fn phase(self) -> &'static str {
         match self {
             Self { deleting: true, .. } => "Deleting",
@@ -85,18 +81,18 @@ impl Facts {
     }
 }
 
-/// Who writes the conditions.
+/// The writers of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writers {
-    /// The machine's controller, all of them at once, as Cluster API does.
+    /// The machine's controller writes all conditions at once, as in Cluster API.
     Together,
-    /// One that mirrors the infrastructure's condition, and one that sums up what is stored.
+    /// One controller mirrors the condition of the infrastructure, and one summarizes the stored conditions.
     Apart,
 }
 
 // --- the writes -----------------------------------------------------------------------------------
 
-/// The API server with statusgate before it.
+/// The API server with both webhooks.
 struct Gate {
     convention: &'static str,
     policies: PolicySet,
@@ -107,13 +103,8 @@ impl Gate {
     fn new(convention: &'static str, disagreement: &str) -> Self {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/conventions");
         let own = fs::read_to_string(own.join("capi-tied.yaml")).unwrap();
-        let policy = format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: test}}\nspec:\n  convention: {convention}\n  \
-             resources: [{{apiGroups: [g], apiVersions: ['*'], resources: [machines]}}]\n  disagreement: {disagreement}\n"
-        );
-        let source = |name: &str, text| Source { name: name.into(), text };
-        let sources = [source("capi-tied.yaml", own), source("policy.yaml", policy)];
-        let policies = PolicySet::compile(&sources).unwrap_or_else(|error| panic!("{error}"));
+        let spec = format!("convention: {convention}, disagreement: {disagreement}");
+        let policies = compile(&[own, policy("test", spec)]);
         Self { convention, policies, known: HashMap::new() }
     }
 
@@ -122,62 +113,29 @@ impl Gate {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let answer = self.through_both_webhooks(deleting, old, new);
-        self.known.insert(key, answer.clone());
-        answer
-    }
-
-    fn through_both_webhooks(
-        &self,
-        deleting: bool,
-        old: &Stored,
-        new: &Stored,
-    ) -> Result<Stored, String> {
-        let old = self.object(deleting, old).to_string();
-        let mut object = self.object(deleting, new);
-        let now = NOW.parse().unwrap();
-        let text = object.to_string();
-        let subject = self.subject(&old, &text);
-        let verdict = decide(&self.policies, &subject, Webhook::Mutate, now);
-        assert!(!verdict.is_denied() && !verdict.patch_failed);
-        if let Some(patch) = &verdict.patch {
-            json_patch::patch(&mut object, patch).unwrap();
-        }
-        let text = object.to_string();
-        let subject = self.subject(&old, &text);
-        let verdict = decide(&self.policies, &subject, Webhook::Validate, now);
-        match verdict.findings.iter().find(|finding| finding.action == Action::Deny) {
-            Some(finding) => Err(format!("{} [{}]", finding.message, finding.rule)),
+        let version = if self.is_old() { "v1beta1" } else { "v1beta2" };
+        let write = Write::to("machines").version(version);
+        let write = write.stored(self.status(old)).sent(self.status(new));
+        let write = if deleting { write.deleting() } else { write };
+        let outcome = write.review(&self.policies);
+        let result = match outcome.denials().into_iter().next() {
+            Some(denial) => Err(denial),
             None => {
-                let phase = object["status"]["phase"].as_str();
-                assert_eq!(phase, new.phase, "Cluster API's phases are not repaired");
+                let phase = &outcome.status()["phase"];
+                assert_eq!(phase.as_str(), new.phase, "phases of Cluster API are not repaired");
                 Ok(new.clone())
             }
-        }
+        };
+        self.known.insert(key, result.clone());
+        result
     }
 
     fn is_old(&self) -> bool {
         self.convention == "capi-v1beta1"
     }
 
-    fn subject<'a>(&self, old: &'a str, new: &'a str) -> Subject<'a> {
-        let version = if self.is_old() { "v1beta1" } else { "v1beta2" };
-        Subject {
-            resource: Resource {
-                group: "g".into(),
-                version: version.into(),
-                resource: "machines".into(),
-            },
-            subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer { user: "capi-controller".into(), groups: Vec::new() },
-            object: Object::parse(new).unwrap(),
-            old: Some(Object::parse(old).unwrap()),
-        }
-    }
-
-    /// Objects of the old version have two lists, which one patch brings.
-    fn object(&self, deleting: bool, stored: &Stored) -> Value {
+    /// A status of the old version has two lists, which come in one patch.
+    fn status(&self, stored: &Stored) -> Value {
         let text = |status: bool| if status { "True" } else { "False" };
         let new = stored.conditions.iter().map(|(kind, status)| {
             json!({"type": kind, "status": text(*status), "reason": "R", "message": "", "lastTransitionTime": NOW})
@@ -197,11 +155,7 @@ impl Gate {
         if let Some(phase) = stored.phase {
             status["phase"] = phase.into();
         }
-        let mut object = json!({"metadata": {"name": "n"}, "status": status});
-        if deleting {
-            object["metadata"]["deletionTimestamp"] = NOW.into();
-        }
-        object
+        status
     }
 }
 
@@ -215,7 +169,7 @@ struct ClusterApi {
 impl Model for ClusterApi {
     type World = World;
 
-    /// What is stored is what is.
+    /// The stored status is true.
     fn goal(world: &World) -> bool {
         let World { facts, stored, .. } = world;
         let says = |(kind, status): (&&str, &bool)| stored.conditions.get(*kind) == Some(status);
@@ -225,7 +179,7 @@ impl Model for ClusterApi {
     fn steps(&mut self, world: &World) -> Vec<Step<World>> {
         let mut steps = happenings(world);
         steps.push(self.controller(world));
-        // The health check's controller has one condition, which it writes by itself.
+        // The health check's controller writes its only condition.
         let check = BTreeMap::from([("HealthCheckSucceeded", world.facts.checked)]);
         steps.push(self.write("health check", world, &Patch::Conditions(check)).0);
         if self.writers == Writers::Apart {
@@ -237,7 +191,7 @@ impl Model for ClusterApi {
     }
 }
 
-/// What nobody can count on.
+/// Events that a way to the goal must not rely on.
 fn happenings(world: &World) -> Vec<Step<World>> {
     let facts = world.facts;
     let mut steps = Vec::new();
@@ -259,14 +213,14 @@ fn happenings(world: &World) -> Vec<Step<World>> {
 }
 
 impl ClusterApi {
-    /// The machine's controller: a look, and three patches. A refused patch ends the reconcile, and
-    /// the controller starts anew.
+    /// The machine's controller observes and sends three patches. A denied patch ends the reconcile, and
+    /// the controller starts again.
     fn controller(&mut self, world: &World) -> Step<World> {
         let Some((next, rest)) = world.pending.split_first() else {
             let mut conditions = world.facts.conditions();
             if self.writers == Writers::Apart {
                 conditions.remove("InfrastructureReady");
-                // It looks at the machine, not at the infrastructure.
+                // It observes the stored condition, not the infrastructure.
                 let stored = world.stored.conditions.get("InfrastructureReady");
                 let seen = Facts { infrastructure: stored == Some(&true), ..world.facts };
                 let ready = seen.ready();
@@ -275,10 +229,10 @@ impl ClusterApi {
             let phase = Patch::Phase(world.facts.phase());
             let pending = vec![Patch::Conditions(conditions), Patch::SpecAndMetadata, phase];
             let to = World { pending, ..world.clone() };
-            return Step { what: "machine: looks".to_owned(), to, helps: true };
+            return Step { what: "machine: observes".to_owned(), to, helps: true };
         };
-        let (mut step, refused) = self.write("machine", world, next);
-        step.to.pending = if refused { Vec::new() } else { rest.to_vec() };
+        let (mut step, denied) = self.write("machine", world, next);
+        step.to.pending = if denied { Vec::new() } else { rest.to_vec() };
         step
     }
 
@@ -286,19 +240,19 @@ impl ClusterApi {
         let mut new = world.stored.clone();
         match patch {
             Patch::Conditions(conditions) => new.conditions.extend(conditions),
-            // Not of the status: nobody judges it.
+            // The status does not change.
             Patch::SpecAndMetadata => {}
             Patch::Phase(phase) => new.phase = Some(*phase),
         }
         let mut to = world.clone();
-        let (what, refused) = match self.gate.write(world.facts.deleting, &world.stored, &new) {
+        let (what, denied) = match self.gate.write(world.facts.deleting, &world.stored, &new) {
             Ok(stored) => {
                 to.stored = stored;
                 (format!("{who}: {patch:?} leaves {}", to.stored), false)
             }
-            Err(why) => (format!("{who}: {patch:?} is refused: {why}"), true),
+            Err(why) => (format!("{who}: {patch:?} is denied: {why}"), true),
         };
-        (Step { what, to, helps: true }, refused)
+        (Step { what, to, helps: true }, denied)
     }
 }
 
@@ -314,13 +268,13 @@ fn walk(convention: &'static str, disagreement: &str, writers: Writers) -> Explo
     let found = explore(&mut ClusterApi { writers, gate: Gate::new(convention, disagreement) });
     let states = found.states;
     println!("{convention}, {disagreement}, {writers:?}: {states} states");
-    assert!(states > 100, "a walk of {states} states");
-    assert!(found.live, "the goal is nowhere");
+    assert!(states > 100, "only {states} states");
+    assert!(found.live, "no state is a goal");
     found
 }
 
 #[test]
-fn under_repair_and_warn_clusters_always_get_their_status_written() {
+fn every_state_reaches_the_goal_under_repair_and_warn() {
     for (convention, writers) in [
         ("capi-v1beta2", Writers::Together),
         ("capi-v1beta2", Writers::Apart),
@@ -335,10 +289,9 @@ fn under_repair_and_warn_clusters_always_get_their_status_written() {
     }
 }
 
-/// Refusing disagreements is safe with Cluster API's own controllers: their conditions come together,
-/// and nothing ties the phase to them.
+/// Their conditions come together, and no rule ties the phase to them.
 #[test]
-fn under_deny_cluster_apis_own_controllers_get_through() {
+fn the_controllers_of_cluster_api_reach_the_goal_under_deny() {
     for convention in ["capi-v1beta2", "capi-v1beta1"] {
         if let Some(dead_end) = walk(convention, "Deny", Writers::Together).dead_end {
             panic!("{convention}: a dead end:\n{dead_end}");
@@ -346,10 +299,10 @@ fn under_deny_cluster_apis_own_controllers_get_through() {
     }
 }
 
-/// The checker can fail: where conditions that must agree have two writers, and where the phase is
-/// tied to conditions that come in another patch.
+/// The search finds a dead end if conditions that must agree have two writers, and if the phase depends
+/// on conditions that come in another patch.
 #[test]
-fn under_deny_writers_that_cannot_agree_are_stuck() {
+fn writers_that_cannot_agree_are_stuck_under_deny() {
     for (convention, writers, rule) in [
         ("capi-v1beta2", Writers::Apart, "[capi-v1beta2/machine-ready]"),
         ("capi-tied", Writers::Together, "[capi-tied/phase-"),
@@ -357,6 +310,6 @@ fn under_deny_writers_that_cannot_agree_are_stuck() {
         let dead_end = walk(convention, "Deny", writers).dead_end;
         let dead_end = dead_end.unwrap_or_else(|| panic!("{convention}, {writers:?}: no dead end"));
         println!("{dead_end}");
-        assert!(dead_end.refused.iter().any(|step| step.contains(rule)), "{convention}: {rule}");
+        assert!(dead_end.denied.iter().any(|step| step.contains(rule)), "{convention}: {rule}");
     }
 }

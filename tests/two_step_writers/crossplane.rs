@@ -1,24 +1,18 @@
-//! Crossplane: phase and conditions in two requests.
+//! Crossplane writes phase and conditions in two requests.
 //!
-//! Its composite controller first applies what the function wants (the phase) together with
-//! the conditions as they were, then puts the same phase with new conditions. Its claim controller
-//! copies the composite's status without the conditions, then sets the claim's own. A refusal of the
-//! first request means that the second never comes. Between any two requests releases become ready,
-//! pods become ready and pods fail.
+//! Its composite controller first applies the result of the function (the phase) with the stored
+//! conditions, and then writes the same phase with new conditions. Its claim controller copies the
+//! composite's status without the conditions, and then sets the claim's own. If the first request is
+//! denied, the second never comes. Between two requests releases and pods become ready, and pods fail.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::{Value, json};
-use statusgate::engine::decide;
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::policy::PolicySet;
 
 use super::search::{Exploration, Model, Step, explore};
-
-/// One time for all: a model in which times differ has no end. Rules about times only warn.
-const NOW: &str = "2024-06-01T12:00:00Z";
-const CROSSPLANE: &str = "system:serviceaccount:syn-crossplane:crossplane";
+use super::support::{CROSSPLANE, NOW, Write, following};
 
 // --- the world --------------------------------------------------------------------------------------
 
@@ -34,47 +28,46 @@ struct Stored {
     pods: Status,
 }
 
-/// Everything there is: the cluster, and where each controller is in its reconcile.
+/// The cluster, and the position of each controller in its reconcile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct World {
     composite: Stored,
     claim: Stored,
-    /// The release is there; it does not go away again.
+    /// The release is installed and stays.
     released: bool,
     pods_ready: bool,
-    /// The composite's second request, prepared when the first was sent: the phase and the
-    /// conditions of that moment, not of this one.
+    /// The composite's second request: the phase and the conditions at the time of the first.
     composite_next: Option<Stored>,
-    /// The claim's second status request: what the first has left stored.
+    /// The claim's second request starts from the stored result of the first.
     claim_next: Option<Stored>,
 }
 
-/// How a function chooses the phase.
+/// The source from which a function derives the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
-    /// From the pods and releases it sees right now.
+    /// The current pods and releases.
     Eager,
-    /// From the stored Ready and the pods it sees, as the ADR says.
+    /// The stored Ready and the current pods, as in the ADR.
     Adr,
-    /// From the stored Ready and the stored PodReady.
+    /// The stored Ready and the stored PodReady.
     Lag,
 }
 
-/// In which request PodReady comes.
+/// The request that contains PodReady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PodReady {
-    /// With the phase: the function writes it into the desired status.
+    /// The function writes it into the desired status, with the phase.
     First,
-    /// With Ready and Synced: the function returns it as a condition.
+    /// The function returns it as a condition, with Ready and Synced.
     Second,
 }
 
-/// What the composite's second request says of the phase, where the first was repaired.
+/// The phase in the composite's second request if the first was repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// What the function wanted: the object in memory was not read back.
+    /// The result of the function: the controller did not read the answer.
     Wanted,
-    /// What the API server answered.
+    /// The answer of the API server.
     Answered,
 }
 
@@ -110,78 +103,38 @@ impl Function {
 
 // --- the writes ---------------------------------------------------------------------------------------
 
-/// The API server with statusgate before it: what a write leaves stored, or why it is refused.
+/// The API server with both webhooks: the stored result of a write, or the denial.
 struct Gate {
     policies: PolicySet,
-    /// The engine is asked once for each kind of write.
+    /// The engine judges each kind of write once.
     known: HashMap<(bool, Stored, Stored), Result<Stored, String>>,
 }
 
 impl Gate {
     fn new(disagreement: &str) -> Self {
-        let text = format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: test}}\nspec:\n  convention: appcat\n  \
-             resources: [{{apiGroups: [g], apiVersions: [v1], resources: [xthings, things]}}]\n  \
-             writers: [{{users: ['system:serviceaccount:*:crossplane'], disagreement: {disagreement}}}]\n"
+        let writers = format!(
+            "writers: [{{users: ['system:serviceaccount:*:crossplane'], disagreement: {disagreement}}}]"
         );
-        let source = Source { name: "test.yaml".into(), text };
-        let policies = PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"));
-        Self { policies, known: HashMap::new() }
+        Self { policies: following("appcat", &writers), known: HashMap::new() }
     }
 
     fn write(&mut self, composite: bool, old: &Stored, new: &Stored) -> Result<Stored, String> {
-        let key = (composite, old.clone(), new.clone());
-        if let Some(known) = self.known.get(&key) {
-            return known.clone();
-        }
-        let answer = self.through_both_webhooks(composite, old, new);
-        self.known.insert(key, answer.clone());
-        answer
-    }
-
-    fn through_both_webhooks(
-        &self,
-        composite: bool,
-        old: &Stored,
-        new: &Stored,
-    ) -> Result<Stored, String> {
-        let (old, mut new) = (old.to_object(), new.to_object());
-        let now = NOW.parse().unwrap();
-        {
-            let (old, text) = (old.to_string(), new.to_string());
-            let subject = subject(composite, &old, &text);
-            let verdict = decide(&self.policies, &subject, Webhook::Mutate, now);
-            assert!(!verdict.is_denied() && !verdict.patch_failed);
-            if let Some(patch) = &verdict.patch {
-                json_patch::patch(&mut new, patch).unwrap();
+        let judge = || {
+            let write = Write::to(if composite { "xthings" } else { "things" }).by(CROSSPLANE);
+            let outcome =
+                write.stored(old.to_status()).sent(new.to_status()).review(&self.policies);
+            match outcome.denials().into_iter().next() {
+                Some(denial) => Err(denial),
+                None => Ok(Stored::of(&outcome.status())),
             }
-        }
-        let (old, text) = (old.to_string(), new.to_string());
-        let subject = subject(composite, &old, &text);
-        let verdict = decide(&self.policies, &subject, Webhook::Validate, now);
-        match verdict.findings.iter().find(|finding| {
-            verdict.is_denied() && finding.action == statusgate::engine::Action::Deny
-        }) {
-            Some(finding) => Err(format!("{} [{}]", finding.message, finding.rule)),
-            None => Ok(Stored::of(&new)),
-        }
-    }
-}
-
-fn subject<'a>(composite: bool, old: &'a str, new: &'a str) -> Subject<'a> {
-    let resource = if composite { "xthings" } else { "things" };
-    Subject {
-        resource: Resource { group: "g".into(), version: "v1".into(), resource: resource.into() },
-        subresource: "status".into(),
-        operation: Operation::Update,
-        writer: Writer { user: CROSSPLANE.into(), groups: Vec::new() },
-        object: Object::parse(new).unwrap(),
-        old: Some(Object::parse(old).unwrap()),
+        };
+        let key = (composite, old.clone(), new.clone());
+        self.known.entry(key).or_insert_with(judge).clone()
     }
 }
 
 impl Stored {
-    fn to_object(&self) -> Value {
+    fn to_status(&self) -> Value {
         let conditions = [("Ready", self.ready), ("Synced", self.synced), ("PodReady", self.pods)];
         let conditions: Vec<Value> = conditions
             .into_iter()
@@ -194,11 +147,10 @@ impl Stored {
         if let Some(phase) = &self.phase {
             status["phase"] = phase.as_str().into();
         }
-        json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "n"}, "status": status})
+        status
     }
 
-    fn of(object: &Value) -> Self {
-        let status = &object["status"];
+    fn of(status: &Value) -> Self {
         let find = |kind: &str| {
             let list = status["conditions"].as_array()?;
             let condition = list.iter().find(|condition| condition["type"] == kind)?;
@@ -229,8 +181,8 @@ impl Model for Crossplane {
         world.goal()
     }
 
-    /// Everything that can happen next. A refused request ends its reconcile: the controller starts
-    /// anew from what is stored, after a backoff that is no state of its own.
+    /// A denied request ends its reconcile. The controller starts again from the stored state after a
+    /// backoff, which is not a separate state.
     fn steps(&mut self, world: &World) -> Vec<Step<World>> {
         let mut steps = Vec::new();
         let mut happens =
@@ -259,12 +211,12 @@ impl Crossplane {
                 to.composite = stored;
                 format!("composite, request 2: {next} leaves {}", to.composite)
             }
-            Err(why) => format!("composite, request 2: {next} is refused: {why}"),
+            Err(why) => format!("composite, request 2: {next} is denied: {why}"),
         };
         Step { what, to, helps: true }
     }
 
-    /// The function runs, and its phase is applied over the conditions as they are stored.
+    /// The function runs. The controller applies its phase with the stored conditions.
     fn composite_first(&mut self, world: &World) -> Step<World> {
         let mut request = world.composite.clone();
         request.phase = Some(self.function.phase(world).to_owned());
@@ -287,14 +239,14 @@ impl Crossplane {
                 });
                 format!("composite, request 1: {request} leaves {}", to.composite)
             }
-            Err(why) => format!("composite, request 1: {request} is refused: {why}"),
+            Err(why) => format!("composite, request 1: {request} is denied: {why}"),
         };
         Step { what, to, helps: true }
     }
 
     fn claim_step(&mut self, world: &World) -> Step<World> {
         let (number, request) = match &world.claim_next {
-            // The composite's status but for the conditions, over the claim's own.
+            // The composite's status, with the conditions of the claim.
             None => (2, Stored { phase: world.composite.phase.clone(), ..world.claim.clone() }),
             Some(copied) => {
                 let ready = Some(world.composite.ready == Some(true));
@@ -304,12 +256,12 @@ impl Crossplane {
         let mut to = World { claim_next: None, ..world.clone() };
         let what = match self.gate.write(false, &world.claim, &request) {
             Ok(stored) => {
-                // The API server's answer to the second request is what the third starts from.
+                // The third request starts from the answer to the second.
                 to.claim_next = (number == 2).then(|| stored.clone());
                 to.claim = stored;
                 format!("claim, request {number}: {request} leaves {}", to.claim)
             }
-            Err(why) => format!("claim, request {number}: {request} is refused: {why}"),
+            Err(why) => format!("claim, request {number}: {request} is denied: {why}"),
         };
         Step { what, to, helps: true }
     }
@@ -324,7 +276,7 @@ impl fmt::Display for Stored {
     }
 }
 
-/// Every kind of function, in every way of writing, under one policy.
+/// Searches the model for every function and every way of writing, under one policy.
 fn for_all_writers(disagreement: &str, mut look: impl FnMut(String, &Crossplane, Exploration)) {
     for function in [Function::Eager, Function::Adr, Function::Lag] {
         for pod_ready in [PodReady::First, PodReady::Second] {
@@ -343,11 +295,11 @@ fn for_all_writers(disagreement: &str, mut look: impl FnMut(String, &Crossplane,
 }
 
 #[test]
-fn under_repair_and_warn_every_state_can_still_reach_the_goal() {
+fn every_state_reaches_the_goal_under_repair_warn_and_audit() {
     for disagreement in ["Repair", "Warn", "Audit"] {
         for_all_writers(disagreement, |name, _, found| {
-            assert!(found.states > 100, "{name}: a walk of {} states", found.states);
-            assert!(found.live, "{name}: the goal is nowhere");
+            assert!(found.states > 100, "{name}: only {} states", found.states);
+            assert!(found.live, "{name}: no state is a goal");
             if let Some(dead_end) = found.dead_end {
                 panic!("{name}: a dead end:\n{dead_end}");
             }
@@ -355,17 +307,16 @@ fn under_repair_and_warn_every_state_can_still_reach_the_goal() {
     }
 }
 
-/// The checker can fail, and finds what the research found (`crossplane-writes`): refusing Crossplane
-/// is live for no function at all. Where PodReady comes after a phase that counts on it, the composite
-/// itself never gets through; everywhere else it is the claim that copies a phase too early.
+/// If Crossplane's writes are denied, no function reaches the goal. If PodReady comes after a phase that
+/// needs it, the composite is stuck. Otherwise the claim is stuck: it copies the phase too early.
 #[test]
-fn under_deny_the_known_dead_ends_are_found() {
+fn deny_leads_to_the_known_dead_ends() {
     for_all_writers("Deny", |name, model, found| {
         let dead_end = found.dead_end.unwrap_or_else(|| panic!("{name}: no dead end"));
         println!("{dead_end}");
         let by_itself = model.pod_ready == PodReady::Second && model.function != Function::Lag;
         let who = if by_itself { "composite, request 1: Ready" } else { "claim, request 2: Ready" };
         let stuck = |step: &String| step.starts_with(who) && step.contains("[appcat/phase-ready]");
-        assert!(dead_end.refused.iter().any(stuck), "{name}: {who} is not what is refused");
+        assert!(dead_end.denied.iter().any(stuck), "{name}: {who} is not denied");
     });
 }

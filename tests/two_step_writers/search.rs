@@ -1,41 +1,41 @@
-//! A walk through every state of a model, and the states from which its goal is out of reach.
+//! Visits every state of a model and finds the states from which its goal is out of reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Something with states, steps between them, and a goal. It begins with the default state.
+/// States, steps between them, and a goal. The default state comes first.
 pub(crate) trait Model {
-    /// Everything there is at one moment.
+    /// A state.
     type World: Clone + Default + Ord;
 
-    /// Everything that can happen next. A refused write says "is refused" in its words.
+    /// All possible next steps. The text of a denied write contains "is denied".
     fn steps(&mut self, world: &Self::World) -> Vec<Step<Self::World>>;
 
     fn goal(world: &Self::World) -> bool;
 }
 
-/// Something that can happen, and what came of it.
+/// A step and the state after it.
 pub(crate) struct Step<W> {
     pub(crate) what: String,
     pub(crate) to: W,
-    /// Whether one may count on it on the way to the goal.
+    /// Whether a way to the goal may rely on this step.
     pub(crate) helps: bool,
 }
 
-/// What a walk through all states came to.
+/// The result of a search.
 pub(crate) struct Exploration {
     pub(crate) states: usize,
-    /// Whether the goal can be reached at all.
+    /// Whether any state is a goal.
     pub(crate) live: bool,
-    /// The nearest state from which the goal cannot be reached, if there is one.
+    /// The nearest state from which the goal is out of reach.
     pub(crate) dead_end: Option<DeadEnd>,
 }
 
 pub(crate) struct DeadEnd {
-    /// The steps that lead there.
+    /// The steps from the start to this state.
     way: Vec<String>,
-    /// What is refused from there on, for ever.
-    pub(crate) refused: BTreeSet<String>,
+    /// The writes that are denied in this state and after it.
+    pub(crate) denied: BTreeSet<String>,
 }
 
 impl fmt::Display for DeadEnd {
@@ -43,15 +43,15 @@ impl fmt::Display for DeadEnd {
         for step in &self.way {
             writeln!(formatter, "  {step}")?;
         }
-        writeln!(formatter, "  and from here on, whatever happens:")?;
-        self.refused.iter().try_for_each(|step| writeln!(formatter, "    {step}"))
+        writeln!(formatter, "  and in every state after this one:")?;
+        self.denied.iter().try_for_each(|step| writeln!(formatter, "    {step}"))
     }
 }
 
 pub(crate) fn explore<M: Model>(model: &mut M) -> Exploration {
     let mut numbers: BTreeMap<M::World, usize> = BTreeMap::from([(M::World::default(), 0)]);
     let mut worlds = vec![M::World::default()];
-    // How each state was first reached, and the arrows out of each.
+    // The step that first reached each state, and the steps from each state.
     let mut arrival: Vec<Option<(usize, String)>> = vec![None];
     let mut arrows: Vec<Vec<(String, usize, bool)>> = Vec::new();
     while arrows.len() < worlds.len() {
@@ -67,7 +67,7 @@ pub(crate) fn explore<M: Model>(model: &mut M) -> Exploration {
         }
         arrows.push(out);
     }
-    // Backwards from the goal, until nothing is added: what is left over is a dead end.
+    // Goes backwards from the goal until nothing is added. The other states are dead ends.
     let mut alive: Vec<bool> = worlds.iter().map(M::goal).collect();
     let live = alive.contains(&true);
     loop {
@@ -83,7 +83,7 @@ pub(crate) fn explore<M: Model>(model: &mut M) -> Exploration {
             alive[at] = true;
         }
     }
-    // States are numbered by their distance from the start: the first is the nearest.
+    // States are numbered by their distance from the start.
     let dead_end = alive.iter().position(|alive| !alive).map(|nearest| {
         let mut way = Vec::new();
         let mut at = nearest;
@@ -92,19 +92,19 @@ pub(crate) fn explore<M: Model>(model: &mut M) -> Exploration {
             at = *earlier;
         }
         way.reverse();
-        let (mut met, mut refused) = (BTreeSet::from([nearest]), BTreeSet::new());
+        let (mut met, mut denied) = (BTreeSet::from([nearest]), BTreeSet::new());
         let mut queue = vec![nearest];
         while let Some(at) = queue.pop() {
             for (what, to, helps) in &arrows[at] {
-                if what.contains("is refused") {
-                    refused.insert(what.clone());
+                if what.contains("is denied") {
+                    denied.insert(what.clone());
                 }
                 if *helps && met.insert(*to) {
                     queue.push(*to);
                 }
             }
         }
-        DeadEnd { way, refused }
+        DeadEnd { way, denied }
     });
     Exploration { states: worlds.len(), live, dead_end }
 }
