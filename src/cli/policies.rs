@@ -8,7 +8,7 @@ use crate::policy::{self, PolicySet, Source};
 #[derive(Debug, clap::Args)]
 pub struct Policies {
     /// Policies: a file or a folder. May be repeated. Default: the built-in example policies.
-    #[arg(long = "policies", value_name = "PATH")]
+    #[arg(id = "policies", long, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
 }
 
