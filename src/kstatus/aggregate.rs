@@ -1,11 +1,11 @@
-//! Several objects as one.
+//! The common status of several objects.
 
 use super::Status;
 
-/// What a set of objects amounts to, for somebody who waits until all of them are `desired`.
+/// The common status of objects, for a tool that waits until all of them are `desired`.
 ///
-/// One failure is a failure of the whole, then one that cannot be computed makes the whole Unknown,
-/// and anything else that is not `desired` is on its way. Nothing at all is `desired`.
+/// It is Failed if one object is, otherwise Unknown if one is, otherwise InProgress if one is not
+/// `desired`. Without objects it is `desired`.
 #[must_use]
 pub fn aggregate(statuses: impl IntoIterator<Item = Status>, desired: Status) -> Status {
     let (mut unknown, mut other) = (false, false);
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_decides_and_nothing_is_as_desired() {
+    fn the_worst_status_decides_and_no_objects_are_as_desired() {
         for (statuses, desired, expected) in [
             (&[][..], Current, Current),
             (&[], Terminating, Terminating),

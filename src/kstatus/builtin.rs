@@ -1,13 +1,13 @@
-//! The kinds of Kubernetes itself, which kstatus knows by group and kind.
+//! Built-in kinds of Kubernetes, which kstatus knows by group and kind.
 
 use super::fields::{Condition, Fields};
 use super::{ComputeError, KStatus, job, pod, workloads};
 
-/// What the rules of a built-in kind say; `None` for every other kind.
+/// The result for a built-in kind; `None` for every other kind.
 ///
-/// The version does not count, and a custom group with a kind `Deployment` is none of these. The
-/// key is one text, as in kstatus, so that the odd object (`apiVersion: v1`,
-/// `kind: apps/Deployment`) falls where it falls there.
+/// The version is ignored, and a `Deployment` of a custom group is not built-in. The key is one text,
+/// as in kstatus, so that an invalid object (`apiVersion: v1`, `kind: apps/Deployment`) has the same
+/// result.
 pub(crate) fn compute(
     fields: &Fields<'_, '_>,
     conditions: &[Condition<'_>],
@@ -27,8 +27,8 @@ pub(crate) fn compute(
         }
         "batch/Job" => Ok(job::compute(fields, conditions)),
         "apiextensions.k8s.io/CustomResourceDefinition" => Ok(definition(conditions)),
-        // Its controller writes observedGeneration with the rest of the status, and the generation
-        // is compared by now.
+        // Its controller writes observedGeneration with the rest of the status, and `compute` has
+        // already compared the generations.
         "policy/PodDisruptionBudget" => {
             Ok(KStatus::current("AllowedDisruptions has been computed."))
         }
@@ -50,7 +50,7 @@ fn key(fields: &Fields<'_, '_>) -> Option<String> {
     Some(if group.is_empty() { kind.to_owned() } else { format!("{group}/{kind}") })
 }
 
-/// A load balancer needs a cluster address. Whether it has one outside is not looked at.
+/// A load balancer needs a cluster address. kstatus does not check the external one.
 fn service(fields: &Fields<'_, '_>) -> KStatus {
     let balancer = fields.text("spec.type", "ClusterIP") == "LoadBalancer";
     if balancer && fields.text("spec.clusterIP", "").is_empty() {
@@ -67,7 +67,7 @@ fn claim(fields: &Fields<'_, '_>) -> KStatus {
     }
 }
 
-/// The first condition of the list that decides, in the list's order.
+/// The first deciding condition, in list order.
 fn definition(conditions: &[Condition<'_>]) -> KStatus {
     for condition in conditions {
         let failed = match condition.kind {

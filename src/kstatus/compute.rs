@@ -1,4 +1,4 @@
-//! The decision: what all objects have in common, then the kind's own rules, then `Ready`.
+//! The decision: rules for all objects, then those of the kind, then the condition `Ready`.
 
 use crate::model::Json;
 
@@ -6,13 +6,13 @@ use super::fields::{Condition, Fields};
 use super::result::{RECONCILING, STALLED};
 use super::{ComputeError, KStatus, builtin};
 
-/// What kstatus says of a whole object.
+/// The kstatus result of an object.
 ///
-/// `now`, in Unix seconds, is asked of only for a Pod that finds no node: it has 15 seconds from its
-/// creation before it counts as failed.
+/// `now`, in Unix seconds, matters only for a Pod that cannot be scheduled: it fails 15 seconds after
+/// its creation.
 ///
 /// # Errors
-/// When a field that kstatus reads strictly is of another type; see [`ComputeError`].
+/// A field that kstatus reads strictly has another type; see [`ComputeError`].
 pub fn compute(object: &Json<'_>, now: i64) -> Result<KStatus, ComputeError> {
     let fields = Fields::new(object);
     if fields.strict_text("metadata.deletionTimestamp")?.is_some_and(|time| !time.is_empty()) {
@@ -31,8 +31,8 @@ pub fn compute(object: &Json<'_>, now: i64) -> Result<KStatus, ComputeError> {
     Ok(ready(&conditions).unwrap_or_else(|| KStatus::current("Resource is current")))
 }
 
-/// An object that its controller has not looked at since it was changed. Without a generation there
-/// is nothing to compare, and `observedGeneration` may then be anything.
+/// InProgress if the controller has not observed the current generation. Without a generation,
+/// `observedGeneration` is ignored.
 fn generation(fields: &Fields<'_, '_>) -> Result<Option<KStatus>, ComputeError> {
     let Some(generation) = fields.strict_integer("metadata.generation")? else { return Ok(None) };
     let Some(observed) = fields.strict_integer("status.observedGeneration")? else {
@@ -47,8 +47,8 @@ fn generation(fields: &Fields<'_, '_>) -> Result<Option<KStatus>, ComputeError> 
     Ok(Some(KStatus::in_progress("LatestGenerationNotObserved", message)))
 }
 
-/// The first standard condition that is True. The order is the list's own: of an object that is both
-/// reconciling and stalled, whichever its controller wrote first counts.
+/// The first standard condition that is True, in list order: of Reconciling and Stalled, the first
+/// one counts.
 fn standard(conditions: &[Condition<'_>]) -> Option<KStatus> {
     conditions.iter().filter(|condition| condition.is_true()).find_map(|condition| match condition
         .kind
@@ -59,7 +59,7 @@ fn standard(conditions: &[Condition<'_>]) -> Option<KStatus> {
     })
 }
 
-/// The first `Ready` with one of the three statuses; a `Ready` with any other is passed over.
+/// The first `Ready` with a valid status.
 fn ready(conditions: &[Condition<'_>]) -> Option<KStatus> {
     conditions.iter().filter(|condition| condition.kind == "Ready").find_map(|condition| {
         match condition.status {

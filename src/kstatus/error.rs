@@ -1,21 +1,21 @@
-//! Why kstatus cannot say anything of an object.
+//! Objects without a kstatus result.
 
-/// An object that kstatus' `Compute` returns an error for, or panics over. Its callers report such an
-/// object as Unknown, for ever: nothing but another write of the object changes that.
+/// An object for which `Compute` of kstatus returns an error or panics. Its callers report such an
+/// object as Unknown until the object changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeError {
-    /// A field that kstatus reads strictly is of another type.
-    #[error("{path} is {found}, and kstatus reads only {expected} there")]
+    /// A field that kstatus reads strictly has another type.
+    #[error("{path} is {found}, but kstatus requires {expected}")]
     WrongType {
-        /// The field as a person writes it, `status.conditions[0].reason`.
+        /// The field, such as `status.conditions[0].reason`.
         path: String,
-        /// What is there, in JSON's words: `a boolean`.
+        /// The JSON type of the value: `a boolean`.
         found: &'static str,
-        /// What may be there.
+        /// The required type.
         expected: &'static str,
     },
-    /// A Pod in a phase that Kubernetes does not have.
-    #[error("status.phase is {phase:?}, and kstatus knows no such phase of a Pod")]
+    /// A Pod has a phase that kstatus does not know.
+    #[error("status.phase is {phase:?}, which is not a Pod phase that kstatus knows")]
     PodPhase {
         /// The phase.
         phase: String,

@@ -1,17 +1,17 @@
-//! An object as kstatus' Go code reads it: strictly, leniently, or as a typed list of conditions.
+//! Reads fields like the Go code of kstatus: strictly, leniently, or as a typed list of conditions.
 //!
-//! Which of the three a rule uses decides what a field of a wrong type does to it, so each has its
-//! own name here and no rule reads the tree by itself.
+//! The way of reading decides the effect of a wrong type, so each has its own method, and rules do
+//! not read the tree directly.
 
 use crate::model::Json;
 
 use super::ComputeError;
 
-/// One object. Paths are member names joined by dots; none of kstatus' own has a dot inside a name.
+/// An object. Paths are member names joined by dots; no name that kstatus reads contains a dot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'j, 'a>(&'j Json<'a>);
 
-/// A condition as rules read it: four texts, empty where they are absent or null.
+/// A condition as rules read it. Absent and null members are empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Condition<'j> {
     pub(crate) kind: &'j str,
@@ -21,12 +21,12 @@ pub(crate) struct Condition<'j> {
 }
 
 impl Condition<'_> {
-    /// Whether its status is exactly `True`; `true` and `TRUE` are nothing.
+    /// Whether the status is exactly `True`.
     pub(crate) fn is_true(&self) -> bool {
         self.status == "True"
     }
 
-    /// Whether its status is exactly `False`.
+    /// Whether the status is exactly `False`.
     pub(crate) fn is_false(&self) -> bool {
         self.status == "False"
     }
@@ -37,10 +37,10 @@ impl<'j, 'a> Fields<'j, 'a> {
         Self(object)
     }
 
-    /// The value at a path. A null on the way is absence; a null at its end is a value.
+    /// The value at a path. A null inside the path counts as absent; a null at its end is a value.
     ///
     /// # Errors
-    /// When something on the way is neither null nor an object.
+    /// A value inside the path is neither null nor an object.
     pub(crate) fn find(&self, path: &str) -> Result<Option<&'j Json<'a>>, ComputeError> {
         let mut value = self.0;
         let mut start = 0;
@@ -62,54 +62,60 @@ impl<'j, 'a> Fields<'j, 'a> {
         Ok(Some(value))
     }
 
-    /// The text at a path, as `NestedString` reads it.
+    /// The text at a path, like `NestedString`.
     ///
     /// # Errors
-    /// When it is of another type, null included.
+    /// The value has another type, including null.
     pub(crate) fn strict_text(&self, path: &str) -> Result<Option<&'j str>, ComputeError> {
-        let Some(value) = self.find(path)? else { return Ok(None) };
-        value.as_str().map(Some).ok_or_else(|| wrong_type(path.to_owned(), value, TEXT))
+        self.strict(path, Json::as_str, TEXT)
     }
 
-    /// The integer at a path, as `NestedInt64` reads it. JSON's `1.0` and `1e0` are floats in Go.
+    /// The integer at a path, like `NestedInt64`. Go reads `1.0` and `1e0` as floats.
     ///
     /// # Errors
-    /// When it is of another type, null included.
+    /// The value has another type, including null.
     pub(crate) fn strict_integer(&self, path: &str) -> Result<Option<i64>, ComputeError> {
-        let Some(value) = self.find(path)? else { return Ok(None) };
-        value.as_int64().map(Some).ok_or_else(|| wrong_type(path.to_owned(), value, INTEGER))
+        self.strict(path, Json::as_int64, INTEGER)
     }
 
-    /// The list at a path, as `NestedSlice` reads it.
+    /// The list at a path, like `NestedSlice`.
     ///
     /// # Errors
-    /// When it is of another type, null included.
+    /// The value has another type, including null.
     pub(crate) fn strict_list(&self, path: &str) -> Result<Option<&'j [Json<'a>]>, ComputeError> {
-        let Some(value) = self.find(path)? else { return Ok(None) };
-        value.as_array().map(Some).ok_or_else(|| wrong_type(path.to_owned(), value, LIST))
+        self.strict(path, Json::as_array, LIST)
     }
 
-    /// The text at a path, or `otherwise` where there is none, whatever is there instead.
+    fn strict<T>(
+        &self,
+        path: &str,
+        read: impl Fn(&'j Json<'a>) -> Option<T>,
+        expected: &'static str,
+    ) -> Result<Option<T>, ComputeError> {
+        let Some(value) = self.find(path)? else { return Ok(None) };
+        read(value).map(Some).ok_or_else(|| wrong_type(path.to_owned(), value, expected))
+    }
+
+    /// The text at a path, or `otherwise` if there is none.
     pub(crate) fn text(&self, path: &str, otherwise: &'j str) -> &'j str {
         self.lenient(path).and_then(Json::as_str).unwrap_or(otherwise)
     }
 
-    /// The integer at a path, or `otherwise` where there is none, whatever is there instead.
+    /// The integer at a path, or `otherwise` if there is none.
     pub(crate) fn integer(&self, path: &str, otherwise: i64) -> i64 {
         self.lenient(path).and_then(Json::as_int64).unwrap_or(otherwise)
     }
 
-    /// Whether the path leads to `true`.
+    /// Whether the value at a path is `true`.
     pub(crate) fn is_true(&self, path: &str) -> bool {
         self.lenient(path) == Some(&Json::Bool(true))
     }
 
-    /// `status.conditions`, decoded as a Go struct with four texts would be: null is the zero value
-    /// at every level, other members of an element are not looked at, and one bad element spoils
-    /// the list.
+    /// `status.conditions`, decoded like a Go struct with four strings: null is the zero value at
+    /// every level, and other members are ignored.
     ///
     /// # Errors
-    /// When status is no object, the list no list, an element no object or one of the four no text.
+    /// The status, the list, an element or one of the four members has the wrong type.
     pub(crate) fn conditions(&self) -> Result<Vec<Condition<'j>>, ComputeError> {
         let items = match self.find("status.conditions")? {
             None | Some(Json::Null) => return Ok(Vec::new()),
@@ -124,8 +130,8 @@ impl<'j, 'a> Fields<'j, 'a> {
     }
 }
 
-/// The member of an element of a list, as a Go type assertion reads it: `None` where it is absent,
-/// and where Go would panic, null included, an error.
+/// Reads a member like a Go type assertion: `None` if it is absent, and an error where Go would panic,
+/// including null.
 pub(crate) fn asserted<'j, 'a, T>(
     element: &'j Json<'a>,
     name: &str,

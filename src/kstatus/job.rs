@@ -3,8 +3,7 @@
 use super::KStatus;
 use super::fields::{Condition, Fields};
 
-/// A Job that runs is Current: kstatus asks whether it was started as its spec says, not whether it is
-/// done.
+/// A running Job is Current: kstatus checks that it was started, not that it is complete.
 pub(crate) fn compute(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> KStatus {
     let parallelism = fields.integer("spec.parallelism", 1);
     let completions = fields.integer("spec.completions", parallelism);
@@ -21,7 +20,7 @@ pub(crate) fn compute(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> 
                 let message = format!("Job Failed. failed: {failed}/{completions}");
                 return KStatus::failed("JobFailed", message);
             }
-            // Both: a Job that is about to be suspended, or to go on, is on its way.
+            // Only if spec and status agree: otherwise the Job is about to be suspended or resumed.
             "Suspended" if fields.is_true("spec.suspend") => {
                 return KStatus::current("Job is suspended");
             }

@@ -1,13 +1,11 @@
-//! What kstatus says of an object: the answer that `kubectl`-like tools, kpt, Flux and Argo-style
-//! waits act on.
+//! The kstatus result of an object, which kpt, Flux and other tools use to wait for objects.
 //!
-//! kstatus (kubernetes-sigs/cli-utils, `pkg/kstatus/status`) is a library, and its behaviour *is* the
-//! convention: what a tool concludes from a status is what that code returns, surprises included. So
-//! this is no reading of its documentation but the same function, decision by decision, down to how
-//! Go reads a field of the wrong type. `tests/kstatus` compares it with recorded answers.
+//! kstatus (kubernetes-sigs/cli-utils, `pkg/kstatus/status`) is a library, and its behavior *is* the
+//! convention. So this is the same function, decision by decision, including how Go reads a field of
+//! the wrong type. `tests/kstatus` compares it with recorded results.
 //!
-//! The reference is revision 5895ad6 (October 2025). Where a rule looks wrong (a Failed phase that
-//! is Current, a Pod that failed and is Current), it is wrong there too, and on purpose stays so.
+//! The reference is revision 5895ad6 (October 2025). Rules that look wrong (a failed Pod is Current)
+//! are the same there.
 //!
 //! ```
 //! use statusgate::kstatus::{Status, compute};

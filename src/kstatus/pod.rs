@@ -5,10 +5,10 @@ use crate::model::{GO_ZERO_TIME, Json, parse_rfc3339};
 use super::fields::{Condition, Fields, OBJECT, TEXT, asserted, wrong_type};
 use super::{ComputeError, KStatus};
 
-/// How long a Pod may find no node before kstatus calls that a failure (its `ScheduleWindow`).
+/// How long a Pod may be unschedulable before it counts as failed (`ScheduleWindow` in kstatus).
 const SCHEDULE_WINDOW_SECONDS: i64 = 15;
 
-/// A Pod by its phase. One that has ended is Current, whether it did well or not.
+/// A Pod by its phase. A completed Pod is Current, even if it failed.
 pub(crate) fn compute(
     fields: &Fields<'_, '_>,
     conditions: &[Condition<'_>],
@@ -39,14 +39,14 @@ fn running(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> Result<KSta
 }
 
 fn pending(fields: &Fields<'_, '_>, conditions: &[Condition<'_>], now: i64) -> KStatus {
-    // Only the first PodScheduled that is False is asked for its reason.
+    // Only the first PodScheduled that is False counts.
     let unscheduled = conditions
         .iter()
         .find(|condition| condition.kind == "PodScheduled" && condition.is_false());
     if unscheduled.is_none_or(|condition| condition.reason != "Unschedulable") {
         return KStatus::in_progress("PodPending", "Pod is in the Pending phase");
     }
-    // A creation time that is absent or no time reads as Go's zero time, which is long ago.
+    // An absent or invalid creation time is Go's zero time.
     let created = parse_rfc3339(fields.text("metadata.creationTimestamp", ""));
     if now.saturating_sub(SCHEDULE_WINDOW_SECONDS) < created.unwrap_or(GO_ZERO_TIME) {
         return KStatus::in_progress("PodNotScheduled", "Pod has not been scheduled");
@@ -54,10 +54,10 @@ fn pending(fields: &Fields<'_, '_>, conditions: &[Condition<'_>], now: i64) -> K
     KStatus::failed("PodUnschedulable", "Pod could not be scheduled")
 }
 
-/// The names of the containers that wait in a crash loop. Init containers are not looked at.
+/// The names of the containers that wait in a crash loop. kstatus ignores init containers.
 ///
-/// Go asserts every type on the way and panics where one does not hold, but only as far as it gets:
-/// a container without a name, a state or a reason to wait is passed over.
+/// The Go code asserts the type of each member it reads and panics if one is wrong. It skips a
+/// container without a name, a state or a reason to wait.
 fn crash_looping<'j>(fields: &Fields<'j, '_>) -> Result<Vec<&'j str>, ComputeError> {
     let statuses = fields.strict_list("status.containerStatuses")?.unwrap_or_default();
     let mut looping = Vec::new();

@@ -1,27 +1,26 @@
-//! What comes out: one of a few statuses, a sentence, and at most one standard condition.
+//! The result: a status, a message, and at most one standard condition.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What an object amounts to.
+/// The status of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Status {
-    /// Its controller has not finished.
+    /// The controller has not finished.
     InProgress,
-    /// It went wrong and does not mend by waiting.
+    /// The object failed and does not recover by waiting.
     Failed,
-    /// It is what its spec asks for, or nothing says otherwise.
+    /// The object has its desired state, or nothing contradicts that.
     Current,
-    /// It is being deleted.
+    /// The object is being deleted.
     Terminating,
-    /// kstatus cannot say. Never computed of an object: it is what callers of kstatus make of an
-    /// error, and a value that [`super::aggregate`] knows.
+    /// The status cannot be computed. Callers use it for an error; [`super::aggregate`] accepts it.
     Unknown,
 }
 
 impl Status {
-    /// As kstatus spells it.
+    /// The spelling in kstatus.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,36 +39,36 @@ impl fmt::Display for Status {
     }
 }
 
-/// The result for one object. Serializes to the JSON of kstatus' own `Result`.
+/// The result for one object. Serializes to the JSON of `Result` in kstatus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KStatus {
-    /// What the object amounts to.
+    /// The status.
     pub status: Status,
-    /// Why, for a person. May be empty: it is often the condition's own message.
+    /// The reason in words. Often the message of a condition, which may be empty.
     pub message: String,
-    /// `Reconciling` when in progress, `Stalled` when failed, else none.
+    /// `Reconciling` for InProgress, `Stalled` for Failed, otherwise empty.
     pub conditions: Vec<Condition>,
 }
 
-/// A standard condition that the object should carry, whether it does or not.
+/// A standard condition that the object should have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Condition {
     /// `Reconciling` or `Stalled`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Always `True`: both speak of abnormal states, and their absence means False.
+    /// Always `True`: both have abnormal polarity, and absence means False.
     pub status: &'static str,
-    /// In CamelCase, but copied from the object, so that it may be anything or empty.
+    /// Copied from the object; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// For a person; may be empty.
+    /// May be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// The condition of an object that is on its way.
+/// The condition of an object in progress.
 pub(crate) const RECONCILING: &str = "Reconciling";
-/// The condition of an object that will not get further by itself.
+/// The condition of a failed object.
 pub(crate) const STALLED: &str = "Stalled";
 
 impl KStatus {

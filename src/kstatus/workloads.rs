@@ -1,23 +1,23 @@
-//! The controllers of Pods: numbers that must have caught up with the spec.
+//! The controllers of Pods. Their counts must reach those of the spec.
 //!
-//! Each is a list of steps in a fixed order; the first number that lags gives the reason. All numbers
-//! are read leniently: one of a wrong type is as if it were not there. The arithmetic wraps, as
-//! Go's does, for a status can hold any 64-bit integer.
+//! Each function checks its counts in a fixed order; the first one that lags is the reason. A count
+//! with the wrong type is absent. The arithmetic wraps as in Go, because a status can contain any
+//! 64-bit integer.
 
 use super::fields::{Condition, Fields};
 use super::{ComputeError, KStatus};
 
-/// What the Deployment controller takes for "no deadline"; without one it writes no `Progressing`.
+/// The value for "no deadline". Without a deadline, the Deployment controller writes no `Progressing`.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-/// Deployments: failed once the progress deadline is exceeded.
+/// A Deployment fails when its progress deadline is exceeded.
 pub(crate) fn deployment(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> KStatus {
     let mut progressing =
         fields.integer("spec.progressDeadlineSeconds", NO_DEADLINE) == NO_DEADLINE;
     let mut available = false;
     for condition in conditions {
         match condition.kind {
-            // Whatever its status.
+            // kstatus ignores its status.
             "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
                 let mut result = KStatus::failed(condition.reason, condition.message);
                 "Progress deadline exceeded".clone_into(&mut result.message);
@@ -52,7 +52,7 @@ pub(crate) fn deployment(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) 
     }
 }
 
-/// ReplicaSets. A failure to make Pods is not Failed: the controller goes on trying.
+/// A ReplicaSet that cannot create Pods is InProgress: the controller retries.
 pub(crate) fn replica_set(fields: &Fields<'_, '_>, conditions: &[Condition<'_>]) -> KStatus {
     let failure =
         |condition: &Condition<'_>| condition.kind == "ReplicaFailure" && condition.is_true();
@@ -74,7 +74,7 @@ pub(crate) fn replica_set(fields: &Fields<'_, '_>, conditions: &[Condition<'_>])
         })
 }
 
-/// StatefulSets. Their controller writes no conditions, so that none can say it failed.
+/// A StatefulSet never fails: its controller writes no conditions.
 pub(crate) fn stateful_set(fields: &Fields<'_, '_>) -> KStatus {
     if fields.text("spec.updateStrategy.type", "") == "OnDelete" {
         return KStatus::current("StatefulSet is using the ondelete update strategy");
@@ -91,7 +91,7 @@ pub(crate) fn stateful_set(fields: &Fields<'_, '_>) -> KStatus {
     if let Some(lag) = lag {
         return lag;
     }
-    // Not set, or the -1 that kstatus takes for that.
+    // kstatus uses -1 for an absent partition.
     if partition != -1 {
         let above = wanted.wrapping_sub(partition);
         return lags("PartitionRollout", "updated", updated, above).unwrap_or_else(|| {
@@ -108,7 +108,7 @@ pub(crate) fn stateful_set(fields: &Fields<'_, '_>) -> KStatus {
     KStatus::current(format!("All replicas scheduled as expected. Replicas: {replicas}"))
 }
 
-/// DaemonSets: the only kind that must have a generation and an observed one.
+/// A DaemonSet must have a generation and an observed generation.
 pub(crate) fn daemon_set(fields: &Fields<'_, '_>) -> Result<KStatus, ComputeError> {
     for (path, reason) in [
         ("metadata.generation", "NoGeneration"),

@@ -1,9 +1,9 @@
-//! Conditions as rules read them: three values plus absence.
+//! Conditions as rules read them.
 
 use super::Json;
 
-/// The `status` of a condition. Absence of the condition is the fourth value and is an
-/// `Option::None` around this: absent is not Unknown, Unknown is not False.
+/// The `status` of a condition. `None` stands for an absent condition: absent is not Unknown, and
+/// Unknown is not False.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
     /// `"True"`.
@@ -15,7 +15,7 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
-    /// Reads one of the three spellings; everything else is not a status.
+    /// Reads a status; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -26,7 +26,7 @@ impl ConditionStatus {
         }
     }
 
-    /// As it is spelled on the wire.
+    /// The spelling on the wire.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,8 +37,8 @@ impl ConditionStatus {
     }
 }
 
-/// A list of conditions, read where it stands. Tolerant: what is not a list has no conditions, what
-/// is not an object with a string `type` is not a condition. Shape is judged elsewhere.
+/// A list of conditions, borrowed. A value that is not a list has no conditions, and an element
+/// without a string `type` is not a condition. Other rules judge the shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Conditions<'j, 'a>(Option<&'j [Json<'a>]>);
 
@@ -49,20 +49,20 @@ impl<'j, 'a> Conditions<'j, 'a> {
         Self(value.and_then(Json::as_array))
     }
 
-    /// All of them, as they stand.
+    /// All elements of the list.
     #[must_use]
     pub fn items(&self) -> &'j [Json<'a>] {
         self.0.unwrap_or_default()
     }
 
-    /// The condition of this type; the first of several, as kstatus and most readers do. Scans:
-    /// real lists have fewer than a dozen, and a table would cost an allocation a request.
+    /// The first condition of this type, as kstatus and most clients read it. A scan: real lists have
+    /// fewer than a dozen elements, and a table would cost an allocation per request.
     #[must_use]
     pub fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
         self.0?.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
     }
 
-    /// The status of a condition. `None` where it is not one of the three, which is evidence of nothing.
+    /// The status of a condition; `None` if it is not one of the three, which is no evidence.
     #[must_use]
     pub fn status_of(condition: &Json<'_>) -> Option<ConditionStatus> {
         condition.get("status").and_then(Json::as_str).and_then(ConditionStatus::parse)

@@ -1,9 +1,8 @@
-//! JSON as it stands in the request: a tree whose strings are borrowed from the bytes.
+//! A JSON tree with strings borrowed from the request.
 //!
-//! `serde_json::Value` copies every string and key; for the two statuses of a review that was most
-//! of the time a request took. The tree below is built in one pass over the text, keeps borrowed what has no
-//! escapes, and answers the few questions that rules ask. Only statuses and object metadata become
-//! trees: `spec` and `managedFields` are skipped while the text is read.
+//! `serde_json::Value` copies every string and key, which took most of the time of a review. This
+//! tree is built in one pass and borrows every string without escapes. Only status and metadata
+//! become trees; `spec` and `managedFields` are skipped.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,21 +15,19 @@ use super::Pointer;
 use super::members::Members;
 use super::reader::read;
 
-/// Levels of a status that are looked at. No rule reaches this far; what lies deeper is skipped
-/// without recursion, so that nesting costs neither stack nor memory. Half of serde_json's own
-/// recursion limit of 128, which the envelope and the object above the status count towards too.
+/// The maximum depth of a tree. No rule reads deeper values; they are skipped without recursion, so
+/// that nesting costs neither stack nor memory. serde_json's recursion limit of 128 also counts the
+/// levels above the status.
 const MAX_DEPTH: u8 = 64;
 
-/// Values in one tree. A small object takes some 340 bytes here and as few as three in the text, so
-/// that a body at the size limit could become a hundred times larger tree. Ten thousand conditions
-/// are 70,000 values; what has more than this is no status but an attack or an accident, and stays
-/// a text.
+/// The maximum number of values in a tree. A small object takes some 340 bytes in the tree and as few
+/// as three in the text, so a tree could be a hundred times larger than the body. Ten thousand
+/// conditions are 70,000 values; a status with more than this limit stays text.
 const MAX_VALUES: u32 = 200_000;
 
 /// A JSON value, borrowed from the text it was read from.
 ///
-/// Equality asks for no spelling: manifests on a desk have their members in any order, and `5` and
-/// `5.0` are one number.
+/// Equality ignores spelling: manifests have their members in any order, and `5` equals `5.0`.
 #[derive(Clone, Debug)]
 pub enum Json<'a> {
     /// `null`.
@@ -45,29 +42,28 @@ pub enum Json<'a> {
     Array(Vec<Self>),
     /// An object.
     Object(Members<'a>),
-    /// Something too deep to be of interest, skipped. Never equal to what a rule asks for.
+    /// A skipped value below the maximum depth. It never equals a value of a rule.
     Deep,
-    /// Something of more values than are looked at, as it is written. Nothing is found in it; that it
-    /// has not changed can be told all the same.
+    /// The text of a tree with too many values. Rules find nothing in it, but can compare it.
     Large(Cow<'a, str>),
 }
 
 impl<'a> Json<'a> {
-    /// Reads one JSON value that makes up the whole of `text`.
+    /// Reads one JSON value from the complete `text`.
     ///
     /// # Errors
-    /// When `text` is not JSON, goes on after the value, or has too many values.
+    /// Invalid JSON, text after the value, or too many values.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         read(text)
     }
 
-    /// Reads one JSON value that makes up the whole of `text`, however many values there are in it.
+    /// Reads one JSON value of any size from the complete `text`.
     ///
     /// # Errors
-    /// When `text` is not JSON, or goes on after the value.
+    /// Invalid JSON, or text after the value.
     pub fn parse_any_size(text: &'a str) -> Result<Self, serde_json::Error> {
         match Self::parse(text) {
-            // Nothing else can be wrong with what is JSON to its end.
+            // The only data error of valid JSON is the number of values.
             Err(error) if error.is_data() => {
                 read::<IgnoredAny>(text)?;
                 Ok(Self::Large(Cow::Borrowed(text)))
@@ -85,8 +81,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The value a path of member names and list indices leads to. The index `-1` is the last item:
-    /// not a part of RFC 6901, but of lists that grow at the end no other is of interest.
+    /// The value at a path of member names and list indices. The index `-1` is the last item, an
+    /// extension of RFC 6901 for lists that grow at their end.
     #[must_use]
     pub fn at(&self, tokens: &[String]) -> Option<&Self> {
         tokens.iter().try_fold(self, |value, token| match value {
@@ -96,7 +92,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// The text of a string; `None` for everything else.
+    /// The text of a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -105,7 +101,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The number, where it is a whole one that fits. `3.0` is whole, as in JSON Schema.
+    /// The number if it is a 64-bit integer. `3.0` is an integer, as in JSON Schema.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -114,11 +110,11 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The number, where it is written as a whole one: what Go decodes as `int64`. `3.0` is not.
+    /// The number if Go decodes it as `int64`. `3.0` is not.
     #[must_use]
     pub fn as_int64(&self) -> Option<i64> {
         match self {
-            // Of serde_json `-0` is a float, for its sign.
+            // serde_json reads `-0` as a float.
             Self::Number(number) => number.as_i64().or_else(|| {
                 let zero =
                     number.as_f64().is_some_and(|zero| zero == 0.0 && zero.is_sign_negative());
@@ -128,7 +124,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The items of a list; `None` for everything else.
+    /// The items of a list.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
@@ -143,8 +139,8 @@ impl<'a> Json<'a> {
         matches!(self, Self::Null)
     }
 
-    /// Whether there is nothing here worth the name of a value: `null`, `""`, `[]` or `{}`. Go's
-    /// `omitempty` makes the API's writers unable to tell these from absence.
+    /// Whether this is `null`, `""`, `[]` or `{}`. Go clients with `omitempty` cannot distinguish these
+    /// from absence.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -156,7 +152,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// What kind of value this is, in JSON's own words, for messages.
+    /// The JSON type, for messages.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -171,8 +167,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// An owned copy, for a patch or a replay. What was skipped as too deep or too large becomes
-    /// `null`: a patch never carries it, and a replay never looks there.
+    /// An owned copy for a patch. Skipped values become `null`; a patch never contains them.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
         match self {
@@ -187,7 +182,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The same tree, no longer borrowed from its text.
+    /// An owned tree.
     #[must_use]
     pub fn into_owned(self) -> Json<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
@@ -203,7 +198,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether a copy would be whole: nothing in it was skipped.
+    /// Whether no value was skipped.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         match self {
@@ -222,7 +217,7 @@ impl PartialEq for Json<'_> {
             (Self::Bool(one), Self::Bool(other)) => one == other,
             (Self::Number(one), Self::Number(other)) => same_number(one, other),
             (Self::String(one), Self::String(other)) => one == other,
-            // Nothing of these was read: they are told apart by their texts.
+            // These are texts.
             (Self::Large(one), Self::Large(other)) => one == other,
             (Self::Array(one), Self::Array(other)) => one == other,
             (Self::Object(one), Self::Object(other)) => one == other,
@@ -231,22 +226,22 @@ impl PartialEq for Json<'_> {
     }
 }
 
-/// Whether two numbers are one. Only a float is compared as one: whole numbers above 2^53 are not told
-/// apart there.
+/// Whether two numbers are equal. Two integers are not compared as floats, which cannot distinguish
+/// integers above 2^53.
 pub(crate) fn same_number(one: &serde_json::Number, other: &serde_json::Number) -> bool {
     one == other || ((one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64())
 }
 
-/// A float that is a whole number of 64 bits.
+/// A float as a 64-bit integer, if it is one.
 fn whole(number: f64) -> Option<i64> {
-    // 2^63, the first that is too large; its negative is the last that is not too small.
+    // 2^63, the first value out of range.
     const END: f64 = 9_223_372_036_854_775_808.0;
-    #[expect(clippy::cast_possible_truncation, reason = "a whole number in range")]
+    #[expect(clippy::cast_possible_truncation, reason = "an integer in range")]
     let found = number as i64;
     (number.fract() == 0.0 && (-END..END).contains(&number)).then_some(found)
 }
 
-/// The value at `pointer`, where `pointer` starts below `/status`.
+/// The value at a `pointer` below `/status`.
 #[must_use]
 pub(crate) fn in_status<'j, 'a>(
     status: Option<&'j Json<'a>>,
@@ -261,7 +256,7 @@ impl<'de> Deserialize<'de> for Json<'de> {
     }
 }
 
-/// How deep the value to be read lies, and how many more may follow.
+/// The depth of the value to read, and the number of values left.
 #[derive(Clone, Copy)]
 struct Level<'l> {
     depth: u8,
@@ -283,7 +278,7 @@ impl<'de> DeserializeSeed<'de> for Level<'_> {
         };
         self.left.set(left);
         if self.depth >= MAX_DEPTH {
-            // serde_json skips an ignored value in a loop, whatever its depth.
+            // serde_json skips an ignored value without recursion.
             return IgnoredAny::deserialize(deserializer).map(|_| Json::Deep);
         }
         deserializer.deserialize_any(self)
@@ -328,8 +323,8 @@ impl<'de> Visitor<'de> for Level<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self.below())? {
-            // A list has seldom more than a dozen elements: as large as an object, and as often
-            // taken from what was freed a moment ago. Growing from four would be two copies.
+            // Most lists have up to a dozen elements. The default capacity of four would cost two
+            // copies.
             if list.is_empty() {
                 list.reserve_exact(12);
             }
@@ -339,7 +334,7 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
-        // A metav1 condition has six members: one allocation holds it.
+        // A metav1 condition has six members.
         let mut object = Vec::with_capacity(6);
         while let Some(Text(key)) = members.next_key()? {
             object.push((key, members.next_value_seed(self.below())?));
@@ -348,7 +343,7 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 }
 
-/// A string that stays borrowed where it can. serde's own `Cow` always copies inside containers.
+/// A string that is borrowed if it has no escapes. serde's `Cow` always copies inside containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
@@ -376,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_strings_are_borrowed_and_escaped_ones_are_read() {
+    fn strings_without_escapes_are_borrowed() {
         let json = Json::parse(r#"{"a":"x","b":"x\n\u00e9"}"#).unwrap();
         assert!(matches!(json.get("a"), Some(Json::String(Cow::Borrowed("x")))));
         assert_eq!(json.get("b").and_then(Json::as_str), Some("x\né"));
@@ -396,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_does_not_outgrow_its_text_without_limit() {
+    fn the_size_of_a_tree_is_limited() {
         let list = |length: usize| format!("[0{}]", ",0".repeat(length - 1));
         assert!(Json::parse(&list(MAX_VALUES as usize - 1)).is_ok());
         let large = list(MAX_VALUES as usize);
@@ -406,14 +401,14 @@ mod tests {
     }
 
     #[test]
-    fn what_go_cannot_hold_is_not_json_here_either() {
+    fn values_that_go_cannot_decode_are_rejected() {
         assert!(Json::parse("1e999").is_err());
         assert!(Json::parse(r#""\ud800""#).is_err());
         assert!(Json::parse("{} {}").is_err());
     }
 
     #[test]
-    fn equality_asks_for_neither_order_nor_spelling_of_numbers() {
+    fn equality_ignores_order_and_spelling_of_numbers() {
         let same =
             |one: &str, other: &str| Json::parse(one).unwrap() == Json::parse(other).unwrap();
         assert!(same(r#"{"a":1,"b":{"c":[5],"d":2}}"#, r#"{"b":{"d":2.0,"c":[5.0]},"a":1}"#));
@@ -433,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_in_another_order_is_compared_once() {
+    fn comparing_nested_objects_in_another_order_is_fast() {
         let deep = |start: &str, end: &str| {
             let levels = usize::from(MAX_DEPTH) - 2;
             format!("{}1{}", start.repeat(levels), end.repeat(levels))
@@ -444,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_float_without_a_fraction_is_a_whole_number() {
+    fn a_float_without_a_fraction_is_an_integer() {
         let whole = |text: &str| Json::parse(text).unwrap().as_i64();
         assert_eq!(whole("3.0"), Some(3));
         assert_eq!(whole("-9223372036854775808.0"), Some(i64::MIN));

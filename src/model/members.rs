@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use super::Json;
 
-/// Up to here looking at each name is quicker than halving. Conditions have six members; a hostile status has
-/// a hundred thousand, and is asked for one of them again and again.
+/// Up to this length, a scan is faster than a binary search. Conditions have six members; a hostile
+/// status has a hundred thousand.
 const FEW: usize = 16;
 
-/// Members of an object, in the order of their names. Of several with one name the last counts, as in Go's
+/// The members of an object, sorted by name. Of duplicate names the last counts, as in Go's
 /// `encoding/json` and so in the API server.
 ///
-/// The API server writes objects in this order: they are as they came, and comparing two of them is one pass.
+/// The API server writes members in this order, so most need no sorting, and a comparison is one pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members<'a>(Vec<(Cow<'a, str>, Json<'a>)>);
 
@@ -22,7 +22,7 @@ impl<'a> Members<'a> {
         self.get_key_value(name).map(|(_, value)| value)
     }
 
-    /// A name as it stands here, and its value.
+    /// The stored name and its value.
     #[must_use]
     pub fn get_key_value(&self, name: &str) -> Option<(&str, &Json<'a>)> {
         let at = if self.0.len() <= FEW {
@@ -33,7 +33,7 @@ impl<'a> Members<'a> {
         self.0.get(at?).map(|(name, value)| (name.as_ref(), value))
     }
 
-    /// Puts a value in, in place of what has this name.
+    /// Adds or replaces a value.
     pub fn insert(&mut self, name: Cow<'a, str>, value: Json<'a>) {
         match self.place(&name) {
             Ok(at) => self.0[at].1 = value,
@@ -52,7 +52,7 @@ impl<'a> Members<'a> {
         self.0.is_empty()
     }
 
-    /// The same, no longer borrowed from a text.
+    /// An owned copy.
     #[must_use]
     pub fn into_owned(self) -> Members<'static> {
         let owned = |(name, value): (Cow<'_, str>, Json<'_>)| {
@@ -67,10 +67,10 @@ impl<'a> Members<'a> {
 }
 
 impl<'a> From<Vec<(Cow<'a, str>, Json<'a>)>> for Members<'a> {
-    /// From members in the order of a text.
+    /// Takes members in the order of a text.
     fn from(mut members: Vec<(Cow<'a, str>, Json<'a>)>) -> Self {
         if !members.is_sorted_by(|(one, _), (next, _)| one < next) {
-            // Stable: of one name the last stays last, and comes first for what leaves the others out.
+            // The sort is stable, so `dedup_by` keeps the last of duplicate names.
             members.reverse();
             members.sort_by(|(one, _), (other, _)| one.cmp(other));
             members.dedup_by(|(later, _), (first, _)| later == first);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_one_name_counts_in_any_order() {
+    fn the_last_of_duplicate_names_counts() {
         for names in [["a", "b", "a"], ["b", "a", "a"], ["a", "a", "b"]] {
             let last = names.iter().rposition(|name| *name == "a");
             let made = members(

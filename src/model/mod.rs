@@ -1,4 +1,4 @@
-//! The vocabulary: what is judged, and the words to speak of it. A leaf: uses nothing of ours.
+//! The vocabulary: JSON, objects and the input of the engine. This folder uses no other folder.
 
 mod condition;
 mod json;

@@ -1,4 +1,4 @@
-//! A Kubernetes object as far as a judgement needs it: identity, a little metadata, the status.
+//! The parts of a Kubernetes object that rules read: type, some metadata, spec and status.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,53 +12,53 @@ use super::Json;
 use super::json::Text;
 use super::reader::{Raw, read};
 
-/// Why a text is not an object, or not one that can be judged.
+/// Why a text is not an object that can be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
-    /// It is another kind of JSON, or none.
+    /// The text is not a JSON object.
     #[error("not a Kubernetes object")]
     NotAnObject(#[from] serde_json::Error),
-    /// Nothing of its status was read.
-    #[error("its status has more values than can be judged")]
+    /// The status is too large to be read.
+    #[error("the status has more values than can be judged")]
     TooLarge,
 }
 
 /// One object, borrowed from the text it was read from.
 ///
-/// Read in one pass: `spec` is kept as text, `status` becomes a tree, all else (`managedFields`,
-/// labels, data) is skipped and never becomes an allocation.
+/// It is read in one pass: `spec` stays text, `status` becomes a tree, and everything else
+/// (`managedFields`, labels, data) is skipped without an allocation.
 #[derive(Debug, Default)]
 pub struct Object<'a> {
     /// `group/version`.
     pub api_version: Cow<'a, str>,
     /// `XVSHNPostgreSQL`.
     pub kind: Cow<'a, str>,
-    /// What of the metadata rules ask for.
+    /// The metadata that rules read.
     pub metadata: Metadata<'a>,
-    /// `None` where there is no such member; `Some(Null)` where it is null; `Some(Large)` where it has
-    /// more values than are read.
+    /// `None` if the member is absent, `Some(Null)` if it is null, `Some(Large)` if it has too many
+    /// values to be read.
     pub status: Option<Json<'a>>,
-    /// What the user asked for.
+    /// The desired state.
     pub spec: Spec<'a>,
 }
 
-/// `spec`: kept as text, and read when a rule asks for it for the first time. Few rules do, and on
-/// the hot path the rest shall not pay for them.
+/// `spec` as text, parsed when a rule first reads it. Few rules do, and the other requests should
+/// not pay for them.
 #[derive(Clone, Debug, Default)]
 pub struct Spec<'a> {
     text: Option<&'a str>,
-    /// Owned: a cell with something borrowed in it would tie an object to exactly one lifetime.
+    /// Owned: a cell with a borrowed value would make the lifetime invariant.
     tree: OnceCell<Option<Json<'static>>>,
 }
 
 impl<'a> Spec<'a> {
-    /// The text; `None` where there is no such member.
+    /// The text; `None` if the member is absent.
     #[must_use]
     pub const fn text(&self) -> Option<&'a str> {
         self.text
     }
 
-    /// The tree; `None` where there is no spec, or one beyond the limits of [`Json`].
+    /// The tree; `None` if there is no spec or it exceeds the limits of [`Json`].
     #[must_use]
     pub fn tree(&self) -> Option<&Json<'a>> {
         let read = || Some(Json::parse(self.text?).ok()?.into_owned());
@@ -66,11 +66,11 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// The part of `metadata` that rules and messages use. A member of a wrong type reads as absent:
-/// the API server checks metadata itself, before any webhook.
+/// The part of `metadata` that rules and messages use. A member with the wrong type counts as
+/// absent: the API server checks metadata before it calls webhooks.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata<'a> {
-    /// `metadata.name`; empty when the server is still to generate it.
+    /// `metadata.name`; empty if the API server generates it later.
     pub name: Cow<'a, str>,
     /// `metadata.namespace`; empty for cluster-scoped objects.
     pub namespace: Cow<'a, str>,
@@ -78,40 +78,39 @@ pub struct Metadata<'a> {
     pub generation: Option<i64>,
     /// `metadata.creationTimestamp`.
     pub creation_timestamp: Option<Cow<'a, str>>,
-    /// `metadata.deletionTimestamp`: set once deletion has been asked for.
+    /// `metadata.deletionTimestamp`: set when the deletion was requested.
     pub deletion_timestamp: Option<Cow<'a, str>>,
 }
 
 impl<'a> Object<'a> {
-    /// Reads an object that makes up the whole of `text`.
+    /// Reads an object from the complete `text`.
     ///
     /// # Errors
     /// When `text` is not JSON or not an object.
     pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
         match read(text) {
             Ok(object) => Ok(object),
-            // Once more for what is almost never there: whoever reads a status as text first and as a
-            // tree then does so for every object.
+            // Too many values are rare, so only they are read twice.
             Err(error) if error.is_data() => Ok(read::<AnySize<'a>>(text)?.0),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The same object, where its status can be judged at all.
+    /// Returns the object if its status can be judged.
     ///
     /// # Errors
-    /// When the status has too many values.
+    /// A status with too many values.
     pub fn judgeable(self) -> Result<Self, ObjectError> {
         if self.has_large_status() { Err(ObjectError::TooLarge) } else { Ok(self) }
     }
 
-    /// Whether the status has more values than are read.
+    /// Whether the status has too many values to be read.
     #[must_use]
     pub const fn has_large_status(&self) -> bool {
         matches!(self.status, Some(Json::Large(_)))
     }
 
-    /// Whether deletion has been asked for.
+    /// Whether the deletion was requested.
     #[must_use]
     pub const fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
@@ -132,14 +131,14 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The status where somebody has written one. `{}` is nobody's: Go's clients send it with every
-    /// object whose status has no `omitempty`.
+    /// The status if it is an object with members. Go clients send `{}` for every status without
+    /// `omitempty`, so `{}` counts as absent.
     #[must_use]
     pub fn written_status(&self) -> Option<&Json<'a>> {
         self.status_object().filter(|status| !status.is_empty())
     }
 
-    /// Whether there is no status, or as good as none. One of another kind is something.
+    /// Whether the status is absent, null or `{}`.
     #[must_use]
     pub fn has_no_status(&self) -> bool {
         match &self.status {
@@ -149,14 +148,14 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The status where it is an object; `None` where it is absent, null or of another kind.
+    /// The status if it is an object.
     #[must_use]
     pub fn status_object(&self) -> Option<&Json<'a>> {
         self.status.as_ref().filter(|status| matches!(status, Json::Object(_)))
     }
 }
 
-/// An object whose status may have any number of values. Takes longer to read than an [`Object`].
+/// An object whose status may have any number of values. Slower to read than an [`Object`].
 #[derive(Debug)]
 pub(crate) struct AnySize<'a>(pub(crate) Object<'a>);
 
@@ -193,7 +192,7 @@ impl<'a> From<StatusOfAnySize<'a>> for Json<'a> {
     }
 }
 
-/// Reads an object; `S` is how its status is read.
+/// Reads an object; `S` reads its status.
 struct ObjectVisitor<S>(PhantomData<S>);
 
 impl<'de, S: Deserialize<'de> + Into<Json<'de>>> Visitor<'de> for ObjectVisitor<S> {

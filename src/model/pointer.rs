@@ -1,43 +1,43 @@
-//! JSON pointers as policies write them, checked once and ready to walk.
+//! JSON pointers of policies, parsed once.
 
 use std::fmt;
 use std::str::FromStr;
 
 use json_patch::jsonptr::PointerBuf;
 
-/// Why a text is not a pointer that a policy can use.
+/// Why a text is not a valid pointer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PointerError {
     /// RFC 6901: a pointer starts with a slash.
     #[error("a JSON pointer starts with '/'")]
     NoSlash,
-    /// RFC 6901: `~` stands only before 0 or 1.
+    /// RFC 6901: `~` is only valid before 0 or 1.
     #[error("'~' must be written '~0' and '/' inside a name '~1'")]
     BadEscape,
-    /// A member name cannot be empty here: no Kubernetes field is called "".
+    /// A name is empty. RFC 6901 allows this, but no Kubernetes field has an empty name.
     #[error("a name between two slashes is empty")]
     EmptyToken,
 }
 
-/// A JSON pointer (RFC 6901), its names unescaped.
+/// A JSON pointer (RFC 6901).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer {
     /// `["status", "phase"]`.
     tokens: Vec<String>,
-    /// `/status/phase`, as a patch writes it.
+    /// `/status/phase`, for a patch.
     text: PointerBuf,
-    /// `status.phase`, as the API server's own errors write it.
+    /// `status.phase`, as in errors of the API server.
     field: String,
 }
 
 impl Pointer {
-    /// The unescaped names on the way.
+    /// The unescaped names.
     #[must_use]
     pub fn tokens(&self) -> &[String] {
         &self.tokens
     }
 
-    /// The names below `/status`; empty for a pointer that does not lead there.
+    /// The names below `/status`; empty for any other pointer.
     #[must_use]
     pub fn below_status(&self) -> &[String] {
         match self.tokens.split_first() {
@@ -46,7 +46,7 @@ impl Pointer {
         }
     }
 
-    /// The names below `/spec`; empty for a pointer that does not lead there.
+    /// The names below `/spec`; empty for any other pointer.
     #[must_use]
     pub fn below_spec(&self) -> &[String] {
         match self.tokens.split_first() {
@@ -55,25 +55,25 @@ impl Pointer {
         }
     }
 
-    /// Whether this leads to something inside `.status`.
+    /// Whether this is a location inside `.status`.
     #[must_use]
     pub fn is_below_status(&self) -> bool {
         !self.below_status().is_empty()
     }
 
-    /// As a JSON patch operation wants it.
+    /// The path for a JSON patch operation.
     #[must_use]
     pub fn to_patch_path(&self) -> PointerBuf {
         self.text.clone()
     }
 
-    /// As a cause of the API server names it: `status.billing.unit`.
+    /// The field as in a cause of the API server: `status.billing.unit`.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// Whether `other` is this place or lies inside it.
+    /// Whether `other` is this location or inside it.
     #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         other.tokens.starts_with(&self.tokens)
@@ -117,8 +117,8 @@ fn unescape(token: &str) -> Result<String, PointerError> {
     Ok(name)
 }
 
-/// `status.conditions[0].type`: the form of `field.Path` in apimachinery, brackets where a name has
-/// dots or slashes of its own.
+/// `status.conditions[0].type`, the form of `field.Path` in apimachinery. Names with dots or slashes
+/// are in brackets.
 fn field_name(tokens: &[String]) -> String {
     let mut field = String::new();
     for token in tokens {
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unescaped_for_walking_and_escaped_for_patches() {
+    fn tokens_are_unescaped_and_patch_paths_are_escaped() {
         let pointer: Pointer = "/status/a~1b/c~0d/0".parse().unwrap();
         assert_eq!(pointer.tokens(), ["status", "a/b", "c~d", "0"]);
         assert_eq!(pointer.to_string(), "/status/a~1b/c~0d/0");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_pointer_is_refused_with_its_reason() {
+    fn an_invalid_pointer_is_rejected_with_the_reason() {
         assert_eq!("status/phase".parse::<Pointer>(), Err(PointerError::NoSlash));
         assert_eq!("/status//phase".parse::<Pointer>(), Err(PointerError::EmptyToken));
         assert_eq!("/status/a~2".parse::<Pointer>(), Err(PointerError::BadEscape));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn containment_is_by_whole_names() {
+    fn containment_compares_complete_names() {
         let billing: Pointer = "/status/billing".parse().unwrap();
         assert!(billing.contains(&"/status/billing/unit".parse().unwrap()));
         assert!(!billing.contains(&"/status/billings".parse().unwrap()));

@@ -1,9 +1,9 @@
-//! Texts of users in messages.
+//! Quotes user text in messages.
 
 use std::fmt::Write as _;
 
-/// A text in quotes and on one line, as Go's `%q` and so every error of the API server has it. Cut
-/// where it is longer than `most` characters.
+/// Quotes a text on one line like Go's `%q`, as in errors of the API server. Truncates it after
+/// `most` characters.
 #[must_use]
 pub fn quote(text: &str, most: usize) -> String {
     let mut quoted = String::with_capacity(text.len().min(most) + 2);
@@ -30,11 +30,11 @@ fn push(quoted: &mut String, letter: char) {
         '\u{b}' => quoted.push_str("\\v"),
         '"' | '\\' => quoted.extend(['\\', letter]),
         ' '..='~' => quoted.push(letter),
-        // Rust's tables of what prints, in Go's spelling. They differ in accents that stand alone, which
-        // Go prints; escaped they do no harm.
+        // Rust's table of printable characters differs from Go's in combining accents, which Go
+        // prints and this escapes.
         _ if letter.escape_debug().len() == 1 => quoted.push(letter),
         _ => {
-            // Nothing fails that writes to a text.
+            // Writing to a `String` does not fail.
             let _ = match u32::from(letter) {
                 code @ (..0x20 | 0x7f) => write!(quoted, "\\x{code:02x}"),
                 code @ ..0x1_0000 => write!(quoted, "\\u{code:04x}"),
@@ -50,7 +50,7 @@ mod tests {
 
     /// By the rules of `appendEscapedRune` in Go's strconv/quote.go.
     #[test]
-    fn texts_are_quoted_as_go_quotes_them() {
+    fn quotes_like_go() {
         for (text, quoted) in [
             ("Ready", r#""Ready""#),
             ("o'brien \"x\" \\", r#""o'brien \"x\" \\""#),

@@ -1,13 +1,12 @@
-//! JSON text read by serde, quickly where most of it is skipped.
+//! A JSON deserializer that skips unused values quickly.
 //!
-//! Nine tenths of a review are `spec`, `managedFields` and labels that nobody asks for. serde_json checks
-//! each byte of a skipped string for three things, and that was three fifths of what judging a review
-//! took. Here two are looked for, and whether there is a control character, which no string may have, is
-//! asked once, of the whole text.
+//! Nine tenths of a review are `spec`, `managedFields` and labels that no rule reads. serde_json checks
+//! each byte of a skipped string for three things, which took three fifths of judging a review. This
+//! reader checks for two, and searches the complete text once for control characters, which no string
+//! may contain.
 //!
-//! What is read is the same, and so is every error: whatever this reader does not take, be it broken or
-//! just unusual, serde_json reads again from the start, and what it says counts. Nothing here has to be
-//! able to say what is wrong.
+//! Values and errors are those of serde_json: it reads a text again if this reader rejects it, whether
+//! the text is invalid or only unusual. So this reader needs no error messages.
 
 mod skip;
 
@@ -20,10 +19,10 @@ use serde_json::value::RawValue;
 
 use skip::{Skipped, behind, behind_number, behind_string, behind_value, trimmed};
 
-/// Levels that are read by recursion, below serde_json's own limit of 128.
+/// The recursion limit, below serde_json's limit of 128.
 const MAX_LEVELS: u8 = 100;
 
-/// Reads a value that makes up the whole of `text`: what `serde_json::from_str` returns.
+/// Reads a value from the complete `text`, with the result of `serde_json::from_str`.
 ///
 /// # Errors
 /// Those of serde_json.
@@ -37,11 +36,12 @@ fn quickly<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Unread> {
     if reader.next_byte().is_some() { Err(Unread) } else { Ok(value) }
 }
 
-/// A JSON value as it is written, checked but not read.
+/// The text of a JSON value, checked but not parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Raw<'a>(pub(crate) &'a str);
 
-/// How [`Raw`] asks [`Reader`] for a text: serde has no word for it, and serde_json's own is private.
+/// The name by which [`Raw`] requests a text from [`Reader`]. serde has no method for it, and the name in
+/// serde_json is private.
 const RAW: &str = "statusgate raw text";
 
 impl<'de> Deserialize<'de> for Raw<'de> {
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Raw<'de> {
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Raw<'de>, E> {
                 Ok(Raw(text))
             }
-            // serde_json does not know the word, and passes itself.
+            // serde_json does not know the name and passes itself.
             fn visit_newtype_struct<D: Deserializer<'de>>(
                 self,
                 deserializer: D,
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for Raw<'de> {
     }
 }
 
-/// This reader does not take the text, whatever the reason.
+/// The text is invalid or unusual: serde_json has to read it.
 #[derive(Debug)]
 struct Unread;
 
@@ -85,28 +85,28 @@ impl Error for Unread {
     }
 }
 
-/// A text and a place in it.
+/// A text and a position in it.
 struct Reader<'de> {
     text: &'de str,
-    /// What of the text is still to be read.
+    /// The unread rest of the text.
     rest: &'de [u8],
-    /// Whether there is a control character anywhere: line breaks between values, mostly. Then every
-    /// string is looked through for one.
+    /// Whether the text contains control characters, such as line breaks between values. If so, every
+    /// string is checked for them.
     controls: bool,
-    /// How many lists and objects are open that are read by recursion.
+    /// The depth of recursion.
     level: u8,
     skipped: Skipped<'de>,
 }
 
 impl<'de> Reader<'de> {
     fn new(text: &'de str) -> Self {
-        // No `any`: what may end early is not vectorised.
+        // `any` could end early and would not be vectorized.
         let least = text.as_bytes().iter().fold(u8::MAX, |least, byte| least.min(*byte));
         let (rest, controls) = (text.as_bytes(), least < b' ');
         Self { text, rest, controls, level: 0, skipped: Skipped::default() }
     }
 
-    /// The byte at the place, behind white space.
+    /// The next byte after white space.
     #[inline]
     fn next_byte(&mut self) -> Option<u8> {
         self.rest = trimmed(self.rest);
@@ -124,14 +124,14 @@ impl<'de> Reader<'de> {
         Ok(())
     }
 
-    /// The text from where `from` was what is left, to the place.
+    /// The text from the position where `from` was the rest.
     fn text_since(&self, from: &[u8]) -> Result<&'de str, Unread> {
         let place = |rest: &[u8]| self.text.len() - rest.len();
         self.text.get(place(from)..place(self.rest)).ok_or(Unread)
     }
 
-    /// The text of the next value. A list is skipped by its elements: of managedFields only the entry of
-    /// who has written is another one.
+    /// The text of the next value. A list is skipped by element, because only one entry of managedFields
+    /// differs between the old and the new object.
     fn skip(&mut self) -> Result<&'de str, Unread> {
         let is_list = self.next_byte() == Some(b'[');
         let start = self.rest;
@@ -188,7 +188,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// What is inside of a list or an object, and its closing bracket.
+    /// Reads the content of a list or an object, and its closing bracket.
     fn nested<T>(
         &mut self,
         end: u8,
@@ -254,14 +254,14 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor.visit_unit()
     }
 
-    // What serde_json would take only as the one type, the visitor refuses as another.
+    // The visitor rejects a value of the wrong type.
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
         unit unit_struct seq tuple tuple_struct map struct enum identifier
     }
 }
 
-/// The items of a list or the members of an object, one after another.
+/// The items of a list or the members of an object.
 struct Inside<'r, 'de> {
     reader: &'r mut Reader<'de>,
     end: u8,
@@ -269,7 +269,7 @@ struct Inside<'r, 'de> {
 }
 
 impl Inside<'_, '_> {
-    /// Whether there is another one; then the place is at its start.
+    /// Moves to the next one, if there is one.
     #[inline]
     fn has_next(&mut self) -> Result<bool, Unread> {
         let next = self.reader.next_byte().ok_or(Unread)?;
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
     use crate::model::{Json, Object};
 
-    /// What this reader makes of a text is what serde_json makes of it, or nothing.
+    /// Checks that this reader returns the result of serde_json or rejects the text.
     fn agrees(text: &str) -> bool {
         fn one<'a, T: Deserialize<'a> + fmt::Debug>(text: &'a str) -> bool {
             let own = quickly::<T>(text).ok().map(|value| format!("{value:?}"));
@@ -334,7 +334,7 @@ mod tests {
             assert!(own.is_none() || own == theirs, "{text}: {own:?} for {theirs:?}");
             own.is_some() == theirs.is_some()
         }
-        // All of them, whatever the first one says.
+        // An array, so that every type is checked.
         [
             one::<IgnoredAny>(text),
             one::<Raw<'_>>(text),
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_not_taken() {
+    fn invalid_json_is_rejected() {
         for text in [
             "",
             " ",
@@ -427,19 +427,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_and_what_is_too_deep_is_left_to_serde_json() {
+    fn deep_nesting_is_left_to_serde_json() {
         let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
         assert!(quickly::<IgnoredAny>(&nested(63)).is_ok());
         for levels in [64, 100, 101, 127, 128, 129, 5_000] {
             agrees(&nested(levels));
             assert!(read::<IgnoredAny>(&nested(levels)).is_ok());
         }
-        // A surrogate alone is no character: skipped by both, read by none.
+        // Both skip a lone surrogate, but reject it as a string.
         assert!(quickly::<IgnoredAny>(r#""\ud800""#).is_ok() && agrees(r#""\ud800""#));
     }
 
     #[test]
-    fn what_is_there_again_is_skipped_by_comparing() {
+    fn repeated_values_are_skipped_by_comparison() {
         let long = &format!(r#"{{"a":"{}"}}"#, "0123456789".repeat(7));
         let other = long.replace('9', "8");
         for text in [

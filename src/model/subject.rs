@@ -1,24 +1,24 @@
-//! One object to judge, and the circumstances.
+//! The input of one decision.
 
 use std::borrow::Cow;
 
 use super::Object;
 
-/// What the request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// A new object.
+    /// Creates an object.
     Create,
-    /// A changed one. Patches and server-side apply arrive as this too.
+    /// Changes an object. Patches and server-side apply arrive as updates.
     Update,
-    /// A removal.
+    /// Deletes an object.
     Delete,
-    /// A connection to a subresource such as `exec`.
+    /// Connects to a subresource such as `exec`.
     Connect,
 }
 
 impl Operation {
-    /// Reads the spelling of an AdmissionReview.
+    /// Reads the spelling in an AdmissionReview.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -30,7 +30,7 @@ impl Operation {
         }
     }
 
-    /// As an AdmissionReview spells it.
+    /// The spelling in an AdmissionReview.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Operation {
     }
 }
 
-/// The resource a request addresses: group, version and plural, not the kind.
+/// The resource of a request: group, version and plural, not the kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resource<'a> {
     /// `vshn.appcat.vshn.io`; empty for the core group.
@@ -53,28 +53,28 @@ pub struct Resource<'a> {
     pub resource: Cow<'a, str>,
 }
 
-/// Who makes the request.
+/// The user that makes the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writer<'a> {
-    /// `system:serviceaccount:NAMESPACE:NAME`, or a person.
+    /// For example `system:serviceaccount:NAMESPACE:NAME`.
     pub user: Cow<'a, str>,
-    /// Groups the API server has found the user in.
+    /// The groups of the user.
     pub groups: Vec<Cow<'a, str>>,
 }
 
-/// One object to judge: the new object, the old one if any, and who does what to it where.
+/// The input for one decision: the new object, the old one if any, and the request.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// What is addressed.
+    /// The resource.
     pub resource: Resource<'a>,
     /// `status`, or empty for the main resource.
     pub subresource: Cow<'a, str>,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// Who does it.
+    /// The writer.
     pub writer: Writer<'a>,
-    /// The object as it would be stored.
+    /// The object to store.
     pub object: Object<'a>,
-    /// The object as it is stored now; `None` on a creation.
+    /// The stored object; `None` on a creation.
     pub old: Option<Object<'a>>,
 }

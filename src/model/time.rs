@@ -1,19 +1,18 @@
-//! Times as Kubernetes writes them: strict RFC 3339, compared by whole seconds.
+//! Times as in Kubernetes: strict RFC 3339, compared by seconds.
 
 use jiff::civil::DateTime;
 
-/// The zero value of Go's `time.Time`, `0001-01-01T00:00:00Z`, in Unix seconds. A `metav1.Time`
-/// that was never set reads as this, and apimachinery's `ValidateConditions` calls it missing.
+/// The zero value of Go's `time.Time`, `0001-01-01T00:00:00Z`, in Unix seconds. It is the value of an
+/// unset `metav1.Time`; apimachinery's `ValidateConditions` treats it as missing.
 pub const GO_ZERO_TIME: i64 = -62_135_596_800;
 
 /// Reads a time that every client can decode (upper-case `T` and `Z`, two-digit fields, a zone
 /// within a day), as Unix seconds.
 ///
-/// The API server's own `date-time` check is laxer (it takes `2024-01-01t00:00:00z` and
-/// `…+99:99`), but `metav1.Time` then fails to decode in every Go client, and the object cannot be
-/// read any more. Leap seconds and `24:00:00` fail in both and fail here. A comma before the
-/// fraction is read by both, so it is read here. Seconds and not a timestamp, because `metav1.Time`
-/// has no finer ones and because jiff's timestamps end a day before Go's.
+/// The API server's `date-time` check also accepts `2024-01-01t00:00:00z` and `…+99:99`, but then no
+/// Go client can decode the `metav1.Time` and read the object. Both reject leap seconds and
+/// `24:00:00`, and both accept a comma before the fraction. The result has seconds, because
+/// `metav1.Time` is not finer and because jiff's timestamps end a day before Go's.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
     let (date, zone) = text.split_at_checked(DATE_SHAPE.len())?;
@@ -21,7 +20,7 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
         b'0' => byte.is_ascii_digit(),
         literal => byte == *literal,
     });
-    // jiff reads second 60 as 59; Go does not read it.
+    // jiff accepts second 60 as 59; Go rejects it.
     if !fits || date.ends_with("60") {
         return None;
     }
@@ -30,9 +29,8 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
     Some(date.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_secs() - offset)
 }
 
-/// Whether two texts name the same second. Go writes whole UTC seconds back, so `…00.123Z` and
-/// `…00Z`, or `+01:00` and its UTC twin, are not a change. Texts that are not times are compared
-/// as texts.
+/// Whether two texts are the same second. Go rewrites times as UTC seconds, so `…00.123Z` and `…00Z`,
+/// or a time in `+01:00` and in UTC, are not a change. Invalid times are compared as texts.
 #[must_use]
 pub fn same_instant(one: &str, other: &str) -> bool {
     one == other
@@ -44,7 +42,7 @@ pub fn same_instant(one: &str, other: &str) -> bool {
 
 const DATE_SHAPE: &[u8; 19] = b"0000-00-00T00:00:00";
 
-/// The seconds east of UTC that a fraction and a zone (`.5Z`, `+01:00`) end in.
+/// The offset in seconds of an optional fraction and a zone (`.5Z`, `+01:00`).
 fn zone_offset(text: &str) -> Option<i64> {
     let zone = match text.strip_prefix(['.', ',']) {
         None => text,
@@ -75,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_times_that_every_client_decodes_are_times() {
+    fn only_times_that_every_client_decodes_are_valid() {
         for good in [
             "2024-01-01T00:00:00Z",
             "2024-01-01T00:00:00.123456789Z",

@@ -1,10 +1,10 @@
-//! The two doors a request can come through.
+//! The two admission webhooks.
 
-/// Which of the two admission webhooks was called. The API server calls the mutating one first and
-/// the validating one after its own schema validation, so they may see different objects.
+/// An admission webhook. The API server calls the mutating one first, and the validating one after
+/// its own schema validation, so they may get different objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Webhook {
-    /// `POST /mutate`: fills in, imposes, repairs. It never refuses.
+    /// `POST /mutate`: sets defaults, imposes values and repairs. It never rejects.
     Mutate,
     /// `POST /validate`: judges. It never patches.
     Validate,

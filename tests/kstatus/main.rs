@@ -146,23 +146,23 @@ fn an_error_names_the_field_and_what_is_there() {
     for (members, expected) in [
         (
             json!({"status": {"observedGeneration": "1"}}),
-            "status.observedGeneration is a string, and kstatus reads only a 64-bit integer without \
-             fraction or exponent there",
+            "status.observedGeneration is a string, but kstatus requires a 64-bit integer without \
+             fraction or exponent",
         ),
-        (json!({"status": []}), "status is a list, and kstatus reads only an object there"),
+        (json!({"status": []}), "status is a list, but kstatus requires an object"),
         (
             json!({"status": {"conditions": [{}, {"type": "A", "status": true}]}}),
-            "status.conditions[1].status is a boolean, and kstatus reads only a string there",
+            "status.conditions[1].status is a boolean, but kstatus requires a string",
         ),
         (
             json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Gone"}}),
-            "status.phase is \"Gone\", and kstatus knows no such phase of a Pod",
+            "status.phase is \"Gone\", which is not a Pod phase that kstatus knows",
         ),
         (
             json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Running",
                 "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": 5}}}]}}),
-            "status.containerStatuses[0].state.waiting.reason is a number, and kstatus reads only a \
-             string there",
+            "status.containerStatuses[0].state.waiting.reason is a number, but kstatus requires a \
+             string",
         ),
     ] {
         assert_eq!(said(members), expected);

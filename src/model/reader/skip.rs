@@ -1,21 +1,21 @@
-//! JSON values that are passed over: checked, and not read.
+//! Skips JSON values: checks them, but does not parse them.
 
-/// Objects that were skipped a moment ago. A write of a status leaves the spec as it is, and mostly labels,
-/// annotations and managedFields too: the old object of a review repeats what was skipped in the new
-/// one. A text that begins with a whole object has that as its next value: comparing is all that is left to do.
+/// Recently skipped objects. A status write rarely changes spec, labels, annotations and managedFields, so
+/// the old object of a review repeats values that were skipped in the new one. A comparison skips them
+/// again without a second check.
 #[derive(Default)]
 pub(super) struct Skipped<'de> {
-    /// Each with its first bytes, which tell most of them apart. More than one object has of those that are
-    /// long enough: were there fewer places, each would be displaced just before it is asked for.
+    /// Each with its first bytes, which distinguish most of them. Twelve exceeds the number of long objects
+    /// in a typical object; with fewer, each would be replaced just before it is needed.
     objects: [(u64, &'de [u8]); 12],
     next: usize,
 }
 
 impl<'de> Skipped<'de> {
-    /// Shorter ones are as quickly skipped as found.
+    /// Skipping a shorter object is as fast as finding it.
     const MIN_BYTES: usize = 64;
 
-    /// What follows one of these at the start of `rest`.
+    /// The text after one of these objects at the start of `rest`.
     #[inline]
     pub(super) fn behind(&self, rest: &'de [u8]) -> Option<&'de [u8]> {
         let head = head(rest)?;
@@ -42,8 +42,8 @@ fn head(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-// What is left behind something at the start of a text: `None` where that is not there. On local
-// variables, and not on the reader: it is a third of the instructions.
+// These functions return the text after a token at the start of `rest`, or `None`. They use local variables
+// instead of the reader, which needs a third of the instructions.
 
 #[inline]
 pub(super) fn trimmed(mut rest: &[u8]) -> &[u8] {
@@ -53,7 +53,7 @@ pub(super) fn trimmed(mut rest: &[u8]) -> &[u8] {
     rest
 }
 
-/// Behind white space and this byte.
+/// After white space and this byte.
 #[inline]
 pub(super) fn behind(byte: u8, rest: &[u8]) -> Option<&[u8]> {
     match trimmed(rest) {
@@ -62,21 +62,21 @@ pub(super) fn behind(byte: u8, rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Behind a value without white space before it: in a loop, whatever its depth.
+/// After a value that starts here. A loop, so that any depth is safe.
 pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
     let member = |rest| {
         let (rest, _) = behind_string(trimmed(rest), controls)?;
         behind(b':', rest).map(trimmed)
     };
-    // What is open, a bit each, the innermost lowest: 1 for an object. The first bit is a mark, so that 63
-    // levels fit.
+    // One bit per open level, the innermost lowest: 1 for an object. The highest bit is a mark, so 63 levels
+    // fit.
     let mut open = 1_u64;
     loop {
         rest = match rest {
             [b'"', ..] => behind_string(rest, controls)?.0,
             [bracket @ (b'{' | b'['), inside @ ..] => {
                 let inside = trimmed(inside);
-                // Two behind the opening one in ASCII, both of them.
+                // In ASCII, both closing brackets are the opening one plus two.
                 match behind(bracket + 2, inside) {
                     Some(behind) => behind,
                     None if open.leading_zeros() == 0 => return None,
@@ -112,7 +112,7 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
     }
 }
 
-/// Behind a string without white space before it, and whether there are escapes in it.
+/// After a string that starts here, and whether it has escapes.
 #[inline]
 pub(super) fn behind_string(rest: &[u8], controls: bool) -> Option<(&[u8], bool)> {
     let [b'"', start @ ..] = rest else { return None };
@@ -128,13 +128,13 @@ pub(super) fn behind_string(rest: &[u8], controls: bool) -> Option<(&[u8], bool)
     Some((end.get(1..)?, escapes))
 }
 
-/// From the first quote or backslash on: eight bytes at a time. A string that is skipped has ten bytes on
-/// average, too few for what calling the crate memchr costs.
+/// From the first quote or backslash, eight bytes at a time. Skipped strings have ten bytes on average, too
+/// few for a call of the crate memchr.
 #[inline]
 fn from_quote_or_backslash(mut rest: &[u8]) -> Option<&[u8]> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
-    // The lowest bit that this sets is in the first byte that is zero; there may be wrong ones above.
+    // The lowest bit set is in the first zero byte; higher bits may be wrong.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
     while let Some((word, behind)) = rest.split_first_chunk() {
         let word = u64::from_le_bytes(*word);
@@ -150,7 +150,7 @@ fn from_quote_or_backslash(mut rest: &[u8]) -> Option<&[u8]> {
     rest.get(length..)
 }
 
-/// From the quote at the end of a string on, from its first backslash on.
+/// From the closing quote, given the text from the first backslash.
 fn from_end_of_escapes(mut rest: &[u8]) -> Option<&[u8]> {
     loop {
         rest = match rest {
@@ -166,7 +166,7 @@ fn from_end_of_escapes(mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Behind a number without white space before it.
+/// After a number that starts here.
 pub(super) fn behind_number(rest: &[u8]) -> Option<&[u8]> {
     let digits = |rest: &'_ [u8]| {
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
