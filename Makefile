@@ -1,4 +1,4 @@
-# The only commands a newcomer needs: `make run` and `make test`. `make help` lists the others.
+# A newcomer needs `make run` and `make test`. `make help` lists the other commands.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -6,7 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 
 .PHONY: help
-help: ## list the commands
+help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 .PHONY: run
@@ -14,66 +14,75 @@ run: ## serve on 127.0.0.1:8443 with the example policy
 	$(CARGO) build --bin statusgate
 	@[[ -e certs/tls.crt ]] || target/debug/statusgate certs --out certs
 	@echo
-	@echo "Once it listens, from another terminal in this folder:"
+	@echo "When it is listening, run in another terminal in this folder:"
 	@echo "  curl --cacert certs/ca.crt --data @docs/review.json https://127.0.0.1:8443/validate"
 	@echo
 	exec target/debug/statusgate serve --tls-cert certs/tls.crt --tls-key certs/tls.key
 
 .PHONY: test
-test: test-rust test-deploy test-image ## everything, on a real API server too
+test: test-rust test-deploy test-image ## run all tests, including those on a real API server
 
 .PHONY: test-rust
-test-rust: ## the Rust tests
-	hack/control-plane.sh assets > /dev/null # before, so that no test has to wait for the build
+test-rust: ## run the Rust tests, properties with fixed seeds
+	hack/control-plane.sh assets > /dev/null # first, so that no test waits for this build
 	$(CARGO) test --no-fail-fast
 
+.PHONY: test-random
+test-random: ## run the property tests with a random seed, for at most a minute
+	hack/random-properties.sh
+
 .PHONY: test-deploy
-test-deploy: ## deploy/ against a real API server
+test-deploy: ## test deploy/ on a real API server
 	hack/with-control-plane.sh bash -c 'hack/deploy-test.sh "$$KUBECONFIG"'
 
 .PHONY: test-image
-test-image: ## the final stage of the Dockerfile
+test-image: ## test the final stage of the Dockerfile
 	$(CARGO) build --bin statusgate
 	hack/image-test.sh target/debug/statusgate
 
 .PHONY: lint
-lint: ## formatting and clippy, warnings as errors
+lint: ## check formatting and run clippy, with warnings as errors
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
 
+.PHONY: lines
+lines: ## count lines of code, comments and tests per folder
+	hack/lines.sh
+
 .PHONY: docs
-docs: ## what is generated below docs/: the schemas of documents, the pages of conventions
+docs: ## generate the schemas and the convention pages in docs/
 	$(CARGO) build --bin statusgate
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
 	UPDATE_DOCS=1 $(CARGO) test --test explain the_pages_of_the_docs
 
 .PHONY: demo
-demo: ## a real API server, a phase filled in, one refused, one repaired
+demo: ## on a real API server: set a default phase, reject one, repair one
 	$(CARGO) build --bin statusgate
 	hack/packages.sh curl
 	hack/with-control-plane.sh hack/demo.sh
 
 .PHONY: bench
-bench: ## CPU and latency beside a null server
+bench: ## measure CPU and latency compared with a null server
 	bench/run.sh
 
 .PHONY: bench-compare
-bench-compare: ## what a review costs beside another build: OTHER=its binary
+bench-compare: ## compare the cost of a review with another build: OTHER=BINARY
 	bench/compare.sh "$(OTHER)"
 
 .PHONY: bench-conventions
-bench-conventions: ## what judging and a whole review cost under each built-in convention, and loading them
+bench-conventions: ## measure judging, reviews and loading for each built-in convention
 	$(CARGO) run --release --example judging
 	bench/conventions.sh
 
 .PHONY: bench-e2e
-bench-e2e: ## status writes per second of a real API server
+bench-e2e: ## measure status writes per second on a real API server
 	bench/e2e.sh
 
 .PHONY: bench-check
-bench-check: ## objects a second of statusgate check
+bench-check: ## measure the objects per second of statusgate check
 	bench/check.sh
+
 .PHONY: bench-backfill
-bench-backfill: ## backfill beside a bare patch loop, and its memory
+bench-backfill: ## measure backfill compared with a bare patch loop, and its memory
 	bench/backfill.sh
