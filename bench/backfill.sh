@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# How fast `statusgate backfill` is beside a bare patch loop of the same concurrency, on a real API server, and how much memory
-# it takes for very many objects.
+# Compares `statusgate backfill` with a bare patch loop of the same concurrency on a real API server, and measures its memory for many
+# objects.
 #
 #     bench/backfill.sh [--rounds N] [--objects N] [--concurrency N] [--many N]             also as `make bench-backfill`
 #
-# The bare loop (examples/patch_loop.rs) knows the names of the objects, and sends each one patch: no list, no judgement, no
-# guard against other writers. Backfill does all of it. Both make the same change to what a third manager wrote, each under a
-# field manager of its own: the API server works longer for a manager that is new to an object.
+# The bare loop (examples/patch_loop.rs) knows the names of the objects and sends a patch for each. Backfill also lists, judges and
+# handles conflicts. Both make the same change to objects of a third field manager, each with its own field manager: a new manager
+# costs the API server more.
 #
-# The rounds go a b, b a, a b, …: etcd grows with every patch, and whoever always came last would always look slower. The ratio is
-# the median of the ratios of the rounds. Beside it stands the CPU time of a write, of the API server with etcd and of the
-# client: that is what the time goes into where all of them share the cores, and other work on the machine disturbs it less.
-# A target that is missed is printed and no failure; a write that is missing is one.
+# The order alternates (a b, b a, …), because etcd grows with every patch and slows the later run. The ratio is the median over the
+# rounds. The table also has the CPU time per write of API server with etcd, and of the client, which other load affects less.
+# A missed target is printed, but is not an error. A missing write is an error.
 set -euo pipefail
 
 usage() {
@@ -45,7 +44,7 @@ readonly RESET='[{"op":"add","path":"/status","value":{"instanceNamespace":"n"}}
 patch_loop=$target/examples/patch_loop
 list_server=$target/examples/list_server
 
-# hack/control-plane.sh lives as long as its stdin: a pipe of ours, so that it ends with us however we end.
+# hack/control-plane.sh ends when its stdin closes: a pipe of this script.
 start_control_plane() {
     local until=$((SECONDS + 120)) assets
     assets=$("$root/hack/control-plane.sh" assets)
@@ -104,12 +103,12 @@ used() {
     local plane=${children[control-plane]} pid stats=()
     for pid in $(<"/proc/$plane/task/$plane/children"); do stats+=("/proc/$pid/stat"); done
     servers=$(awk -v ticks="$(getconf CLK_TCK)" '{ sum += $14 + $15 } END { printf "%.2f", sum / ticks }' "${stats[@]}")
-    # Not in a pipe, where it would speak of the subshell.
+    # Not in a pipe, whose subshell has its own times.
     times >"$work/times"
     clients=$(tr ms '  ' <"$work/times" | awk 'NR == 2 { printf "%.3f", 60 * $1 + $2 + 60 * $3 + $4 }')
 }
 
-# timed NAME COMMAND...: a line in rates, of the writes per second and the CPU milliseconds per write of servers and client.
+# timed NAME COMMAND...: appends the writes per second and the CPU milliseconds per write of servers and client to rates.
 timed() {
     local begin end servers clients servers_before clients_before
     used
@@ -133,7 +132,7 @@ speed() {
         order=(bare backfill)
         ((round % 2)) || order=(backfill bare)
         for who in "${order[@]}"; do
-            # What the reset leaves behind (connections, etcd's lag) is the same for both.
+            # The effects of the reset (connections, etcd's delay) are the same for both.
             loop controller "$RESET"
             case $who in
                 bare) timed bare loop patch-loop "$PHASE" ;;
@@ -174,7 +173,7 @@ memory() {
     printf '{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: "%s"}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}' "$url" >"$work/list.kubeconfig"
     for how in --dry-run "--resume=$work/many.journal"; do
         start many "$statusgate" backfill --kubeconfig "$work/list.kubeconfig" --resource vshnredis --output json "$how" >"$work/many.out" 2>"$work/many.err"
-        # It only grows, so the last look before the end has it.
+        # The peak only grows, so the last value counts.
         peak=0
         while line=$(grep VmHWM "/proc/${children[many]}/status" 2>/dev/null); do
             peak=$(awk '{ print $2 }' <<<"$line")

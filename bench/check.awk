@@ -1,5 +1,5 @@
-# Objects as `kubectl get -o yaml` prints them, of about 5 KB: half of it managedFields and spec, as in real life.
-#     awk -v objects=1000 -v shape=documents|list -v bad=EVERY_NTH -f check.awk       bad=0: none has a finding
+# Prints objects of about 5 KB like `kubectl get -o yaml`. Half of an object is managedFields and spec.
+#     awk -v objects=1000 -v shape=documents|list -v bad=EVERY_NTH -f check.awk       bad=0: no findings
 function line(text) { print indent text }
 BEGIN {
     if (shape == "list") print "apiVersion: v1\nkind: List\nitems:"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# How long `statusgate check` takes for objects on a desk: one process, from the start to the last line.
+# Measures `statusgate check` for local files: one process, from the start to the last line.
 #
 #     bench/check.sh [--objects N] [--rounds N]          also as `make bench-check`
 #
-# A target that is missed is printed and no failure; a report that is wrong is one.
+# A missed target is printed, but is not an error. A wrong report is an error.
 set -euo pipefail
 
 usage() {
@@ -29,7 +29,7 @@ while [[ $# -gt 0 ]]; do
 done
 readonly NOW=2024-06-01T12:00:00Z TARGET=0.5
 
-# measure TITLE FILE FINDINGS: the median of the wall clock and of the CPU, and the peak memory.
+# measure TITLE FILE FINDINGS: prints the median of the elapsed and the CPU time, and the peak memory.
 measure() {
     local title=$1 file=$2 findings=$3 round status
     : >"$work/times"

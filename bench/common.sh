@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# What run.sh and e2e.sh share; sourced. Everything that is started is in `children`, everything written is in $work, and both
-# are gone when the script ends, however it ends.
+# Shared by the benchmarks; sourced. `children` has every started process, and all files are in $work. Both are cleaned up when the
+# script ends.
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034  # for the scripts
 bench=$root/bench
-# CARGO_TARGET_DIR is cargo's own; a relative one is meant from where cargo runs.
+# A relative CARGO_TARGET_DIR is relative to the folder where cargo runs.
 target=$(cd -- "$root" && realpath -m -- "${CARGO_TARGET_DIR:-target}")/release
 statusgate=$target/statusgate
 null_server=$target/examples/null_server
 work=$(mktemp -d)
 declare -A children=()
 
-# Nobody writes here: a read with a time-out is a sleep without a process.
+# Nothing is written here: a read with a timeout is a sleep without a process.
 exec {never}<> <(:)
 pause() { read -r -t "$1" -u "$never" || true; }
 
@@ -30,7 +30,7 @@ die() {
     exit 1
 }
 
-# start NAME COMMAND...: in the background. setpriv is for the one end that no trap sees, a SIGKILL of this script.
+# start NAME COMMAND...: runs in the background. setpriv kills the child if this script gets SIGKILL.
 start() {
     local name=$1
     shift
@@ -50,7 +50,7 @@ stop() {
     done
 }
 
-# run NAME COMMAND...: to its end. Not in the foreground, because bash would hear no signal before it is over.
+# run NAME COMMAND...: runs to the end, in the background, because bash handles no signal during a foreground command.
 run() {
     start "$@"
     local status=0
@@ -59,8 +59,8 @@ run() {
     return "$status"
 }
 
-# Both ports of a server have to be known before it starts, and the null server tells nobody which it was given. Below 30000,
-# for the kernel hands out the higher ones to anybody who connects somewhere.
+# The ports of a server must be known before it starts: the null server does not print them. Below 30000, because the kernel uses
+# higher ports for outgoing connections.
 free_port() {
     local candidate
     while :; do
@@ -70,7 +70,7 @@ free_port() {
     echo "$candidate"
 }
 
-# Whether a path of a probe port says 200; what it says is then in $said.
+# Whether a path of a probe port answers 200; $said is the body.
 ask() { # PORT PATH
     local connection line=''
     said=''
@@ -82,21 +82,21 @@ ask() { # PORT PATH
     [[ $line == 'HTTP/1.1 200'* ]]
 }
 
-# The sum of what a metric counts: counter PORT REGULAR_EXPRESSION
+# The sum of matching counters: counter PORT REGULAR_EXPRESSION
 counter() {
     ask "$1" /metrics || die "no metrics on port $1"
     awk -v what="^$2" '$0 ~ what { sum += $NF } END { printf "%d", sum }' <<<"$said"
 }
 
 build() {
-    # The ratios are those of the profile that ships; nothing else is worth the wait.
+    # Only ratios of the release profile matter.
     (cd "$root" && cargo build --release --bin statusgate --example null_server)
     "$root/hack/packages.sh" wrk curl
     "$statusgate" certs --out "$work/certs" >/dev/null
 }
 
-# start_server null, or NAME [BINARY]: statusgate, with the policies of $policies, or the examples; leaves its ports in ${port[NAME]} and
-# ${probe[NAME]}.
+# start_server null | NAME [BINARY]: starts the null server, or statusgate with the policies of $policies or the examples. Sets
+# ${port[NAME]} and ${probe[NAME]}.
 declare -A port=() probe=()
 start_server() {
     local name=$1 binary=${2:-$statusgate} command
@@ -115,20 +115,20 @@ start_server() {
     done
 }
 
-# Nanoseconds on a CPU, of all threads: /proc/PID/stat counts in hundredths of a second, a third of a per cent of a round.
+# The CPU time of all threads in nanoseconds. /proc/PID/stat has only hundredths of a second, a third of a percent of a round.
 cpu_of() { cat "/proc/${children[$1]}/task/"*/schedstat | awk '{ sum += $1 } END { printf "%.0f", sum }'; }
 
 url() { echo "https://127.0.0.1:${port[$1]}/$2"; }
 
-# For how many at once a webhook is measured.
+# The number of concurrent connections.
 readonly CONNECTIONS=64
 
-# drive_webhook SERVER WEBHOOK REVIEW SECONDS: requests/s, CPU µs a request, p50 and p99 in µs, in $line. Not on stdout: in a command
-# substitution nobody would hear a signal.
+# drive_webhook SERVER WEBHOOK REVIEW SECONDS: sets $line to requests/s, CPU µs per request, p50 and p99 in µs. A command substitution
+# would delay signals.
 drive_webhook() {
     local before after requests taken p50 p99 failed
     before=$(cpu_of "$1")
-    # One thread: the rest of the machine is for the server.
+    # One thread, to leave the other cores to the server.
     run wrk wrk --threads 1 --connections "$CONNECTIONS" --duration "${4}s" --timeout 10s -s "$bench/wrk.lua" \
         "$(url "$1" "$2")" -- review "$3" >"$work/wrk" || die "wrk failed: $(<"$work/wrk")"
     alive "$1"
@@ -147,7 +147,7 @@ alive() {
     }
 }
 
-# For the functions that every table needs: mawk, which is what Debian has, cannot sort.
+# Functions for tables: mawk, Debian's awk, cannot sort.
 # shellcheck disable=SC2034
 readonly MEDIAN='
     function median(values, count,    i, j, value) {
@@ -159,10 +159,10 @@ readonly MEDIAN='
         return count % 2 ? values[(count + 1) / 2] : (values[count / 2] + values[count / 2 + 1]) / 2
     }'
 
-# number OPTION VALUE: a positive number, or usage.
+# number OPTION VALUE: prints a positive number, or fails.
 number() {
     [[ $2 =~ ^[1-9][0-9]{0,3}$ ]] || {
-        echo "$1 takes a number from 1 to 9999" >&2
+        echo "$1 needs a number from 1 to 9999" >&2
         exit 2
     }
     echo "$2"

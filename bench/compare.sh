@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What a review costs with this checkout beside another build, as of an earlier commit: both servers run, and take turns.
+# Compares the cost of a review with another build, such as an earlier commit. Both servers run in turn.
 #
 #     bench/compare.sh [--webhook validate|mutate] [--size KB] [--seconds N] [--rounds N] OTHER-BINARY      also as `make bench-compare`
 #
-# Figures of two runs on different days say nothing about two builds. Every ratio here is the median of those of neighbouring
-# turns. The policies are the examples that each build has.
+# Results of different runs cannot be compared. Every ratio is the median of the ratios of neighboring rounds. Each build uses its
+# example policies.
 set -euo pipefail
 
 usage() {
@@ -44,7 +44,7 @@ start_server this
 for ((round = 0; round <= rounds; round++)); do
     for name in other this; do
         drive_webhook "$name" "$webhook" "$work/review.json" "$seconds"
-        # The first round is to warm up.
+        # The first round is a warm-up.
         ((round == 0)) || echo "$name $round $line" >>"$work/rounds"
     done
 done

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What a whole review costs under each built-in convention: over TLS, as `make bench` has it, with the reviews of
-# examples/judging.rs, which are of 11 KB and have as many conditions as the kinds of the convention have.
+# Measures a complete review for each built-in convention: over TLS, as in `make bench`, with the reviews of examples/judging.rs. They
+# have 11 KB and the typical number of conditions of the convention.
 #
 #     bench/conventions.sh [--seconds N] [--rounds N]             also as a part of `make bench-conventions`
 #
-# One server, all conventions in turn, in rounds: every ratio is the median of those of the rounds. A target that is missed is
-# printed and no failure; an answer that is no clean one is.
+# One server runs all conventions in turn, in rounds. Every ratio is the median over the rounds. A missed target is printed, but is
+# not an error. An answer with a finding is an error.
 set -euo pipefail
 
 usage() {
@@ -32,7 +32,7 @@ done
 
 build >&2
 (cd "$root" && cargo build --release --example judging) >&2
-# It refuses to write a review that is not allowed without a word.
+# It fails for a review with a finding.
 mkdir "$work/reviews"
 "$target/examples/judging" "$work/reviews"
 # shellcheck disable=SC2034  # for start_server
@@ -46,7 +46,7 @@ printf '\n%d connections, %d rounds of %d s for each convention; %s CPUs, load %
 for ((round = 0; round <= rounds; round++)); do
     for convention in "${conventions[@]}"; do
         drive_webhook statusgate validate "$work/reviews/$convention.json" "$seconds"
-        # The first round is to warm up.
+        # The first round is a warm-up.
         ((round == 0)) || echo "$convention $round $line" >>"$work/rounds"
     done
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What statusgate costs the writers of a real API server: /status patches per second with no webhook (a), with the null server
-# registered as both webhooks (b), and with statusgate as both (c).
+# Measures /status patches per second of a real API server: without a webhook (a), with the null server registered as both webhooks
+# (b), and with statusgate as both (c).
 #
 #     bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]          also as `make bench-e2e`
 #
-# The rounds go a b c, a c b, a b c, …: etcd grows with every patch, and whoever always came last would always look slower. The
-# ratio is the median of the ratios of the rounds. A target that is missed is printed and no failure; a patch that the API server
-# does not accept is one: both registrations say failurePolicy Fail, so that no webhook call can fail unseen.
+# The order alternates (a b c, a c b, …), because etcd grows with every patch and slows the later run. The ratio is the median over
+# the rounds. A missed target is printed, but is not an error. A rejected patch is an error: both registrations use failurePolicy
+# Fail, so that every failed webhook call is visible.
 set -euo pipefail
 
 usage() {
@@ -35,12 +35,12 @@ while [[ $# -gt 0 ]]; do
     shift 2
 done
 ((connections < objects)) || die "more connections than objects: patches would wait for one another"
-readonly BYTES_OF_OBJECT=3000 # which makes reviews of some 11 KB
+readonly BYTES_OF_OBJECT=3000 # reviews have about 11 KB
 readonly RESOURCE=apis/vshn.appcat.vshn.io/v1/xvshnpostgresqls
-# The operator and not the administrator: what most writers are to the API server, by RBAC.
+# The operator, because most writers have their rights from RBAC.
 readonly TOKEN=operator-token
 
-# hack/control-plane.sh lives as long as its stdin: a pipe of ours, so that it ends with us however we end.
+# hack/control-plane.sh ends when its stdin closes: a pipe of this script.
 start_control_plane() {
     local until=$((SECONDS + 120)) assets
     assets=$("$root/hack/control-plane.sh" assets)
@@ -66,7 +66,7 @@ create_objects() {
     local i until=$((SECONDS + 20))
     kubectl_ apply -f "$root/deploy/crds/appcat-example.yaml"
     kubectl_ wait --for=condition=Established --timeout 20s crd/xvshnpostgresqls.vshn.appcat.vshn.io
-    # Established is said before the resource is served.
+    # A CRD is Established before the API server serves it.
     until kubectl_ get --raw "/$RESOURCE" 2>/dev/null; do
         ((SECONDS < until)) || die "the API server does not serve the CRD"
         pause 0.2
@@ -101,7 +101,7 @@ YAML
     done
 }
 
-# One patch by hand: whether it was accepted, and what was said, in $work/answer.
+# Sends one patch; the answer is in $work/answer.
 patch_one() {
     local code
     code=$(curl -sS --max-time 20 --cacert "$APISERVER_CA" -H "Authorization: Bearer $TOKEN" -X PATCH -o "$work/answer" -w '%{http_code}' \
@@ -110,7 +110,7 @@ patch_one() {
     [[ $code == 200 ]]
 }
 
-# The API server learns of a registration by its own watch, a moment later: patches are made until it has called.
+# The API server sees a registration a moment later: patch until it calls the webhook.
 register() { # SERVER
     local until=$((SECONDS + 20))
     start_server "$1"
@@ -126,15 +126,14 @@ unregister() { # SERVER
     local until=$((SECONDS + 20))
     kubectl_ delete mutatingwebhookconfiguration,validatingwebhookconfiguration bench
     stop "$1"
-    # Fail, and nobody there: as long as the API server knows one of the two, patches are refused.
+    # The server is stopped and failurePolicy is Fail: patches are rejected until the API server sees both deletions.
     until patch_one; do
         ((SECONDS < until)) || die "patches are refused without a webhook: $(<"$work/answer")"
         pause 0.1
     done
 }
 
-# drive ROUND SECONDS: patches per second and their p50 and p99 in ms, in $line. Not on stdout: in a command substitution nobody
-# would hear a signal.
+# drive ROUND SECONDS: sets $line to patches per second, p50 and p99 in ms. A command substitution would delay signals.
 drive() {
     local requests taken p50 p99 failed
     run wrk wrk --threads 1 --connections "$connections" --duration "${2}s" --timeout 30s -s "$bench/wrk.lua" \
@@ -147,11 +146,11 @@ drive() {
 
 measure() { # ROUND none|null|statusgate
     [[ $2 == none ]] || register "$2"
-    # Everybody's first second goes to connections, and in the first round to the first statuses.
+    # Warm-up: connections and, in the first round, first statuses.
     drive "warm-$1-$2" 1
     drive "round-$1-$2" "$seconds"
     echo "$2 $1 $line" >>"$work/rounds"
-    # For whoever waits: minutes without a word look like a hang.
+    # Progress, because a run takes minutes.
     printf 'round %d of %d  %-11s %8.1f patches/s\n' "$1" "$rounds" "$2" "${line%% *}" >&2
     [[ $2 == none ]] && return
     alive "$2"
@@ -159,14 +158,14 @@ measure() { # ROUND none|null|statusgate
     unregister "$2"
 }
 
-# That both webhooks were asked about the patches and allowed all; the null server can say nothing else.
+# Checks that both webhooks were called and allowed every patch. The null server always allows.
 check_counters() {
     local webhook all good
     for webhook in mutate validate; do
         all=$(counter "${probe[statusgate]}" "statusgate_requests_total{.*webhook=\"$webhook\"")
         good=$(counter "${probe[statusgate]}" "statusgate_decisions_total{.*webhook=\"$webhook\",decision=\"allowed\"")
         ((all > seconds)) || die "/$webhook was called $all times only"
-        # In a first round, statuses begin and get their defaults: patched is as good.
+        # In the first round, statuses get their defaults, so `patched` is expected too.
         ((good * 2 > all)) || die "of $all calls of /$webhook, $good were allowed as they were"
     done
 }

@@ -1,20 +1,18 @@
-# Writes what the API server would send for one status write, or the object that it is about:
+# Writes the AdmissionReview of one status write, or its object:
 #
 #     awk -v bytes=11264 -f bench/review.awk                      an AdmissionReview of that many bytes (one less at most)
 #     awk -v bytes=4096 -v what=object -v name=pg-7 -f bench/review.awk     an object of about that many, to be created
 #
-# Generated and not recorded: a recording has one size, and 180 KB of it would have to be kept in the repository. awk and not a
-# script language, because it is what a fresh Debian has.
+# Generated, because a recording has a fixed size and would add 180 KB to the repository. Every Debian has awk.
 #
-# The write is the commonest one there is: Crossplane renews a condition (reason, message and time) of a composite that has been
-# Ready for long. The status did change, so everything is judged; nothing is to be said or patched, so what is measured is the
-# price of a write that is all right. Members are in the order in which Go writes them, without spaces.
+# A typical write: Crossplane updates a condition (reason, message and time) of a composite that is Ready. The status changes, so
+# every rule is judged, and there is no finding and no patch. Members are in Go's order, without spaces.
 BEGIN {
     if (!bytes) bytes = 11264
     if (what == "object") {
         if (name == "") name = "pg"
         count = fitting()
-        # What the server fills in by itself is left out.
+        # Without the fields that the API server sets.
         print head(0) "," spec(count) "}"
         exit
     }
@@ -27,7 +25,7 @@ BEGIN {
     printf "%s", review(count)
 }
 
-# Every unit costs the same but for the digits of its number: so a first guess by the slope, then down to what fits.
+# Units have the same size except for the digits of their number: estimate, then reduce until it fits.
 function fitting(    small, slope, n) {
     small = size(0)
     slope = (size(16) - small) / 16
@@ -64,7 +62,7 @@ function head(n, new) {
             "\"name\":\"" name "\",\"resourceVersion\":\"" 48210733 + new "\",\"uid\":\"8f7c6a35-16a0-4e0e-a0b3-2f6f8e8f0c11\"") "}"
 }
 
-# Per unit: one setting of PostgreSQL, every fourth time a composed resource.
+# Per unit: a PostgreSQL setting; every fourth unit also a composed resource.
 function spec(n,    i, settings, references) {
     for (i = 0; i < n; i++) {
         settings = settings (i ? "," : "") "\"setting_" i "\":\"" 1024 * (i + 1) "MB\""
@@ -77,7 +75,7 @@ function spec(n,    i, settings, references) {
         "\"resourceRefs\":[" references "]}"
 }
 
-# A third of a real object: who owns which field.
+# A third of a real object is managedFields.
 function managed(n, new,    i, fields) {
     for (i = 0; i < n; i++) fields = fields (i ? "," : "") "\"f:setting_" i "\":{}"
     return "{\"apiVersion\":\"vshn.appcat.vshn.io/v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:spec\":{\"f:parameters\":{" \
@@ -92,7 +90,7 @@ function status(n, new) {
         (large ? ",\"pgclusterConditions\":[" internal(n) "]" : "") ",\"phase\":\"Ready\"}"
 }
 
-# The last one is what the write is about.
+# The write changes the last one.
 function conditions(new,    i, kind, text) {
     split("Synced PodReady BackupConfigured NetworkPolicyApplied MaintenanceScheduled Ready", kind, " ")
     kind[types] = "Ready"
@@ -103,7 +101,7 @@ function conditions(new,    i, kind, text) {
     return text
 }
 
-# One of AppCat's internal lists, which no rule looks at: this is what makes a status large.
+# An internal list of AppCat that no rule reads. It makes statuses large.
 function internal(n,    i, text) {
     for (i = 0; i < n; i += 6)
         text = text (i ? "," : "") condition("Check" i, "Passed", "nothing to complain about", "2026-03-02T08:21:30Z")

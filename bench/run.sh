@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# What a review costs: statusgate beside a null server, which is the same listener, TLS and HTTP with nothing to decide.
+# Measures the cost of a review: statusgate compared with a null server, which has the same listener, TLS and HTTP, but no decisions.
 #
 #     bench/run.sh [--seconds N] [--rounds N] [--size KB]...          also as `make bench`
 #
-# Machines differ and are never quiet, so no figure means much alone. Both servers are driven in turn, in short rounds, and every
-# ratio is the median of the ratios of neighbouring rounds: what slows the machine for longer than a round slows both.
-# A target that is missed is printed and no failure; an answer that is wrong is one.
+# Absolute numbers depend on the machine and its load. Both servers run in turn, in short rounds, and every result is the median of
+# the ratios of neighboring rounds, because other load affects both. A missed target is printed, but is not an error. A wrong answer is an error.
 set -euo pipefail
 
 usage() {
@@ -36,7 +35,7 @@ readonly STARTS=15
 
 peak_memory_of() { awk '$1 == "VmHWM:" { printf "%d", $2 }' "/proc/${children[$1]}/status"; }
 
-# What is about to be measured has to be the answer to an unobjectionable write, whole and nothing else.
+# Checks the measured answer: allowed, without warnings and patches.
 check_answer() { # SERVER WEBHOOK REVIEW
     local answer expected
     answer=$(curl -sS --fail-with-body --max-time 10 --cacert "$work/certs/ca.crt" -H 'Content-Type: application/json' \
@@ -45,7 +44,7 @@ check_answer() { # SERVER WEBHOOK REVIEW
     [[ $answer == "$expected" ]] || die "$1 should allow /$2 and say nothing more, but says: $answer"
 }
 
-# Every answer while it was driven: 200, and allowed.
+# Checks that every answer was 200 and allowed.
 check_counters() { # WEBHOOK
     local all good
     all=$(counter "${probe[statusgate]}" "statusgate_requests_total{.*webhook=\"$1\"")
@@ -55,7 +54,7 @@ check_counters() { # WEBHOOK
 
 measure() { # WEBHOOK KB
     local webhook=$1 kb=$2 review=$work/review-$2.json server round
-    # Servers of their own for every case, so that the memory is what this case needs.
+    # New servers for every case, to measure its memory.
     for server in statusgate null; do
         start_server "$server"
         check_answer "$server" "$webhook" "$review"
@@ -101,8 +100,7 @@ readonly TABLE='
         }
     }'
 
-# Milliseconds from before the fork to the first 200. The loop costs 30 µs a turn and sleeps 300 in between, so as not to take the
-# CPU from what it waits for.
+# Milliseconds from the fork to the first 200. The loop takes 30 µs per iteration and sleeps for 300 µs, to leave the CPU to the server.
 measure_start() {
     local i from to probe_port until
     for ((i = 0; i < STARTS; i++)); do

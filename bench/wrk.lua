@@ -1,10 +1,10 @@
--- What wrk does for both benchmarks: `wrk … -s bench/wrk.lua URL -- review FILE` posts a file again and again;
--- `… -- status TOKEN OBJECTS SEED` patches the statuses of objects pg-1 … pg-N in turn. The last line it prints is for the scripts:
+-- The wrk script of the benchmarks: `wrk … -s bench/wrk.lua URL -- review FILE` posts a file repeatedly;
+-- `… -- status TOKEN OBJECTS SEED` patches the statuses of pg-1 … pg-N in turn. It prints a last line for the scripts:
 -- `result REQUESTS SECONDS P50_US P99_US FAILED`.
 
 local counter = 0
 
--- One object after another, and each thread begins elsewhere: the API server never has to try again because of a conflict.
+-- Each thread starts at another object, to avoid conflicts in the API server.
 function setup(thread)
     thread:set("offset", counter)
     counter = counter + 37
@@ -17,7 +17,7 @@ function init(args)
         wrk.body = file:read("*a")
         file:close()
         wrk.headers["Content-Type"] = "application/json"
-        -- wrk then formats the request once, and Lua has no part in the measurement.
+        -- wrk formats the request once, so Lua does not affect the measurement.
         return
     end
     local token, objects, seed = args[2], tonumber(args[3]), args[4]
@@ -26,8 +26,8 @@ function init(args)
         ["Authorization"] = "Bearer " .. token,
         ["Content-Type"] = "application/merge-patch+json",
     }
-    -- A merge patch replaces lists, so the whole list is in it. The message is another one each time: a patch that changes nothing
-    -- is not stored.
+    -- A merge patch replaces lists, so it has the complete list. The message changes each time, because the API server does not store
+    -- an empty change.
     local time = '"lastTransitionTime":"2026-03-02T08:21:30Z"'
     local condition = '{"type":"%s","status":"True","reason":"%s",' .. time .. ',"message":"%s"}'
     local start = '{"status":{"phase":"Ready","instanceNamespace":"vshn-postgresql",' .. time .. ',"conditions":['
@@ -39,7 +39,7 @@ function init(args)
         local body = start .. condition:format("Ready", "Available", message) .. "]}}"
         return wrk.format("PATCH", path .. "/pg-" .. (number % objects + 1) .. "/status", headers, body)
     end
-    -- The first refusal is shown, for the sake of whoever has to find out why.
+    -- Print the first rejection for debugging.
     response = function(status, _, answer)
         if status ~= 200 then
             io.stderr:write("status " .. status .. ": " .. answer:sub(1, 400) .. "\n")

@@ -1,15 +1,14 @@
-//! What judging costs under each built-in convention, and what loading them does: no network, no
-//! TLS, the server's own code path from the bytes of a review to the bytes of the answer.
+//! Measures judging and loading for each built-in convention: the server's code path from the bytes of
+//! a review to the bytes of the response, without network and TLS.
 //!
 //! ```sh
 //! cargo run --release --example judging
 //! cargo run --release --example judging -- DIR     writes the policies and reviews there, for bench/conventions.sh
 //! ```
 //!
-//! Each convention judges an 11 KB review of a write that it has nothing against, of the kind that is
-//! commonest: a condition is renewed. Machines are never quiet: conventions take turns, in rounds, and
-//! every ratio is the median of those of neighbouring rounds. A target that is missed is printed and
-//! no failure; an answer that is not a clean one is.
+//! Each convention judges an 11 KB review of a valid write that updates a condition. Conventions run in
+//! turn, in rounds, and every ratio is the median of the ratios of neighboring rounds. A missed target
+//! is printed, but is not an error. An answer with a finding is an error.
 
 use std::fs;
 use std::hint::black_box;
@@ -28,7 +27,7 @@ const BYTES: usize = 11 * 1024;
 const ROUNDS: usize = 15;
 const REVIEWS_A_ROUND: u32 = 2_000;
 
-/// A convention and statuses that it has nothing against: before the write and after it.
+/// A convention and valid statuses before and after a write.
 struct Case {
     convention: &'static str,
     before: Value,
@@ -40,7 +39,7 @@ fn main() -> anyhow::Result<()> {
     if let Some(folder) = std::env::args_os().nth(1) {
         return write_cases(Path::new(&folder));
     }
-    // First of all: nothing is loaded yet.
+    // First, because nothing is loaded yet.
     let started = Instant::now();
     let built_in = PolicySet::compile(&[])?;
     let load = started.elapsed();
@@ -102,8 +101,8 @@ fn write_cases(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Seconds that the documents of all built-in conventions take under other names: parsed and compiled
-/// anew, which the built-in ones are once a process.
+/// Seconds to parse and compile all built-in conventions under other names. The built-in ones are only
+/// compiled once per process.
 fn load_as_own(built_in: &PolicySet) -> anyhow::Result<f64> {
     let mut sources = Vec::new();
     for name in built_in.conventions().keys() {
@@ -135,7 +134,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_717_243_200).unwrap_or_default()
 }
 
-/// A policy for a kind of its own.
+/// A policy for a separate kind.
 fn policy(convention: &str) -> String {
     format!(
         "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: {convention}}}, \
@@ -144,14 +143,14 @@ fn policy(convention: &str) -> String {
     )
 }
 
-/// The policy, and a review of exactly [`BYTES`] that it allows without a word.
+/// The policy and a review of exactly [`BYTES`] without findings.
 fn prepare(case: &Case) -> anyhow::Result<(PolicySet, Vec<u8>)> {
     let name = case.convention;
     let policies = PolicySet::compile(&[Source::new("bench", policy(name))])?;
     let bare = review(case, 0).len();
     ensure!(bare < BYTES, "{name}: the statuses alone make {bare} bytes");
     let mut body = review(case, (BYTES - bare) / 2);
-    // What is left of the division, as white space at the end.
+    // White space fills the rest.
     body.resize(BYTES, b' ');
     let mut clean = false;
     let reply = admit(&policies, Webhook::Validate, &body, now(), |_, verdict| {
@@ -161,7 +160,7 @@ fn prepare(case: &Case) -> anyhow::Result<(PolicySet, Vec<u8>)> {
     Ok((policies, body))
 }
 
-/// A review whose two objects have so many bytes more in the spec.
+/// A review with this many additional bytes in the spec of each object.
 fn review(case: &Case, filling: usize) -> Vec<u8> {
     let object = |status: &Value| {
         json!({
@@ -200,7 +199,7 @@ fn review(case: &Case, filling: usize) -> Vec<u8> {
 const BEFORE: &str = "2024-06-01T10:00:00Z";
 const AFTER: &str = "2024-06-01T11:00:00Z";
 
-/// Conditions, each with all members that its convention knows; the first is renewed by the write.
+/// Conditions with all members of the convention; the write updates the first.
 fn conditions(list: &[(&str, &str, &str)], extra: &Value, renewed: bool) -> Value {
     list.iter()
         .enumerate()
@@ -236,7 +235,7 @@ fn renewal(
     Case { convention, before: status(false), after: status(true) }
 }
 
-/// The same, where a time moves with the status only: the status changes.
+/// As above, for conventions whose time changes only with the status: the status changes.
 fn flip(
     convention: &'static str,
     list: &[(&str, &str, &str)],

@@ -1,11 +1,11 @@
-//! A stand-in for an API server with a great many objects, for measuring memory: it makes up each
-//! page when it is asked for, and takes every patch.
+//! An API server with generated objects, for measuring memory. It generates each page on request and
+//! accepts every patch.
 //!
 //! ```sh
 //! cargo run --release --example list_server -- --objects 100000 --bytes 5000
 //! ```
 //!
-//! It prints the address that a kubeconfig has to name.
+//! It prints the address for a kubeconfig.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use clap::Parser;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-/// Serves made-up objects of one kind, `vshnredis.vshn.appcat.vshn.io`.
+/// Serves generated objects of one kind, `vshnredis.vshn.appcat.vshn.io`.
 #[derive(Debug, Parser)]
 struct Args {
     /// Address and port (plain HTTP).
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// How many objects there are.
+    /// The number of objects.
     #[arg(long, default_value_t = 100_000)]
     objects: usize,
-    /// About how large each is.
+    /// The approximate size of an object.
     #[arg(long, default_value_t = 5000)]
     bytes: usize,
 }
@@ -90,7 +90,7 @@ async fn list(State(args): State<Arc<Args>>, uri: Uri) -> Response {
     text.into_response()
 }
 
-/// Takes a patch, and says so with another version.
+/// Accepts a patch and returns a new version.
 async fn take(Path(name): Path<String>) -> String {
     json!({"kind": "PartialObjectMetadata", "metadata": {"name": name, "resourceVersion": "2"}})
         .to_string()

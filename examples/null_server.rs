@@ -1,6 +1,6 @@
-//! The control of the benchmark: the same listener, TLS, limits and connections as `statusgate
-//! serve`, and a handler that reads the whole body and answers a constant with the uid of the
-//! request. What statusgate needs beyond this is what judging costs.
+//! The baseline of the benchmark: the listener, TLS, limits and connections of `statusgate serve`, with
+//! a handler that reads the body and returns a constant response with the uid of the request. The
+//! difference to statusgate is the cost of judging.
 //!
 //! ```sh
 //! cargo run --release --example null_server -- --tls-cert certs/tls.crt --tls-key certs/tls.key
@@ -18,7 +18,7 @@ use clap::Parser;
 use http_body_util::BodyExt;
 use statusgate::server::{CertificateSource, Server, Settings};
 
-/// Answers every review with a constant.
+/// Allows every review with a constant response.
 #[derive(Debug, Parser)]
 struct Args {
     /// Address and port for webhook calls (HTTPS).
@@ -67,9 +67,8 @@ fn allowed(uid: &[u8]) -> Bytes {
     [BEFORE_UID, uid, AFTER_UID].concat().into()
 }
 
-/// The uid of the request. The API server takes no answer with another one, and writes it as the
-/// first member of `request`, 90 bytes from the start: nothing is parsed for it, and a body
-/// that is written in another way is answered with the empty uid.
+/// The uid of the request, which the API server requires in the response. It writes the uid as the first
+/// member of `request`, 90 bytes from the start, so nothing is parsed. Any other body gets an empty uid.
 fn uid(start: &[u8]) -> &[u8] {
     const KEY: &[u8] = br#""uid":""#;
     let start = &start[..start.len().min(256)];

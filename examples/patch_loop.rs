@@ -1,9 +1,7 @@
-//! The control of `make bench-backfill`: a loop that sends a patch to each of a row of objects and
-//! reads nothing, judges nothing, guards nothing. What statusgate needs beyond this is what a
-//! backfill costs.
+//! The baseline of `make bench-backfill`: a loop that patches numbered objects and does not read or
+//! judge them or handle conflicts. The difference to statusgate is the cost of a backfill.
 //!
-//! It names a field manager: for one that is new to an object the API server works longer than for
-//! the one that wrote it before.
+//! It sets a field manager, because a manager that is new to an object costs the API server more.
 //!
 //! ```sh
 //! cargo run --release --example patch_loop -- --kubeconfig FILE --path /apis/…/gadgets --prefix g \
@@ -27,16 +25,16 @@ use kube::{Client, Config};
 struct Args {
     #[arg(long)]
     kubeconfig: PathBuf,
-    /// Where the objects are.
+    /// The API path of the objects.
     #[arg(long)]
     path: String,
-    /// What their names begin with.
+    /// The prefix of the names.
     #[arg(long)]
     prefix: String,
-    /// How many there are.
+    /// The number of objects.
     #[arg(long)]
     count: usize,
-    /// Patches at a time.
+    /// Concurrent patches.
     #[arg(long)]
     concurrency: usize,
     /// The field manager.
@@ -47,7 +45,7 @@ struct Args {
     patch: String,
 }
 
-// One thread, as statusgate has it.
+// One thread, as in statusgate.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();

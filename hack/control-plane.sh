@@ -1,22 +1,20 @@
 #!/usr/bin/env bash
-# A real Kubernetes API for the tests: etcd and kube-apiserver, alone, on loopback. See --help.
+# Runs a real Kubernetes API for the tests: only etcd and kube-apiserver, on loopback. See --help.
 #
-# Why not kind, k3s or envtest's downloads: they need containers, privileges or a download from outside the package archive,
-# and the tests have to pass on a fresh Debian 12 that has a Rust toolchain and nothing else. Debian ships etcd as a binary and
-# Kubernetes 1.20.2 as source, which is also the oldest API server that statusgate promises to work with. Newer ones are
-# tried by pointing KUBEBUILDER_ASSETS at them, so every flag below exists from 1.20 to 1.36.
+# The tests must pass on Debian 12 with only a Rust toolchain. kind, k3s and envtest need containers, privileges or other
+# downloads. Debian ships etcd as a binary and Kubernetes 1.20.2 as source, the oldest API server that statusgate supports. To test
+# newer ones, set KUBEBUILDER_ASSETS; every flag below exists from 1.20 to 1.36.
 #
-# No Debian package gets installed for this: they are unpacked into the build folder. Installing etcd-server would start a
-# daemon on the developer's machine, kubernetes-client clashes with other packages of a kubectl, and root would be needed for
-# both. The exceptions are openssl (any machine that can speak https has it) and, with KUBEBUILDER_ASSETS only,
-# kubernetes-client when there is no kubectl at all.
+# The script unpacks Debian packages into the build folder and installs none: etcd-server would start a daemon,
+# kubernetes-client conflicts with other packages of kubectl, and both would need root. The exceptions are openssl and, with
+# KUBEBUILDER_ASSETS and without any kubectl, kubernetes-client.
 # shellcheck disable=SC2317  # functions that only traps call look unreachable to it
 set -euo pipefail
 
 readonly VERSION=1.20.2
-# A start takes 5 to 8 s on two idle cores; the limit is for the same two cores busy with cargo.
+# A start takes 5 to 8 s on two idle cores. The limit allows for a concurrent cargo build.
 readonly READY_LIMIT=60
-# How long a child may take to obey SIGTERM. kube-apiserver waits for its watchers, and nothing it could lose is kept.
+# Seconds between SIGTERM and SIGKILL. kube-apiserver waits for its watchers; no data is worth waiting for.
 readonly STOP_LIMIT=3
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -28,25 +26,24 @@ usage: hack/control-plane.sh assets      print the folder that holds etcd, kube-
        hack/control-plane.sh run DIR     run etcd and kube-apiserver in the foreground, all state in DIR
        hack/control-plane.sh --help
 
-assets takes KUBEBUILDER_ASSETS when that has etcd and kube-apiserver (kubectl from there or from PATH). Otherwise it builds
-Kubernetes 1.20.2 from Debian 12's source package, once, into ${XDG_CACHE_HOME:-~/.cache}/statusgate: about 4 minutes on two
-idle cores, 170 MB to keep, 2 GB while it lasts. Progress goes to stderr, the log of the build stays in that folder.
+assets uses KUBEBUILDER_ASSETS if that has etcd and kube-apiserver (kubectl from there or from PATH). Otherwise it builds
+Kubernetes 1.20.2 from Debian 12's source package, once, into ${XDG_CACHE_HOME:-~/.cache}/statusgate. This takes about 4 minutes
+on two idle cores and 170 MB (2 GB during the build). Progress goes to stderr; the build log stays in that folder.
 
-run wants a DIR that is empty or not there yet. When the API is up it makes
+run needs a DIR that is empty or does not exist. When the API is ready, it creates
   DIR/kubeconfig                admin, of system:masters
   DIR/kubeconfig-crossplane     system:serviceaccount:syn-crossplane:crossplane     each with cluster-admin through RBAC,
   DIR/kubeconfig-operator       system:serviceaccount:apps:operator                 not through system:masters
   DIR/kubeconfig-billing        system:serviceaccount:billing:billing-controller
   DIR/kubeconfig-portal         portal, a plain user
   DIR/env                       KUBECONFIG, APISERVER_URL and APISERVER_CA, to be sourced
-  DIR/ready                     last of all; holds how often the API has become ready: 1
+  DIR/ready                     created last; contains how often the API became ready: 1
 and prints one line, "ready URL". The bearer tokens are admin-token, crossplane-token and so on.
 
-It ends, and takes both servers along, on SIGTERM, SIGINT, SIGHUP or the end of its stdin (exit 0), so a test holds the other
-end of a pipe and may die as it likes; by hand, keep it from ending at once with `sleep infinity | hack/control-plane.sh run DIR`
-where stdin is not a terminal. It also ends when a server dies by itself or is not ready after 60 s (exit 1, with the ends of
-DIR/etcd.log and DIR/kube-apiserver.log on stderr). SIGUSR1 restarts kube-apiserver alone, same port and same etcd: DIR/ready
-goes away and comes back with the next number.
+It stops both servers and ends on SIGTERM, SIGINT, SIGHUP or the end of its stdin (exit 0). A test holds the other end of a pipe,
+so the servers stop however the test ends. If stdin is not a terminal, use `sleep infinity | hack/control-plane.sh run DIR`. It also
+ends if a server exits or is not ready after 60 s (exit 1, with the ends of DIR/etcd.log and DIR/kube-apiserver.log on stderr).
+SIGUSR1 restarts only kube-apiserver with the same port and etcd: DIR/ready is deleted and created with the next number.
 HELP
 }
 
@@ -75,8 +72,7 @@ assets() {
     target=$cache/control-plane-$VERSION
     if ! complete; then
         mkdir -p "$target"
-        # The lock is inherited by everything the build starts. That is wanted: when this script is killed while a compiler goes
-        # on, the next run waits for it instead of compiling beside it.
+        # Every process of the build inherits the lock. If this script is killed, the next run waits for a running compiler.
         exec 9>"$target.lock"
         if ! flock --nonblock 9; then
             say "another run is building it; waiting"
@@ -89,14 +85,14 @@ assets() {
 
 complete() { [[ -x $target/etcd && -x $target/kubectl && -x $target/kube-apiserver ]]; }
 
-# Each binary arrives in the target by a rename of its own, so being killed costs at most the one in the making.
+# Each binary is moved into the target when it is complete, so an interrupted build loses at most one.
 build_missing() {
     local log=$target.log
     say "building Kubernetes $VERSION, about 4 minutes; log in $log"
-    # Whatever an earlier run left when it was killed; the lock says that nobody is using it.
+    # Left by a killed run; the lock shows that it is unused.
     rm -rf "$target".build.*
     work=$(mktemp --directory "$target.build.XXXXXX")
-    # One trap instead of an `||` at the call: that would switch `set -e` off for all that is called.
+    # A trap, because `||` at the call would disable `set -e` inside.
     # shellcheck disable=SC2064  # the log is known now and out of scope when the trap runs
     trap "end_build \$? $(printf %q "$log")" EXIT
     exec 4>&1 >"$log" 2>&1 </dev/null
@@ -112,17 +108,16 @@ build_missing() {
 }
 
 end_build() {
-    # Go and dpkg-deb leave read-only folders behind.
+    # Go and dpkg-deb create read-only folders.
     chmod -R u+w "$work" 2>/dev/null || true
     rm -rf "$work"
     if [[ $1 -ne 0 ]]; then
         tail -n 40 "$2" >&3
-        say "failed; the log is $2"
+        say "the build failed; see $2"
     fi
 }
 
-# apt with lists of its own: they hold the source packages too, whatever the machine's lists hold, and a plain user may write
-# them. The archives, keys and proxies are the machine's.
+# apt with separate lists: they include source packages, and need no root. Archives, keys and proxies are those of the machine.
 private_apt() {
     say "fetching package lists"
     mkdir -p "$work"/apt/{sources.d,lists/partial,cache/archives/partial} "$work/root"
@@ -132,12 +127,12 @@ private_apt() {
         sed -E 's/^Types:.*/Types: deb deb-src/I; s/^[[:space:]]*deb[[:space:]](.*)/&\ndeb-src \1/' "$file" \
             >"$work/apt/sources.d/${file##*/}"
     done
-    # A third-party archive without sources fails the update as a whole; if it was Debian's own, the downloads will tell.
+    # A third-party archive without sources fails the update. If Debian's archive failed, the downloads will fail too.
     apt_get update || true
 }
 
 apt_get() {
-    # As root, apt would download as the user _apt, who may not be let into this folder.
+    # As root, apt downloads as the user _apt, which may have no access to this folder.
     apt-get --quiet \
         -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/sources.d" \
         -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
@@ -160,7 +155,7 @@ place_etcd() {
 
 place_kubectl() {
     local found
-    # A link, for some are shims that look beside themselves for what to run. One that dangles later is found missing and mended.
+    # A link, because some kubectl are shims that need their own folder. A dangling link is replaced later.
     if found=$(type -P kubectl); then
         ln -s "$found" "$work/kubectl"
         mv -T "$work/kubectl" "$target/kubectl"
@@ -172,7 +167,7 @@ place_kubectl() {
 
 place_kube_apiserver() {
     unpack golang-1.19-go golang-1.19-src golang-github-modern-go-reflect2-dev golang-github-json-iterator-go-dev xz-utils
-    # Nothing of the user's Go settings may reach this build: it is 2021's GOPATH way, all from the vendor folder.
+    # Ignore the user's Go settings: this build uses GOPATH and only the vendor folder.
     unset GOOS GOARCH GOBIN
     export GOROOT=$work/root/usr/lib/go-1.19 GOPATH=$work/go GOCACHE=$work/gocache
     export GO111MODULE=off CGO_ENABLED=0 GOENV=off GOFLAGS='' PATH="$work/root/usr/lib/go-1.19/bin:$work/root/usr/bin:$PATH"
@@ -186,15 +181,15 @@ place_kube_apiserver() {
     tar --extract --file "${tarballs[0]}" --directory "$tree" --strip-components 1
     cd "$tree"
 
-    # The vendored copies reach into the runtime's maps and crash under Go 1.18 and later; Debian's are newer, with the same API.
+    # The vendored copies use internals of Go's maps and crash since Go 1.18. Debian's are newer, with the same API.
     local library
     for library in modern-go/reflect2 json-iterator/go; do
         rm -rf "vendor/github.com/$library"
         cp -RL "$work/root/usr/share/gocode/src/github.com/$library" "vendor/github.com/$library"
     done
 
-    # The tarball lacks the generated OpenAPI definitions, and neither Kubernetes' make rules nor Debian's run without the rest
-    # of their tools: so the one generator, over the packages that ask for it.
+    # The tarball lacks the generated OpenAPI definitions. The make rules need more tools, so run only the generator, for the
+    # packages with its marker.
     say "generating its OpenAPI definitions"
     go build -o "$work/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
     local modules packages
@@ -208,8 +203,8 @@ place_kube_apiserver() {
         --output-file-base zz_generated.openapi --go-header-file hack/boilerplate/boilerplate.generatego.txt \
         --report-filename /dev/null --output-base "$GOPATH/src"
 
-    # Unstamped, the server says it is v0.0.0-master, and clients go by the version. Each under its vendored name, or the linker
-    # ignores it without a word; and both, for the log takes one package's word and GET /version the other's.
+    # Without a stamp, the server reports v0.0.0-master, and clients depend on the version. The linker silently ignores a wrong
+    # package name. The log and GET /version use different packages, so both are set.
     say "compiling"
     local package stamps=()
     for package in component-base/version client-go/pkg/version; do
@@ -222,8 +217,7 @@ place_kube_apiserver() {
 
 # === run ===
 
-# name, groups, user name. The token is the name with -token behind it. The service accounts carry the groups that their real
-# tokens would carry, because webhooks get to see them.
+# name, groups, user name. The token is NAME-token. Service accounts have the groups of real tokens, because webhooks receive them.
 readonly USERS=(
     "admin      system:masters                                             admin"
     "crossplane system:serviceaccounts,system:serviceaccounts:syn-crossplane system:serviceaccount:syn-crossplane:crossplane"
@@ -242,7 +236,7 @@ run() {
     builder='' restart='' fallen='' times_ready=0
     trap stop_all EXIT
     trap 'exit 0' TERM INT HUP
-    # The file goes in the trap, not when the loop gets round to it: who sent the signal is about to look.
+    # Delete the file in the trap: the sender of the signal checks it at once.
     trap 'restart=yes; rm -f "$dir/ready"' USR1
 
     find_assets
@@ -267,17 +261,17 @@ run() {
     done
 }
 
-# The clock and the death watch in one: a read of stdin that times out is a tick, one that ends is the end of whoever held the
-# other end. No process is needed for either, and traps run at once, as they would not during a sleep.
+# A read of stdin with a timeout is both a timer and a check that the other end is open. It needs no process, and unlike during a
+# sleep, traps run at once.
 pause() {
     local status=0
     read -r -t "$1" || status=$?
-    # Above 128 is the time-out or a signal.
+    # Above 128: timeout or signal.
     if ((status > 0 && status <= 128)); then exit 0; fi
 }
 
-# The build may take minutes, and an end of file has to end it like everything else: hence in the background, and in a process
-# group of its own, for it starts compilers.
+# The build takes minutes and must stop at the end of stdin, so it runs in the background, in a separate process group with its
+# compilers.
 find_assets() {
     set -m
     "${BASH_SOURCE[0]}" assets </dev/null >"$dir/assets" &
@@ -301,7 +295,7 @@ write_tokens() {
 # === the two servers ===
 
 start_both() {
-    # A port that was free can be taken before the server gets to it, mostly by another run of this script.
+    # Another process, usually this script, may take the port before the server binds it.
     for _ in 1 2 3 4 5; do
         etcd_port=$(free_port) port=$(free_port) url=https://127.0.0.1:$port
         start_etcd
@@ -311,11 +305,10 @@ start_both() {
         stop etcd kube-apiserver
         rm -rf "$dir"/{etcd,etcd.log,kube-apiserver.log}
     done
-    die "five times in a row somebody took the port"
+    die "the chosen port was taken five times in a row"
 }
 
-# Below 30000: the kernel hands out higher ones to anybody who connects somewhere, and kube-apiserver has to find its own
-# port again after a restart.
+# Below 30000: the kernel uses higher ports for outgoing connections, and kube-apiserver needs the same port after a restart.
 free_port() {
     local candidate
     while :; do
@@ -325,7 +318,7 @@ free_port() {
     echo "$candidate"
 }
 
-# setpriv covers the one end that no trap sees, SIGKILL to this script: the kernel then kills the children.
+# setpriv: the kernel kills the children if this script gets SIGKILL, which no trap can handle.
 start() {
     local name=$1
     shift
@@ -333,7 +326,7 @@ start() {
     children[$name]=$!
 }
 
-# Without fsync, for the data are worth nothing after a power cut, and every write of a test would wait for the disk.
+# Without fsync: the data need not survive a power failure, and every write would wait for the disk.
 start_etcd() {
     start etcd --data-dir "$dir/etcd" --unsafe-no-fsync \
         --listen-client-urls "http://127.0.0.1:$etcd_port" --advertise-client-urls "http://127.0.0.1:$etcd_port" \
@@ -342,9 +335,8 @@ start_etcd() {
 
 start_apiserver() {
     since=$SECONDS
-    # etcd-prefix: should the etcd port turn out to be another run's, nothing of theirs is touched before we notice.
-    # advertise-address, endpoint-reconciler-type: without them the server looks for a network interface to publish, and a
-    # network namespace with nothing but loopback has none.
+    # etcd-prefix: protects the data of another run if its etcd has this port.
+    # advertise-address, endpoint-reconciler-type: without them the server needs a network interface other than loopback.
     start kube-apiserver \
         --etcd-servers "http://127.0.0.1:$etcd_port" --etcd-prefix "/registry-$port" \
         --bind-address 127.0.0.1 --secure-port "$port" --cert-dir "$dir/certs" \
@@ -356,12 +348,12 @@ start_apiserver() {
 }
 
 all_alive() {
-    # One by one: with several, kill is content when one of them is there.
+    # One by one: with several processes, kill succeeds if one exists.
     for fallen in "${!children[@]}"; do kill -0 "${children[$fallen]}" 2>/dev/null || return; done
     fallen=''
 }
 
-# False when a server ends or the time is up. The certificate is not looked at here: it is what we are waiting for.
+# Fails when a server ends or at the time limit. Ignores the certificate, which may not exist yet.
 await_ready() {
     until probe --kubeconfig /dev/null --server "$url" --token admin-token --insecure-skip-tls-verify get --raw /readyz; do
         in_time || return
@@ -389,7 +381,7 @@ stop() {
 end() {
     local deadline=$((SECONDS + STOP_LIMIT))
     kill -TERM -- "$@" 2>/dev/null || true
-    # Here one of them is enough. Not pause: stdin may be at its end, and there is nothing left to interrupt.
+    # Here one process is enough. `pause` would not wait, because stdin may be closed.
     while kill -0 -- "$@" 2>/dev/null && ((SECONDS < deadline)); do sleep 0.1; done
     kill -KILL -- "$@" 2>/dev/null || true
     wait "${@#-}" 2>/dev/null || true
@@ -398,7 +390,7 @@ end() {
 stop_all() {
     trap '' TERM INT HUP USR1
     rm -f "$dir/ready"
-    # To remove its tree can take the builder longer than we have; then the next build does that.
+    # Removing the tree may take too long; the next build removes it.
     [[ -z $builder ]] || end "-$builder"
     stop etcd kube-apiserver
 }
@@ -415,8 +407,8 @@ give_up() {
 # === what the tests find in DIR ===
 
 write_kubeconfigs() {
-    # The server's own certificate comes first in that file, then the CA that it made for it. Only the CA may be trusted:
-    # not every TLS library takes a server's certificate for an anchor.
+    # The file has the server's certificate and then its CA. Keep only the CA: some TLS libraries reject a server certificate as
+    # trust anchor.
     awk '/BEGIN CERTIFICATE/ { pem = "" } { pem = pem $0 "\n" } END { printf "%s", pem }' "$dir/certs/apiserver.crt" >"$dir/ca.crt"
     local name rest
     while read -r name rest; do
@@ -448,9 +440,8 @@ contexts:
 YAML
 }
 
-# Through RBAC and not by the group system:masters, which passes every authorizer: then a webhook that looks at groups would
-# take each of them for the administrator. Asked first and bound second, so that it holds whichever of the role, the binding
-# and the authorizer's view of both is late, and costs one call after a restart.
+# RBAC instead of the group system:masters: webhooks that check groups must not treat these users as administrators. It checks the
+# access first and then binds, so it works whichever of role, binding and authorizer is late, and needs one call after a restart.
 bind_writers() {
     local name groups user users=()
     while read -r name groups user; do
@@ -486,10 +477,10 @@ main() {
             exit 2
             ;;
     esac
-    # Not left to the end of the file: bash reads a script as it goes, and this one may be edited while it runs for minutes.
+    # Exit here: bash reads a script while it runs, and this file may be edited meanwhile.
     exit
 }
 
-# 3 is where messages go, also while the build has stderr in its log.
+# Messages go to 3, because the build redirects stderr to its log.
 exec 3>&2
 main "$@"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What statusgate does, on a real API server. Run by `make demo` through hack/with-control-plane.sh.
+# Shows statusgate on a real API server. `make demo` runs it with hack/with-control-plane.sh.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-: "${KUBECONFIG:?run me through hack/with-control-plane.sh}" "${CONTROL_PLANE:?}"
+: "${KUBECONFIG:?run this script with hack/with-control-plane.sh}" "${CONTROL_PLANE:?}"
 statusgate=$root/target/debug/statusgate
 work=$(mktemp -d)
 server=
@@ -14,17 +14,16 @@ clean() {
 trap clean EXIT
 
 say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
-# Shows a command as one would type it, then what it says. Refusals are what this is about: they
-# do not end the demo, but a command that should have been refused and was not does.
+# Prints and runs a command. A rejection does not end the demo; a missing rejection does.
 show() { echo "\$ $*" && "$@"; }
-refused() { if "$@"; then echo "demo: this should have been refused" >&2 && exit 1; fi; }
+rejected() { if "$@"; then echo "demo: the API server should have rejected this" >&2 && exit 1; fi; }
 expect() {
     local phase
     phase=$(kubectl get xvshnpostgresqls pg -o 'jsonpath={.status.phase}')
     [[ $phase == "$1" ]] || { echo "demo: the stored phase is '$phase', not '$1'" >&2 && exit 1; }
     echo "stored phase: $phase"
 }
-# kubectl learned --subresource in 1.24; Debian's is older. The API is the same: PATCH .../status.
+# kubectl has --subresource since 1.24; Debian's is older. The API call is the same: PATCH .../status.
 patch_status() { # WHO BODY [SHOWN_BODY]
     local who=$1 body=$2 code
     echo "\$ kubectl patch xvshnpostgresqls pg --subresource=status --type=merge -p '${3-$2}'   # as $who"
@@ -35,14 +34,14 @@ patch_status() { # WHO BODY [SHOWN_BODY]
     if [[ $code == 200 ]]; then
         echo "xvshnpostgresql.vshn.appcat.vshn.io/pg patched"
     else
-        # The first member called message is that of the Status itself.
+        # The first `message` is that of the Status.
         grep -oE '"message": ?"([^"\\]|\\.)*"' "$work/answer" | head -1 |
             sed 's/^"message": *"/Error from server (Invalid): /; s/"$//; s/\\"/"/g'
         return 1
     fi
 }
 declare -A status_of time_of
-# Sets conditions as a controller does: the time moves with the status.
+# Sets conditions like a controller: lastTransitionTime changes with the status.
 patch_conditions() { # WHO TYPE=STATUS...
     local who=$1 list='' pair type status
     shift
@@ -56,7 +55,7 @@ patch_conditions() { # WHO TYPE=STATUS...
 }
 also=
 
-say "An AppCat-like CRD, and an object that was there before statusgate"
+say "An AppCat-like CRD, and an object that is older than statusgate"
 show kubectl apply -f "$root/deploy/crds/appcat-example.yaml"
 kubectl wait --for=condition=Established crd/xvshnpostgresqls.vshn.appcat.vshn.io > /dev/null
 printf 'apiVersion: vshn.appcat.vshn.io/v1\nkind: XVSHNPostgreSQL\nmetadata: {name: pg}\nspec: {}\n' > "$work/pg.yaml"
@@ -66,7 +65,7 @@ patch_conditions operator Ready=False Synced=True PodReady=False
 also=
 expect ''
 
-say "statusgate starts and is registered, with the rules of deploy/base"
+say "Start statusgate and register it with the rules of deploy/base"
 "$statusgate" certs --out "$work/certs" > /dev/null
 "$statusgate" serve --listen 127.0.0.1:0 --probe-listen 127.0.0.1:0 --grace 0s --log-format json \
     --tls-cert "$work/certs/tls.crt" --tls-key "$work/certs/tls.key" 2> "$work/log" &
@@ -89,9 +88,9 @@ awk -v ca="$ca" -v address="$address" '
     { print }' "$root/deploy/base/webhooks.yaml" > "$work/webhooks.yaml"
 show kubectl apply -f "$work/webhooks.yaml"
 
-say "Backfill: the next status write of anybody gets the phase it lacks"
+say "Default: the next status write gets the missing phase"
 for _ in {1..50}; do
-    # Until the API server has seen the registration, a write passes it by.
+    # The API server needs a moment to see the registration.
     patch_status operator '{"status":{"currentVersion":"15"}}' > "$work/said"
     [[ -z $(kubectl get xvshnpostgresqls pg -o 'jsonpath={.status.phase}') ]] || break
     sleep 0.2
@@ -99,26 +98,26 @@ done
 cat "$work/said"
 expect Unknown
 
-say "A phase that does not exist is refused"
-refused patch_status operator '{"status":{"phase":"ready"}}'
+say "An unsupported phase is rejected"
+rejected patch_status operator '{"status":{"phase":"ready"}}'
 expect Unknown
 
-say "A phase that disagrees with the conditions is refused"
-refused patch_status operator '{"status":{"phase":"Ready"}}'
+say "A phase that disagrees with the conditions is rejected"
+rejected patch_status operator '{"status":{"phase":"Ready"}}'
 expect Unknown
 
-say "Crossplane writes phase and conditions in two requests: the first is repaired, the next round is true"
+say "Crossplane writes phase and conditions in two requests: statusgate repairs the first"
 patch_status crossplane '{"status":{"phase":"Ready"}}'
 expect Unknown
 patch_conditions crossplane Ready=True Synced=True PodReady=True
 patch_status crossplane '{"status":{"phase":"Ready"}}'
 expect Ready
 
-say "Pods fail: nobody has to remember the phase"
+say "Pods fail: statusgate sets the phase"
 patch_conditions crossplane Ready=True Synced=True PodReady=False
 expect Degraded
 
-say "Deletion, held by a finalizer: Deleting, whatever the writer says"
+say "Deletion with a finalizer: the phase is Deleting, whatever the writer sends"
 kubectl patch xvshnpostgresqls pg --type=merge -p '{"metadata":{"finalizers":["demo.statusgate.dev/wait"]}}' > /dev/null
 show kubectl delete xvshnpostgresqls pg --wait=false
 patch_conditions crossplane Ready=False Synced=True PodReady=False

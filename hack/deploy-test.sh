@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Tests the manifests in deploy/ against a real API server. See --help.
 #
-# Nothing but kubectl reads the YAML here: `annotate --local` turns any document into something a go-template can ask, without a
-# server and whatever the kind, and so neither jq nor a YAML library has to be on the machine. The kubectl at hand does the
-# rendering, too, from 1.20 (Debian 12, kustomize 2.0.3) to today's: what the kustomizations have to put up with for the sake of
-# the old one is said in them.
+# Only kubectl reads the YAML: `annotate --local` passes any document to a go-template without a server, so neither jq nor a YAML
+# library is needed. kubectl also renders, from version 1.20 (Debian 12, kustomize 2.0.3) on. The kustomizations explain what they do
+# for the old version.
 # shellcheck disable=SC2016 # the dollars in single quotes are the templates'
 set -euo pipefail
 
@@ -12,11 +11,11 @@ help() {
     cat <<'HELP'
 usage: hack/deploy-test.sh KUBECONFIG
 
-Renders deploy/base, deploy/cert-manager, deploy/backfill and deploy/audit, checks that their parts fit each other and the policies, and has the API server of
-KUBECONFIG dry-run every object. Kinds that this server cannot know (PodDisruptionBudget of policy/v1 before Kubernetes 1.21,
-cert-manager's) are skipped, and said to be; so is the completionMode of the Job before 1.21. Objects in a dry run need their namespace: where statusgate-system is missing it is
-made, with the ServiceAccount, and deleted in the end. Nothing else is written.
-KUBECTL names the kubectl to use; otherwise it is the one in PATH, or the control plane's.
+Renders deploy/base, deploy/cert-manager, deploy/backfill and deploy/audit, checks that their parts are consistent with each other
+and with the policies, and dry-runs every object on the API server of KUBECONFIG. It skips and reports kinds that the server does not
+have (PodDisruptionBudget of policy/v1 before Kubernetes 1.21, cert-manager) and the completionMode of the Job before 1.21. A dry run
+needs the namespace: if statusgate-system is missing, the test creates it with the ServiceAccount and deletes it at the end. It writes
+nothing else. KUBECTL names the kubectl to use; the default is the one in PATH or of the control plane.
 HELP
 }
 
@@ -42,14 +41,14 @@ failures=0
 
 say() { echo "deploy-test: $*" >&2; }
 
-# Every failure is reported, not the first alone: the manifests change together.
+# Reports every failure, because the manifests change together.
 bad() {
     say "FAILED: $*"
     failures=$((failures + 1))
 }
 
-# The caches of discovery go by address and port, and those of test servers come round again. `command`, or KUBECTL=kubectl
-# would call this function for ever.
+# A separate discovery cache: kubectl's cache is per address and port, which test servers reuse. Without `command`,
+# KUBECTL=kubectl would call this function recursively.
 kubectl() {
     command "$KUBECTL" --kubeconfig "$kubeconfig" --cache-dir "$work/cache" "$@"
 }
@@ -65,7 +64,7 @@ trap clean EXIT
 
 # === reading documents ===
 
-# ask FILE TEMPLATE: what the go-template makes of the document.
+# ask FILE TEMPLATE: renders the go-template with the document.
 ask() {
     kubectl annotate --local --overwrite --filename "$1" --output go-template="$2" hack/deploy-test=read
 }
@@ -75,21 +74,21 @@ same() {
     [[ $2 == "$3" ]] || bad "$1: expected $2, got $3"
 }
 
-# render NAME: the overlay's documents as $work/NAME/KIND.NAME.yaml, so that a check can name the one it wants.
+# render NAME: writes the overlay's documents to $work/NAME/KIND.NAME.yaml.
 render() {
     local to=$work/$1 file
     mkdir "$to" "$to.split"
     kubectl kustomize "$root/deploy/$1" >"$to.yaml" 2>"$to.log" || { cat "$to.log" >&2 && say "deploy/$1 does not render" && exit 1; }
-    # `---` in the first column separates; what the ConfigMap holds is indented.
+    # Only `---` in the first column separates; the content of the ConfigMap is indented.
     awk -v dir="$to.split" 'BEGIN { n = 100 } /^---$/ { n++; next } { print > (dir "/" n ".yaml") }' "$to.yaml"
     for file in "$to.split"/*.yaml; do
         mv "$file" "$to/$(ask "$file" '{{.kind}}.{{.metadata.name}}').yaml"
     done
 }
 
-# === do the parts fit? ===
+# === consistency ===
 
-# What the registrations should ask about, going by the policies: GROUP VERSION RESOURCE OPERATIONS SCOPE
+# The rules that the registrations need for the policies: GROUP VERSION RESOURCE OPERATIONS SCOPE
 wanted_rules() {
     local file
     for file in "${policies[@]}"; do
@@ -140,11 +139,11 @@ fit() {
     same "deploy/$1: the NetworkPolicy's selector" "$labels" "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{.spec.podSelector.matchLabels}}')"
     same "deploy/$1: the open ports" "8443,8080," "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{range .spec.ingress}}{{range .ports}}{{.port}},{{end}}{{end}}')"
 
-    # The restricted Pod Security Standard, which servers before 1.23 do not know about.
+    # The restricted Pod Security Standard; servers before 1.23 do not check it.
     same "deploy/$1: the security context" "true RuntimeDefault, false true [ALL] <no value>" \
         "$(ask "$deployment" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
 
-    # The folders of the arguments are where the volumes get mounted, and the volumes are the objects of this overlay.
+    # The arguments use the folders where the volumes are mounted, and the volumes use the objects of this overlay.
     arguments=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).args}}{{.}} {{end}}')
     same "deploy/$1: the mounts" "/etc/statusgate/policies /etc/statusgate/tls " \
         "$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).volumeMounts}}{{.mountPath}} {{end}}')"
@@ -158,7 +157,7 @@ fit() {
     [[ $(ask "$deployment" '{{.spec.template.spec.terminationGracePeriodSeconds}}') -gt $((seconds)) ]] ||
         bad "deploy/$1: terminationGracePeriodSeconds is not more than $seconds"
 
-    # The policies, to the byte, and no others.
+    # Exactly the policies.
     same "deploy/$1: the policies in the ConfigMap" "$(printf '%s ' "${policies[@]##*/}")" \
         "$(ask "$at/ConfigMap.statusgate-policies.yaml" '{{range $name, $text := .data}}{{$name}} {{end}}')"
     for file in "${policies[@]}"; do
@@ -167,7 +166,7 @@ fit() {
     done
 }
 
-# What cert-manager will be told: its own kinds cannot be dry-run where it is not installed.
+# The objects for cert-manager: without it, they cannot be dry-run.
 fit_certificates() {
     local at=$work/cert-manager kind
     local certificate=$at/Certificate.statusgate-tls.yaml ca=$at/Certificate.statusgate-ca.yaml
@@ -185,7 +184,7 @@ fit_certificates() {
         "$(ask "$ca" '{{.spec.issuerRef.kind}} {{.spec.issuerRef.name}}')"
 }
 
-# What the role should allow, going by the policies: GROUP RESOURCE VERBS
+# The rights that backfill needs for the policies: GROUP RESOURCE VERBS
 wanted_rights() {
     local file
     for file in "${policies[@]}"; do
@@ -222,7 +221,7 @@ fit_backfill() {
         bad "deploy/backfill: the Service of the server would select its pods"
 }
 
-# What audit should be let list, going by the policies: GROUP RESOURCE VERBS
+# The rights that audit needs for the policies: GROUP RESOURCE VERBS
 wanted_lists() {
     local file
     for file in "${policies[@]}"; do
@@ -258,7 +257,7 @@ fit_audit() {
         bad "deploy/audit: the Service of the server would select its pods"
 }
 
-# === what does the API server say? ===
+# === dry run ===
 
 # served APIVERSION KIND
 served() {
@@ -271,7 +270,7 @@ served() {
     grep -qE "\"kind\": ?\"$2\"" "$work/resources"
 }
 
-# Kinds that a server may lack without anybody having made a mistake. Nothing else may be skipped.
+# The kinds that a server may lack. No other kind may be skipped.
 may_be_missing() {
     case $1 in
     "policy/v1 PodDisruptionBudget") echo "served since Kubernetes 1.21" ;;
@@ -304,7 +303,7 @@ dry_run() {
     fi
 }
 
-# Pod Security admission enforces on pods and only warns about what makes them; so the pod itself, too.
+# Pod Security admission only warns about workloads, so dry-run the pod too.
 dry_run_pod() {
     local deployment=$work/base/Deployment.statusgate.yaml
     printf '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "statusgate-0", "namespace": "%s", "labels": %s}, "spec": %s}' "$namespace" \
@@ -322,8 +321,8 @@ make_namespace() {
 
 delete_namespace() {
     kubectl --namespace "$namespace" delete serviceaccount statusgate --ignore-not-found >/dev/null
-    # On a cluster, the controller that empties namespaces lets this one go. A control plane made of etcd and an API server has
-    # none, and the namespace would stay, terminating, in the way of all that comes after: so its finalizer is taken off here.
+    # Without the namespace controller of a real cluster, the namespace would stay terminating and block later tests, so remove
+    # its finalizer.
     if kubectl --namespace kube-system get lease kube-controller-manager >/dev/null 2>&1; then
         kubectl delete namespace "$namespace" --timeout 60s >/dev/null
     else
@@ -333,9 +332,9 @@ delete_namespace() {
     fi
 }
 
-# === all of it ===
+# === main ===
 
-# The policies that are deployed: of all examples, those that the registrations ask about.
+# The deployed policies: the examples whose resources are registered.
 mapfile -t policies < <(sed -n "s|^ *- \(.*\.yaml\)\$|$root/deploy/policies/\1|p" "$root/deploy/policies/kustomization.yaml" | sort)
 wanted_rules >"$work/wanted"
 [[ -s $work/wanted ]] || bad "deploy/policies names no resources"
@@ -354,7 +353,7 @@ say "dry run on Kubernetes $version"
 make_namespace
 for overlay in base cert-manager backfill audit; do
     for file in "$work/$overlay"/*.yaml; do
-        # What the overlay leaves as it is was tried already.
+        # Objects that the overlay does not change were tested already.
         [[ $overlay == base ]] || ! cmp -s "$file" "$work/base/${file##*/}" || continue
         dry_run "deploy/$overlay: $(basename "$file" .yaml)" "$file"
     done
