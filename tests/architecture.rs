@@ -1,9 +1,8 @@
-//! The house: which folder of `src/` may use which, and what the pure half may not name at all.
+//! The folders of `src/` that each folder may use, and the names that pure folders must not contain.
 //!
-//! Read from the source text and not from the compiler: inside one crate the compiler lets
-//! everybody use everybody, so nothing else would notice an arrow that points back. Comments, doc
-//! tests and string literals do not count; unit tests do, for a test that needs a higher layer
-//! belongs to that layer.
+//! The test reads the source text, because the compiler allows every use inside one crate. It ignores
+//! comments, doc tests and string literals. It reads unit tests: a test that needs a higher layer belongs
+//! to that layer.
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
@@ -11,8 +10,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Who may use whom: the table of the design, to the letter. A layer may use itself.
-/// An entry of several names allows only what lies below them.
+/// The folders that each folder may use. A folder may use itself. An entry with several names allows
+/// only the modules below them.
 const LAYERS: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("kstatus", &["model"]),
@@ -51,11 +50,11 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("main", &["cli"]),
 ];
 
-/// The layers that know no IO, no clock, no async and no Kubernetes client.
+/// The folders without IO, clock, async and Kubernetes client.
 const PURE: [&str; 8] =
     ["model", "kstatus", "language", "policy", "engine", "explain", "lint", "wire"];
 
-/// What they may not name: whole identifiers, or paths.
+/// The identifiers and paths that they must not contain.
 const IMPURE: [&str; 19] = [
     "tokio",
     "tokio_rustls",
@@ -79,7 +78,7 @@ const IMPURE: [&str; 19] = [
 ];
 
 #[test]
-fn the_way_of_the_data_is_never_back() {
+fn no_folder_uses_a_later_folder() {
     let sources = sources();
     assert!(sources.len() > 40, "the sources were found: {}", sources.len());
     let broken: Vec<Breach> =
@@ -89,7 +88,7 @@ fn the_way_of_the_data_is_never_back() {
 }
 
 #[test]
-fn every_folder_has_its_place_in_the_table() {
+fn every_folder_is_in_the_table() {
     for (file, _) in sources() {
         // The root only declares the modules; the conventions are data.
         if file.components().count() == 1 && file.file_stem().is_some_and(|stem| stem == "lib") {
@@ -102,7 +101,7 @@ fn every_folder_has_its_place_in_the_table() {
 
 // --- the checker ----------------------------------------------------------------------------------
 
-/// One arrow that points back, or one impure name.
+/// One forbidden use, or one impure name.
 #[derive(Debug, PartialEq, Eq)]
 struct Breach {
     file: PathBuf,
@@ -116,14 +115,14 @@ impl fmt::Display for Breach {
     }
 }
 
-/// A word or a sign of the program text.
+/// A token of the program text.
 #[derive(Debug, PartialEq, Eq)]
 struct Token {
     text: String,
     line: usize,
 }
 
-/// Everything that is wrong with one file. `file` is relative to `src/`.
+/// The faults of one file. `file` is relative to `src/`.
 fn breaches(file: &Path, text: &str) -> Vec<Breach> {
     let layer = layer_of(file);
     let Some(allowed) = allowed(&layer) else { return Vec::new() };
@@ -251,7 +250,7 @@ const fn is_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Words, `::`, and every other sign by itself.
+/// Words, `::`, and every other character.
 fn tokens(code: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (line, text) in (1..).zip(code.lines()) {
@@ -348,7 +347,7 @@ fn trees(tokens: &[Token], at: &mut usize) -> Vec<Vec<String>> {
                     for tree in trees(tokens, at) {
                         paths.push(path.iter().cloned().chain(tree).collect());
                     }
-                    // `as name`, a comma, or something that is no tree: on to the next.
+                    // `as name`, a comma, or another token: skip it.
                     if *at == before || text(*at) == "," {
                         *at += 1;
                     }
@@ -389,7 +388,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-// --- the checker can fail ------------------------------------------------------------------------
+// --- the checker finds faults ----------------------------------------------------------------------
 
 fn complaints(file: &str, text: &str) -> Vec<String> {
     breaches(Path::new(file), text)
@@ -399,7 +398,7 @@ fn complaints(file: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_arrow_that_points_back_is_seen_however_it_is_written() {
+fn every_spelling_of_a_forbidden_use_is_found() {
     let expected = |line: usize, path: &str| vec![format!("{line}: engine may not use {path}")];
     for (text, path) in [
         ("use crate::server::admit;", "server::admit"),
@@ -423,7 +422,7 @@ fn an_arrow_that_points_back_is_seen_however_it_is_written() {
 }
 
 #[test]
-fn an_impure_name_is_seen_however_it_is_written() {
+fn every_spelling_of_an_impure_name_is_found() {
     for (text, name) in [
         ("use std::{fmt, fs::File};", "std::fs"),
         ("fn f() { std::env::var(\"X\"); }", "std::env"),
@@ -442,7 +441,7 @@ fn an_impure_name_is_seen_however_it_is_written() {
 }
 
 #[test]
-fn what_is_allowed_or_only_spoken_of_passes() {
+fn allowed_uses_comments_and_strings_pass() {
     for text in [
         "use crate::model::{Json, Object}; use crate::policy::Action;",
         "// use crate::server::Server;\n/// tokio\n//! std::fs",

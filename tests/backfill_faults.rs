@@ -1,5 +1,5 @@
-//! `statusgate backfill` against an API server that fails in ways which a real one cannot be made
-//! to: tokens that expire, overload, answers that get lost, webhooks that refuse one object.
+//! `statusgate backfill` against a fake API server that fails: expired tokens, overload, lost answers,
+//! webhooks that reject one object.
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
@@ -23,37 +23,37 @@ use tokio::task::JoinHandle;
 
 const OBJECTS: usize = 1200;
 
-/// What goes wrong.
+/// The fault of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
-    /// Nothing, and who asks for all objects at once is answered. Otherwise the watch cache does not keep up.
+    /// No fault, and the watch cache answers. With every other fault the watch cache is too slow.
     Cache,
-    /// The same, but the answer is larger than the first objects made one think.
+    /// No fault, but the answer is larger than the first objects suggest.
     Flood,
-    /// Every page's token has expired; the refusal brings a new one.
+    /// Every page's token has expired; the error contains a new one.
     ExpiredTokens,
-    /// Once, the second page's token has expired, and there is no new one.
+    /// The second page's token has expired once, without a new one.
     ExpiredList,
-    /// Every object's first write meets this.
+    /// The first write of every object fails with this status.
     FirstWrite(u16),
     /// Every hundredth object's first write is stored and its answer is lost.
     LostAnswers,
-    /// Every hundredth object is refused by a webhook.
+    /// A webhook rejects every hundredth object.
     Webhook,
     /// Every hundredth object is deleted before it is written.
     Deleted,
-    /// Pages cannot be listed at first.
+    /// The first lists of a page fail.
     FirstList(u16),
-    /// Once, the second page is forbidden, and each object of the second half that is read again.
+    /// The second page is forbidden once, and so is every second read of an object in the second half.
     Forbidden,
     /// The server of another group of the policies does not answer.
     GroupOut,
-    /// Nothing can ever be listed.
+    /// Every list fails.
     Lists(u16),
-    /// One of two namespaces takes no reports.
+    /// One of two namespaces rejects reports.
     Reports,
-    /// No write is ever let in.
+    /// Every write fails.
     Writes(u16),
 }
 
@@ -65,15 +65,15 @@ struct Fake {
 
 #[derive(Clone, Default)]
 struct Stored {
-    /// How often each object was changed.
+    /// The number of changes of each object.
     versions: HashMap<String, u32>,
-    /// How often each object was tried.
+    /// The number of attempts for each object.
     tries: HashMap<String, u32>,
-    /// Objects that were read alone.
+    /// Objects that were read one by one.
     reads: HashSet<String>,
     /// Namespaces whose report was written.
     reports: Vec<String>,
-    /// How many objects each list was to have; 0 for all of them at once.
+    /// The limit of each list; 0 without a limit.
     limits: Vec<usize>,
 }
 
@@ -100,7 +100,7 @@ impl Fake {
 
     fn get(&self, name: &str) -> Response {
         let mut state = self.state.lock().unwrap();
-        // Long after the first ones: their answers have been read.
+        // The client has read the first answers by now.
         let read = state.reads.len();
         if state.reads.insert(name.to_owned())
             && read > OBJECTS / 2
@@ -114,7 +114,7 @@ impl Fake {
 
     /// A page; its token is the number of its first object, with an `x` for one that has expired.
     fn list(&self, query: &HashMap<String, String>) -> Response {
-        // Only a list from the cache, as it is since an object was written, has no limit.
+        // Only a list from the cache has no limit.
         let all = query.get("resourceVersion").is_some_and(|version| version == "2");
         assert_ne!(all, query.contains_key("limit"), "{query:?}");
         let limit = query.get("limit").map_or(0, |limit| limit.parse().unwrap());
@@ -126,7 +126,7 @@ impl Fake {
         let start: usize = token.trim_end_matches('x').parse().unwrap_or_default();
         let fault = self.fault();
         if all && fault == Fault::Flood {
-            // Whoever read this would take it for a list without objects.
+            // Read as a list, this would have no objects.
             let filling = "x".repeat(25 << 20);
             return answer(200, &json!({"kind": filling, "metadata": {}, "items": []}));
         }
@@ -160,7 +160,7 @@ impl Fake {
         }
         let items: Vec<Value> = (start..end).map(|number| self.object(number)).collect();
         let mut metadata = json!({"continue": token});
-        // With a selector the server would have to look at all that follow.
+        // With a selector the server cannot count the rest.
         if !query.contains_key("labelSelector") {
             metadata["remainingItemCount"] = (OBJECTS - end).into();
         }
@@ -227,7 +227,7 @@ fn answer(code: u16, body: &Value) -> Response {
     (StatusCode::from_u16(code).unwrap(), body.to_string()).into_response()
 }
 
-/// A fake that listens.
+/// A running fake server.
 struct Server {
     fake: Arc<Fake>,
     address: SocketAddr,
@@ -284,24 +284,24 @@ impl Server {
                     fake.report(namespace)
                 }),
             )
-            // The definition: this account may not read it.
+            // The account may not read the CRD.
             .fallback(|_: Method, _: Uri| async { said(403, "forbidden", "") })
             .with_state(Arc::clone(&fake));
         let served = tokio::spawn(axum::serve(listener, routes).into_future());
         Self { fake, address, served }
     }
 
-    /// What goes wrong from here on.
+    /// Sets the fault from now on.
     fn set_fault(&self, fault: Fault) {
         *self.fake.fault.lock().unwrap() = fault;
     }
 
-    /// What it has seen so far.
+    /// The requests so far.
     fn stored(&self) -> Stored {
         self.fake.state.lock().unwrap().clone()
     }
 
-    /// The command, ready to be started, against this server.
+    /// The command for this server.
     fn command(&self, folder: &TempDir, command: &str) -> Command {
         let address = self.address;
         let kubeconfig = folder.path().join("kubeconfig");
@@ -331,14 +331,13 @@ impl Drop for Server {
     }
 }
 
-/// Runs a backfill against a server with this fault; tells how it ended and what the server has
-/// seen.
+/// Runs a backfill against a server with this fault; returns its end and the server's requests.
 async fn backfill(fault: Fault) -> (Output, Stored) {
     let server = Server::start(fault).await;
     (server.backfill(&[]).await, server.stored())
 }
 
-/// The numbers of the only row of the sums.
+/// The numbers of the only row of the summary.
 fn sums(output: &Output) -> Vec<usize> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let row = text.lines().last().unwrap_or_default().to_owned();
@@ -354,7 +353,7 @@ fn told(output: &Output) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_tries() {
+async fn every_object_is_written_once_despite_failing_lists_and_first_attempts() {
     for fault in [
         Fault::Nothing,
         Fault::Cache,
@@ -379,7 +378,7 @@ async fn every_object_is_written_once_whatever_becomes_of_the_list_or_of_first_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_is_refused_is_a_finding_and_the_others_are_written() {
+async fn a_rejected_object_is_a_finding_and_the_others_are_written() {
     let (output, Stored { versions, .. }) = backfill(Fault::Webhook).await;
     assert_eq!(output.status.code(), Some(1), "{}", told(&output));
     assert_eq!(versions.len(), OBJECTS - 12);
@@ -391,24 +390,23 @@ async fn an_object_that_is_refused_is_a_finding_and_the_others_are_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_is_gone_is_done_with() {
+async fn a_deleted_object_counts_as_done() {
     let (output, _) = backfill(Fault::Deleted).await;
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 12, 0, 0, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writing_begins_with_a_small_page_and_the_next_ones_grow() {
+async fn the_first_page_is_small_and_the_next_pages_grow() {
     let server = Server::start(Fault::Nothing).await;
     let (output, stored) = (server.backfill(&["--dry-run"]).await, server.stored());
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    // The first one counts.
+    // The first error counts.
     assert_eq!(stored.limits, [1, 50, 100, 200, 400, 500]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_little_comes_at_once_after_a_write_or_page_by_page_where_the_cache_does_not_answer()
- {
+async fn few_objects_are_read_in_one_list_or_by_page_if_the_cache_does_not_answer() {
     let (output, stored) = backfill(Fault::Cache).await;
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert_eq!(stored.limits, [1, 50, 0]);
@@ -418,7 +416,7 @@ async fn what_is_little_comes_at_once_after_a_write_or_page_by_page_where_the_ca
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cache_is_not_asked_where_nothing_was_written() {
+async fn without_a_write_the_cache_is_not_used() {
     let server = Server::start(Fault::Cache).await;
     server.backfill(&[]).await;
     let before = server.stored().limits.len();
@@ -428,7 +426,7 @@ async fn the_cache_is_not_asked_where_nothing_was_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_selector_selects_is_not_counted_for_the_server_would_not_tell() {
+async fn objects_of_a_selector_are_not_counted_first() {
     let server = Server::start(Fault::Nothing).await;
     let (output, stored) = (server.backfill(&["--selector=a=b"]).await, server.stored());
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
@@ -436,7 +434,7 @@ async fn what_a_selector_selects_is_not_counted_for_the_server_would_not_tell() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_refused_is_tried_again_by_the_run_that_goes_on() {
+async fn a_resumed_run_retries_rejected_objects() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let resume = ["--resume", journal.to_str().unwrap()];
@@ -448,7 +446,7 @@ async fn what_was_refused_is_tried_again_by_the_run_that_goes_on() {
     assert_eq!(second.status.code(), Some(0), "{}", told(&second));
     assert_eq!(sums(&second), [12, 0, OBJECTS - 12, 0, 0, 0, 0], "{}", told(&second));
     assert_eq!(server.stored().versions.len(), OBJECTS);
-    // And a kind with which nothing is left to do is not listed again, which is said.
+    // A finished kind is not listed again, and the output reports this.
     let third = server.backfill(&resume).await;
     assert_eq!(third.status.code(), Some(0), "{}", told(&third));
     assert_eq!(sums(&third), [0, 0, OBJECTS, 0, 0, 0, 0], "{}", told(&third));
@@ -457,7 +455,7 @@ async fn what_was_refused_is_tried_again_by_the_run_that_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_hopeless_end_nothing_that_waits_is_sent() {
+async fn after_a_fatal_error_no_waiting_write_is_sent() {
     let server = Server::start(Fault::Writes(401)).await;
     let folder = tempfile::tempdir().unwrap();
     let mut process = server.command(&folder, "backfill");
@@ -466,7 +464,7 @@ async fn after_a_hopeless_end_nothing_that_waits_is_sent() {
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     let line = "cannot patch vshnredis.vshn.appcat.vshn.io/status: not logged in: no";
     assert!(told(&output).contains(line), "{}", told(&output));
-    // The one that waits behind it would be as patient again with a server that is out.
+    // The next write would wait just as long for an unavailable server.
     assert_eq!(server.stored().tries.len(), 1);
 }
 
@@ -479,7 +477,7 @@ const POLICIES: &str = "
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_that_could_not_be_asked_is_no_clean_end() {
+async fn an_unavailable_api_group_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let policies = folder.path().join("policies.yaml");
     fs::write(&policies, POLICIES).unwrap();
@@ -493,7 +491,7 @@ async fn a_group_that_could_not_be_asked_is_no_clean_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_ends_it_before_it_has_begun() {
+async fn a_signal_before_the_first_object_ends_the_run() {
     let server = Server::start(Fault::Lists(503)).await;
     let folder = tempfile::tempdir().unwrap();
     let mut process = server.command(&folder, "backfill");
@@ -506,12 +504,12 @@ async fn a_signal_ends_it_before_it_has_begun() {
     let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     assert!(told(&output).contains("stopped before the end"), "{}", told(&output));
-    // The last of some thirty tries comes after two minutes.
+    // The last of about thirty attempts comes after two minutes.
     assert!(server.stored().limits.len() < 10, "{:?}", server.stored().limits);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_audit_begins_with_a_small_page_too_for_objects_may_be_large() {
+async fn the_first_page_of_an_audit_is_small() {
     let server = Server::start(Fault::Nothing).await;
     let folder = tempfile::tempdir().unwrap();
     let mut process = server.command(&folder, "audit");
@@ -521,7 +519,7 @@ async fn an_audit_begins_with_a_small_page_too_for_objects_may_be_large() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_that_takes_no_report_does_not_keep_the_others_from_theirs() {
+async fn a_namespace_that_rejects_its_report_does_not_affect_others() {
     let server = Server::start(Fault::Reports).await;
     let folder = tempfile::tempdir().unwrap();
     let mut process = server.command(&folder, "audit");

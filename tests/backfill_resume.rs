@@ -1,5 +1,5 @@
-//! `statusgate backfill` before its first object: the journal it is given, the cluster that is there
-//! now, and what its policies mean in it.
+//! `statusgate backfill` before its first object: the journal, the identity of the cluster, and the kinds
+//! that the policies select.
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
@@ -20,17 +20,17 @@ use tokio::net::TcpListener;
 /// An API server with two kinds: `things`, and `plains` without a status subresource.
 #[derive(Clone, Default)]
 struct Cluster {
-    /// The uid of the namespace kube-system; none: it may not be read.
+    /// The uid of the namespace kube-system; `None` if it cannot be read.
     uid: Option<&'static str>,
-    /// The uid of both definitions; none: they may not be read.
+    /// The uid of both CRDs; `None` if they cannot be read.
     definition: Option<&'static str>,
-    /// What was asked for of objects: `list things`, `patch plains b`.
+    /// The requests for objects: `list things`, `patch plains b`.
     asked: Vec<String>,
 }
 
 type Shared = Arc<Mutex<Cluster>>;
 
-/// A fake that listens, and a folder for files.
+/// A running fake server, and a folder for files.
 struct Server {
     cluster: Shared,
     folder: TempDir,
@@ -56,7 +56,7 @@ impl Server {
         self.folder.path().join(name)
     }
 
-    /// Makes it another cluster; tells what was asked of the one before, lists of any length as one.
+    /// Makes it another cluster; returns the requests to the previous one, with equal lists joined.
     fn replace(&self, cluster: Cluster) -> Vec<String> {
         let mut asked = std::mem::replace(&mut *self.cluster.lock().unwrap(), cluster).asked;
         asked.dedup();
@@ -152,7 +152,7 @@ fn told(output: &Output) -> String {
 const WRITTEN: [&str; 3] = ["list things", "patch things a", "patch things b"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_was_made_anew_at_the_same_address_is_another_one() {
+async fn a_new_cluster_at_the_same_address_is_another_cluster() {
     let cluster = |uid| Cluster { uid, ..Cluster::default() };
     let server = Server::start(cluster(Some("first"))).await;
     let journal = server.path("journal");
@@ -164,7 +164,7 @@ async fn a_cluster_that_was_made_anew_at_the_same_address_is_another_one() {
     let line = "belongs to a run against a cluster with the kube-system first; the cluster at this \
                 address now has the kube-system second";
     assert!(told(&ended).contains(line), "{}", told(&ended));
-    // Whether that is the first one nobody can say.
+    // This may be the first cluster or another one.
     assert_eq!(server.replace(cluster(None)), [""; 0]);
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
@@ -172,7 +172,7 @@ async fn a_cluster_that_was_made_anew_at_the_same_address_is_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kind_that_is_finished_is_not_even_counted_until_it_is_installed_anew() {
+async fn a_finished_kind_is_skipped_until_its_crd_is_installed_again() {
     let cluster =
         |definition| Cluster { uid: Some("u"), definition: Some(definition), ..Cluster::default() };
     let server = Server::start(cluster("first")).await;
@@ -190,7 +190,7 @@ async fn a_kind_that_is_finished_is_not_even_counted_until_it_is_installed_anew(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_that_is_no_file_ends_it_before_it_hangs() {
+async fn a_journal_that_is_not_a_file_is_an_error() {
     let server = Server::start(Cluster::default()).await;
     let pipe = server.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -206,7 +206,7 @@ const PROBLEM: &str =
     "problem: plains.t.io: the resource has no status subresource, but policy p has";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else_is_left() {
+async fn a_policy_with_a_wrong_subresource_is_reported_if_no_kind_remains() {
     let server = Server::start(Cluster::default()).await;
     let resource: &[&str] = &["--resource=plains"];
     let both: &[&str] = &["--resource=plains", "--kind=plain"];
@@ -227,7 +227,7 @@ async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else
             assert!(!text.contains("serves none"), "{text}");
         }
         assert_eq!(server.replace(Cluster::default()), [""; 0]);
-        // What is there is judged beside it, and a slip in a name is still one.
+        // Kinds that exist are judged too. A typo in a name is still an error.
         let ended = server.run(command, &["things", "plains"], &[]).await;
         assert_eq!(ended.status.code(), Some(1), "{}", told(&ended));
         assert_eq!(told(&ended).matches(PROBLEM).count(), 1, "{}", told(&ended));
@@ -240,7 +240,7 @@ async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_serves_nothing_of_it_is_the_wrong_one() {
+async fn a_cluster_without_the_selected_kinds_is_an_error() {
     let server = Server::start(Cluster::default()).await;
     for command in ["backfill", "audit"] {
         let ended = server.run(command, &["stones"], &[]).await;

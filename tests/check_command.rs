@@ -1,4 +1,4 @@
-//! `statusgate check` as it is called: what it reads, what it prints, how it ends.
+//! The command `statusgate check`: its input, output and exit codes.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Two claims: of one the phase does not exist, of the other there is nothing to say.
+/// Two claims. One has an unsupported phase; the other is correct.
 const BAD: &str = "\
 apiVersion: vshn.appcat.vshn.io/v1
 kind: VSHNRedis
@@ -25,7 +25,7 @@ status: {phase: Unknown}
 ";
 const RULE: &str = "appcat/phase-value";
 
-/// A folder with files, and the command in it.
+/// A folder with files, in which the command runs.
 struct Desk(TempDir);
 
 impl Desk {
@@ -97,7 +97,7 @@ impl Answer {
 }
 
 #[test]
-fn findings_are_told_with_place_rule_and_exit_code() {
+fn a_finding_has_its_location_and_rule_and_sets_the_exit_code() {
     let desk = Desk::new(&[("bad.yaml", BAD), ("good.yaml", GOOD)]);
     let answer = desk.check(&["bad.yaml"]);
     assert_eq!(answer.code, 1, "{answer:#?}");
@@ -110,7 +110,7 @@ fn findings_are_told_with_place_rule_and_exit_code() {
 }
 
 #[test]
-fn every_way_to_hand_over_objects_finds_the_same() {
+fn files_folders_lists_and_standard_input_give_the_same_findings() {
     let item =
         |text: &str| -> Vec<String> { text.lines().map(|line| format!("  {line}\n")).collect() };
     let list = format!("apiVersion: v1\nkind: List\nitems:\n-\n{}", item(BAD).concat());
@@ -150,7 +150,7 @@ fn every_way_to_hand_over_objects_finds_the_same() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_hides_nothing() {
+fn an_unreadable_object_is_reported_and_the_others_are_judged() {
     let broken = format!("{GOOD}---\nstatus: [\n---\n{BAD}---\n- 1\n");
     let desk = Desk::new(&[("broken.yaml", &broken), ("bad.yaml", BAD)]);
     let answer = desk.check(&["nowhere.yaml", "broken.yaml", "bad.yaml", "-o", "json"]);
@@ -164,7 +164,7 @@ fn what_cannot_be_read_is_told_and_hides_nothing() {
     let files: Vec<&Value> =
         report["mistakes"].as_array().unwrap().iter().map(|mistake| &mistake["file"]).collect();
     assert_eq!(files, ["nowhere.yaml", "broken.yaml", "broken.yaml"]);
-    // In every format they stand on stderr, with a caret.
+    // In every format they are printed on stderr, with a caret.
     for start in [
         "nowhere.yaml: error: this cannot be read: ",
         "broken.yaml:",
@@ -177,7 +177,7 @@ fn what_cannot_be_read_is_told_and_hides_nothing() {
 }
 
 #[test]
-fn usage_and_policies_that_are_wrong_end_with_two() {
+fn wrong_usage_and_invalid_policies_exit_with_2() {
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
     let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);
     for (args, said) in [
@@ -202,7 +202,7 @@ fn usage_and_policies_that_are_wrong_end_with_two() {
 }
 
 #[test]
-fn standard_input_is_read_once() {
+fn standard_input_cannot_be_named_twice() {
     let desk = Desk::new(&[("good.yaml", GOOD)]);
     for args in [
         &["-", "-"][..],
@@ -218,7 +218,7 @@ fn standard_input_is_read_once() {
 }
 
 #[test]
-fn an_old_object_decides_what_is_new() {
+fn a_stored_fault_of_the_old_object_is_tolerated() {
     let other = BAD.replace("ready", "Failed").replace("name: bad", "name: other");
     let desk = Desk::new(&[
         ("bad.yaml", BAD),
@@ -226,10 +226,10 @@ fn an_old_object_decides_what_is_new() {
         ("other.yaml", &other),
         ("better.yaml", &BAD.replace("ready", "Unknown")),
     ]);
-    // What was there before is not this write's fault.
+    // The stored fault is tolerated.
     assert_eq!(desk.check(&["bad.yaml", "--old", "same.yaml"]).code, 0);
     assert_eq!(desk.check(&["bad.yaml", "--old", "better.yaml"]).code, 1);
-    // Another object is not the same one before.
+    // An old object with another name is not used.
     assert_eq!(desk.check(&["bad.yaml", "--old", "other.yaml"]).code, 1);
     let answer = desk.check(&["bad.yaml", "--old", "nowhere.yaml"]);
     assert_eq!(answer.code, 2, "{answer:#?}");
@@ -237,7 +237,7 @@ fn an_old_object_decides_what_is_new() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_told_where_it_stands() {
+fn an_object_that_cannot_be_judged_is_reported_with_its_location() {
     let broken = BAD.replace("{name: bad, namespace: shop}", "x");
     let large = format!("{GOOD}more: [{}]\n", "1, ".repeat(10))
         .replace("status: {phase: Unknown}", &format!("status: {{a: [{}]}}", "1,".repeat(200_000)));
@@ -246,17 +246,17 @@ fn what_cannot_be_judged_is_told_where_it_stands() {
     let said =
         "broken.yaml:3:11: error: this cannot be judged: metadata is a text, not an object\n";
     assert_eq!((answer.code, answer.err.starts_with(said)), (2, true), "{answer:#?}");
-    // Too many values are a finding, in an answer that does not repeat them.
+    // Too many values are a finding. The output does not repeat them.
     let answer = desk.check(&["old.yaml"]);
     let said = "has more values than can be judged";
     assert!(answer.code == 1 && answer.out.contains(said), "{}", answer.code);
     assert!(answer.out.len() < 2000, "{}", answer.out.len());
-    // Of such an old object nothing is known: this is as good as the first write.
+    // Such an old object is not read, so this counts as the first write.
     assert_eq!(desk.check(&["good.yaml", "--old", "old.yaml"]).code, 0);
 }
 
 #[test]
-fn a_convention_can_judge_what_no_policy_selects() {
+fn the_option_convention_judges_objects_that_no_policy_selects() {
     let widget = BAD.replace("VSHNRedis", "Widget").replace("vshn.appcat.vshn.io", "example.com");
     let desk = Desk::new(&[("widget.yaml", &widget)]);
     let answer = desk.check(&["widget.yaml", "--verbose"]);
@@ -269,7 +269,7 @@ fn a_convention_can_judge_what_no_policy_selects() {
 }
 
 #[test]
-fn a_convention_of_a_file_can_judge_without_the_policies_beside_it() {
+fn a_convention_of_a_file_is_used_without_the_policies_of_that_file() {
     let convention = std::fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/fixtures/policies/ok/only-conventions.yaml"),
@@ -288,7 +288,7 @@ fn a_convention_of_a_file_can_judge_without_the_policies_beside_it() {
 }
 
 #[test]
-fn a_deep_object_is_judged_like_any_other() {
+fn a_deeply_nested_object_is_judged() {
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let object = format!(
         r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNRedis","spec":{deep},"status":{{}}}}"#
@@ -300,7 +300,7 @@ fn a_deep_object_is_judged_like_any_other() {
 }
 
 #[test]
-fn the_writer_and_the_mutating_webhook_count() {
+fn the_writer_and_the_mutating_webhook_change_the_findings() {
     let disagreeing = "apiVersion: vshn.appcat.vshn.io/v1\nkind: XVSHNRedis\nmetadata: {name: r}\nstatus:\n  phase: Ready\n  instanceNamespace: r\n  conditions:\n  - {type: Ready, status: 'False', reason: Creating, lastTransitionTime: '2024-06-01T11:00:00Z'}\n";
     let desk = Desk::new(&[("r.yaml", disagreeing)]);
     let action = |args: &[&str]| {
@@ -315,7 +315,7 @@ fn the_writer_and_the_mutating_webhook_count() {
     assert_eq!(action(&[]), (1, json!("deny")));
     assert_eq!(action(&["--as", crossplane]), (0, json!("repair")));
     assert_eq!(action(&["--as", crossplane, "--fail-on", "warn"]), (1, json!("repair")));
-    // Unrepaired, the validating webhook alone lets it pass with a warning.
+    // Without the repair, the validating webhook accepts it with a warning.
     assert_eq!(action(&["--as", crossplane, "--no-mutate"]), (0, json!("warn")));
     let answer = desk.check(&["r.yaml", "--as", crossplane, "-v"]);
     assert!(
@@ -325,7 +325,7 @@ fn the_writer_and_the_mutating_webhook_count() {
 }
 
 #[test]
-fn crds_know_plurals_and_subresources() {
+fn crds_give_the_plural_and_the_subresource() {
     let crd = |plural: &str, subresources: Value| {
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "spec": {"group": "example.com", "names": {"kind": "Mouse", "plural": plural},
@@ -347,12 +347,12 @@ fn crds_know_plurals_and_subresources() {
     // The guess is "mouses", which no policy names.
     assert_eq!(code(&[]), 0);
     assert_eq!(code(&["--crds", "mice.json"]), 1);
-    // Without the subresource the API server never sends what this policy waits for.
+    // Without the subresource the API server never sends the requests that this policy selects.
     assert_eq!(code(&["--crds", "bare.json"]), 0);
 }
 
 #[test]
-fn every_format_can_be_read_by_those_who_read_it() {
+fn each_output_format_is_valid() {
     let desk = Desk::new(&[("a/bad.yaml", BAD), ("a/good.yaml", GOOD)]);
     let sarif = desk.check(&["a", "-o", "sarif"]).json();
     let run = &sarif["runs"][0];
@@ -392,7 +392,7 @@ fn every_format_can_be_read_by_those_who_read_it() {
 }
 
 #[test]
-fn names_neither_steer_a_terminal_nor_give_commands_to_a_pipeline() {
+fn object_names_are_escaped_for_terminals_and_pipelines() {
     let hostile = json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis\u{1b}[2J",
         "metadata": {"name": "a\n::error::injected", "namespace": "s\r\u{7f}"},
         "status": {"phase": "re\u{1b}[2Jady\n::error::injected"}});
@@ -411,9 +411,9 @@ fn names_neither_steer_a_terminal_nor_give_commands_to_a_pipeline() {
     }
 }
 
-/// A selector that matches nothing is a usual thing in a pipeline, and the next step reads the report.
+/// A selector in a pipeline may match nothing, and the next step reads the report.
 #[test]
-fn nothing_to_judge_is_a_clean_report_and_nothing_to_read_an_empty_one() {
+fn no_selected_object_gives_a_clean_report_and_no_object_an_empty_one() {
     let desk = Desk::new(&[("empty.yaml", "# nothing\n---\n"), ("folder/other.txt", BAD)]);
     let list = "{kind: List, apiVersion: v1, items: []}";
     for (format, starts) in [
@@ -441,7 +441,7 @@ fn nothing_to_judge_is_a_clean_report_and_nothing_to_read_an_empty_one() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_output_pipe_is_not_an_error() {
     let many: String = (0..3000).map(|_| format!("---\n{BAD}")).collect();
     let desk = Desk::new(&[("many.yaml", &many)]);
     let mut command = desk.command(&["many.yaml"]);
@@ -451,9 +451,9 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
 }
 
-/// What the documentation shows is what the program prints.
+/// The documentation shows commands with their output.
 #[test]
-fn the_commands_of_the_documentation_print_what_it_says() {
+fn the_documentation_shows_the_output_of_its_commands() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(root.join("docs/check.md")).unwrap();
     let mut count = 0;

@@ -26,7 +26,7 @@ fn explain(args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_convention_without_a_title_has_no_line_for_it() {
+fn a_convention_without_a_title_has_no_title_line() {
     let fixture = "tests/fixtures/policies/ok/a-convention-and-a-policy-in-any-order.yaml";
     let (code, page, err) = explain(&["mine", "--policies", fixture]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -34,7 +34,7 @@ fn a_convention_without_a_title_has_no_line_for_it() {
 }
 
 #[test]
-fn a_time_that_nothing_may_move_is_said_to_move() {
+fn a_time_that_no_member_may_move_is_reported_when_it_moves() {
     let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: mine}\n\
                 spec: {conditions: [{path: /status/conditions, transitionTime: {member: since}}]}\n";
     let policies = PolicySet::compile(&[Source { name: "mine.yaml".into(), text: text.into() }]);
@@ -43,7 +43,7 @@ fn a_time_that_nothing_may_move_is_said_to_move() {
 }
 
 #[test]
-fn the_list_names_every_convention() {
+fn the_list_contains_every_convention() {
     let (code, list, _) = explain(&[]);
     assert_eq!(code, Some(0));
     for name in built_in().conventions().keys() {
@@ -55,7 +55,7 @@ fn the_list_names_every_convention() {
 }
 
 #[test]
-fn a_page_for_a_terminal_is_not_wider_than_one() {
+fn a_page_has_at_most_120_columns() {
     for convention in built_in().conventions().values() {
         let text = render::text(&Page::of(convention));
         for line in text.lines() {
@@ -85,7 +85,7 @@ fn phase_graphs_are_drawn() {
 }
 
 #[test]
-fn data_has_every_combination_and_what_follows_from_it() {
+fn the_json_table_has_every_combination_and_its_outcome() {
     let policies = built_in();
     let convention = &policies.conventions()["appcat"];
     let rules = convention.phase.as_ref().unwrap();
@@ -159,7 +159,7 @@ fn a_short_table_covers_the_full_one() {
 
 /// A copy under another name is the same convention, with all that it extends.
 #[test]
-fn a_printed_document_can_be_used_again() {
+fn a_printed_convention_compiles_to_the_same_convention() {
     for name in built_in().conventions().keys() {
         for document in [PolicySet::document(&[], name), PolicySet::whole_document(&[], name)] {
             let text = document.unwrap();
@@ -175,7 +175,7 @@ fn a_printed_document_can_be_used_again() {
 }
 
 #[test]
-fn one_document_of_a_file_is_printed_as_it_was_written() {
+fn a_convention_of_a_file_is_printed_with_its_comments() {
     let folder = tempfile::tempdir().unwrap();
     let convention = |name: &str| {
         format!(
@@ -195,7 +195,7 @@ fn one_document_of_a_file_is_printed_as_it_was_written() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_said_with_code_2() {
+fn an_impossible_request_exits_with_2() {
     for (args, said) in [
         (vec!["apcat"], "unknown convention \"apcat\"; did you mean \"appcat\"?\n"),
         (
@@ -216,7 +216,7 @@ fn what_cannot_be_shown_is_said_with_code_2() {
 
 /// The pages as they should be. With `UPDATE_DOCS` set they are written instead of compared.
 #[test]
-fn the_pages_of_the_docs_are_what_explain_prints() {
+fn the_pages_of_the_docs_are_the_output_of_explain() {
     let update = std::env::var_os("UPDATE_DOCS").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conventions");
     let policies = built_in();

@@ -1,11 +1,11 @@
-//! The README is run: what it shows is what the program prints.
+//! The README shows commands with their output; the tests run them.
 
 use std::path::Path;
 use std::process::Command;
 
 const README: &str = include_str!("../README.md");
 
-/// The blocks fenced as `console`: a command after `$ `, and what it prints.
+/// The blocks fenced as `console`: a command after `$ `, and its output.
 fn transcripts() -> impl Iterator<Item = (&'static str, &'static str)> {
     README.split("```console\n$ ").skip(1).map(|rest| {
         let block = rest.split("```").next().unwrap_or_default();
@@ -14,7 +14,7 @@ fn transcripts() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 #[test]
-fn the_commands_of_the_readme_print_what_it_says() {
+fn the_readme_shows_the_output_of_its_commands() {
     let mut count = 0;
     for (command, expected) in transcripts() {
         let mut words = command.split_whitespace();
@@ -45,7 +45,7 @@ fn the_policy_of_the_readme_compiles() {
 }
 
 #[test]
-fn the_mistake_of_the_readme_is_shown_as_it_says() {
+fn the_readme_shows_the_diagnostic_of_its_invalid_policy() {
     let block = README
         .split("```text\n")
         .map(|rest| rest.split("```").next().unwrap_or_default())

@@ -1,11 +1,11 @@
-//! Recorded reviews: bytes in, the full answer out, through the server's own code path.
+//! Recorded reviews: the server's own code answers recorded bytes.
 //!
 //! A case is a folder `tests/fixtures/reviews/OUTCOME/NAME`: `review.json` is the body as the API
-//! server sends it, `webhook` says which of the two is called, and `policy.yaml` replaces the example
-//! policies where a case needs its own. The folder's name is a promise that is checked beside the
-//! snapshot: a snapshot can be accepted without being read, a folder cannot.
+//! server sends it, `webhook` names the webhook, and an optional `policy.yaml` replaces the example
+//! policies. The test compares the outcome with the folder's name, because a snapshot can be accepted
+//! without being read.
 //!
-//! What is too large or is not text is made here, in code.
+//! Code below makes the bodies that are too large or not text.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
@@ -22,14 +22,14 @@ use statusgate::server::admit::{Reply, admit};
 
 const NOW: &str = "2024-06-01T12:00:00Z";
 
-/// An answer in full, and whether any policy applied.
+/// A complete answer, and whether any policy applied.
 struct Answer {
     judged: bool,
     reply: Reply,
 }
 
 impl Answer {
-    /// The answer as the API server reads it; `Null` where there is only a sentence.
+    /// The response as the API server reads it; null if the answer is only a sentence.
     fn response(&self) -> Value {
         if self.reply.status != 200 {
             return Value::Null;
@@ -45,7 +45,7 @@ impl Answer {
         Some(serde_json::from_slice(&patch).unwrap())
     }
 
-    /// Everything that leaves the process, for people: the patch is readable beside its base64.
+    /// The answer for a snapshot, with the patch decoded.
     fn picture(&self) -> String {
         let mut picture = format!("HTTP {}\n", self.reply.status.as_u16());
         let body = String::from_utf8(self.reply.body.clone()).unwrap();
@@ -81,7 +81,7 @@ fn recorded_reviews_get_their_recorded_answers() {
         let webhook = match fs::read_to_string(folder.join("webhook")).unwrap().trim() {
             "mutate" => Webhook::Mutate,
             "validate" => Webhook::Validate,
-            other => panic!("{other} is no webhook"),
+            other => panic!("{other} is not a webhook"),
         };
         let policies = match fs::read_to_string(folder.join("policy.yaml")) {
             Ok(text) => {
@@ -103,7 +103,7 @@ fn recorded_reviews_get_their_recorded_answers() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
-/// Whether the outcome is another than the one that the case's folder is named after.
+/// Compares the outcome with the one in the folder's name.
 fn broken_promise(case: &Path, answer: &Answer) -> Option<String> {
     let outcome = case.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
     let response = answer.response();
@@ -119,13 +119,13 @@ fn broken_promise(case: &Path, answer: &Answer) -> Option<String> {
         "deny" => response["allowed"] == false && response["status"]["code"] == 422,
         "unjudged" => !answer.judged && silent && response.get("auditAnnotations").is_none(),
         "malformed" => answer.reply.status == 400,
-        other => panic!("{other} is no outcome"),
+        other => panic!("{other} is not an outcome"),
     };
     let name = case.file_name().unwrap().display();
     (!kept).then(|| format!("{outcome}/{name} is not {outcome}:\n{}", answer.picture()))
 }
 
-/// What the API server asks of every answer (platform.md §3), whatever it says.
+/// What the API server requires of every answer (platform.md §3).
 fn fits_the_api_server(answer: &Answer, body: &[u8], webhook: Webhook) {
     if answer.reply.status != 200 {
         let sentence = String::from_utf8(answer.reply.body.clone()).unwrap();
@@ -145,8 +145,10 @@ fn fits_the_api_server(answer: &Answer, body: &[u8], webhook: Webhook) {
     assert_eq!(response.get("patch").is_some(), response.get("patchType").is_some());
     let (allowed, status) = (&response["allowed"], &response["status"]);
     match webhook {
-        Webhook::Mutate => assert_eq!(allowed, true, "mutate refuses nothing"),
-        Webhook::Validate => assert!(response.get("patch").is_none(), "validate patches nothing"),
+        Webhook::Mutate => assert_eq!(allowed, true, "the mutating webhook denies nothing"),
+        Webhook::Validate => {
+            assert!(response.get("patch").is_none(), "the validating webhook patches nothing")
+        }
     }
     if allowed == false {
         assert_eq!((&status["code"], &status["reason"]), (&json!(422), &json!("Invalid")));
@@ -198,11 +200,11 @@ fn both(body: &[u8]) -> [Answer; 2] {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_so() {
+fn a_body_that_is_not_utf8_is_malformed() {
     for (bytes, place) in [
         (&b"\xff\xfe{\x00}\x00"[..], 0),
         (b"{\"kind\":\"\xc3\x28\"}", 9),
-        // A surrogate in UTF-8, and an overlong slash: both are refused by every careful decoder.
+        // A surrogate in UTF-8, and an overlong slash.
         (b"{\"\xed\xa0\x80\":1}", 2),
         (b"{\"\xc0\xaf\":1}", 2),
     ] {
@@ -215,7 +217,7 @@ fn bytes_that_are_no_text_are_told_so() {
 }
 
 #[test]
-fn sixty_thousand_levels_are_refused_wherever_they_are() {
+fn a_body_with_sixty_thousand_levels_is_malformed() {
     let levels = 60_000;
     let list = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let object = format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
@@ -238,7 +240,7 @@ fn sixty_thousand_levels_are_refused_wherever_they_are() {
 }
 
 #[test]
-fn nesting_that_go_reads_is_judged_like_anything_else() {
+fn nesting_that_go_can_read_is_judged() {
     let levels = 9_000;
     let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let [mutated, validated] = both(&review_of(&format!(r#"{{"x":{deep}}}"#), "{}"));
@@ -254,14 +256,14 @@ fn nesting_that_go_reads_is_judged_like_anything_else() {
     );
 }
 
-/// The caps on an answer: the first 32 causes, 16 warnings, 64 KiB, however much is wrong.
+/// An answer has at most 32 causes, 16 warnings and 64 KiB.
 #[test]
 fn ten_thousand_bad_conditions_get_a_short_answer() {
     let many = |condition: &dyn Fn(usize) -> Value| {
         json!({"phase": "Unknown", "conditions": (0..10_000).map(condition).collect::<Vec<_>>()})
             .to_string()
     };
-    // Every fault that is refused, and the letters that grow most when they are quoted.
+    // Every fault that is denied, and the characters that grow most when they are quoted.
     let worst = "\u{10fffd}".repeat(65);
     let broken =
         many(&|n| json!({"type": worst, "status": n, "reason": "", "lastTransitionTime": "soon"}));
@@ -278,7 +280,7 @@ fn ten_thousand_bad_conditions_get_a_short_answer() {
         assert_eq!(status["details"]["causes"].as_array().map(Vec::len), Some(32));
         assert!(status["message"].as_str().unwrap().ends_with("; and more"));
     }
-    // Stored like that, they are the past: an unrelated change passes, and quickly so.
+    // The same faults in the stored status are tolerated, and the answer is quick.
     for status in [&untyped, &odd] {
         let changed = status.replacen(r#""Unknown""#, r#""Provisioning""#, 1);
         let [_, answer] = both(&review_of(&changed, status));
@@ -293,9 +295,9 @@ fn ten_thousand_bad_conditions_get_a_short_answer() {
     assert_eq!(answer.response()["warnings"].as_array().map(Vec::len), Some(16));
 }
 
-/// A megabyte in any place that an answer may quote from does not come back.
+/// The answers stay below 64 KiB, which `both` checks.
 #[test]
-fn long_texts_are_not_sent_back() {
+fn an_answer_does_not_repeat_a_long_text() {
     let long = "x".repeat(1 << 20);
     for status in [
         json!({"phase": long}),

@@ -1,5 +1,5 @@
-//! The edge on real sockets: TLS, limits, reloads, the end. Everything in this process but the last
-//! tests, which run the program.
+//! The server on real sockets: TLS, limits, reloads and shutdown. The last tests run the program; the
+//! others run the server in this process.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests, and their helpers too")]
 
@@ -37,7 +37,7 @@ async fn one_http1_connection_answers_many_reviews() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_is_spoken_where_alpn_asks_for_it() {
+async fn http2_is_used_if_alpn_selects_it() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut trust = desk.trust();
@@ -55,7 +55,7 @@ async fn http2_is_spoken_where_alpn_asks_for_it() {
         assert_eq!(answer.status(), 200);
         assert!(!answer.into_body().collect().await.unwrap().to_bytes().is_empty());
     }
-    // The end reaches an open HTTP/2 connection as GOAWAY.
+    // A shutdown sends GOAWAY on an open HTTP/2 connection.
     served.running.shutdown().signal();
     assert!(timeout(LONG, connection).await.unwrap().unwrap().is_ok());
     assert_eq!(served.running.ended().await, End::Drained);
@@ -78,7 +78,7 @@ async fn tls_1_2_and_1_3_are_both_served_without_resumption() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_paths_methods_and_bodies_get_one_plain_sentence() {
+async fn a_wrong_path_method_or_body_gets_one_sentence() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut client = served.connect().await;
@@ -103,7 +103,7 @@ async fn wrong_paths_methods_and_bodies_get_one_plain_sentence() {
 // === certificates ===
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_certificate_is_in_the_next_handshake_and_open_connections_go_on() {
+async fn a_changed_certificate_is_used_for_new_connections_only() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut open = served.connect().await;
@@ -114,7 +114,7 @@ async fn a_changed_certificate_is_in_the_next_handshake_and_open_connections_go_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_swapped_by_a_data_symlink_is_seen() {
+async fn a_certificate_replaced_by_a_symlink_is_reloaded() {
     let desk = Desk::new();
     for generation in ["..1", "..2"] {
         std::fs::create_dir(desk.path(generation)).unwrap();
@@ -146,7 +146,7 @@ async fn a_broken_certificate_keeps_the_last_good_one_and_is_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_without_its_key_waits_for_the_key() {
+async fn a_new_certificate_is_used_after_its_key_arrives() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let old = served.certificate().await;
@@ -189,7 +189,7 @@ async fn no_request_fails_while_certificates_change_under_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_client_ca_only_its_clients_are_served() {
+async fn with_a_client_ca_other_clients_are_rejected() {
     let desk = Desk::new();
     let clients = authority();
     desk.write("clients.crt", clients.certificate());
@@ -203,7 +203,7 @@ async fn with_a_client_ca_only_its_clients_are_served() {
     let refused = r#"statusgate_handshake_failures_total{reason="no_client_certificate"}"#;
     assert_eq!(served.metric(refused).await, Some(1.0));
 
-    // Other authorities from now on.
+    // Now the file contains another authority.
     let others = authority();
     desk.write("clients.crt", others.certificate());
     let taken = r#"statusgate_reloads_total{what="client_ca",outcome="success"}"#;
@@ -214,7 +214,7 @@ async fn with_a_client_ca_only_its_clients_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_trust_us_is_counted_as_such() {
+async fn a_client_that_rejects_the_certificate_is_counted() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut trust = desk.trust();
@@ -242,7 +242,7 @@ async fn a_broken_edit_keeps_the_last_good_policies_and_a_good_one_replaces_them
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_with_broken_or_missing_inputs_says_which() {
+async fn a_start_with_invalid_or_missing_files_names_them() {
     let desk = Desk::new();
     desk.write("broken.yaml", support::BROKEN_POLICY);
     let mut settings = desk.settings();
@@ -263,7 +263,7 @@ async fn a_start_with_broken_or_missing_inputs_says_which() {
 // === limits ===
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handshake_that_stalls_is_closed_at_its_timeout() {
+async fn a_stalled_handshake_is_closed_at_its_timeout() {
     let desk = Desk::new();
     let served = desk.start(|s| s.limits.handshake_timeout = Duration::from_millis(100)).await;
     let mut tcp = TcpStream::connect(served.running.address()).await.unwrap();
@@ -273,7 +273,7 @@ async fn a_handshake_that_stalls_is_closed_at_its_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dribbled_head_is_cut_while_an_idle_connection_stays() {
+async fn a_slow_request_head_is_closed_and_an_idle_connection_stays_open() {
     let desk = Desk::new();
     let served = desk.start(|s| s.limits.head_timeout = Duration::from_millis(200)).await;
     let mut idle = served.connect().await;
@@ -305,7 +305,7 @@ async fn an_idle_connection_is_closed_at_the_idle_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dribbled_body_is_answered_408() {
+async fn a_slow_body_is_answered_408() {
     let desk = Desk::new();
     let served = desk.start(|s| s.limits.body_timeout = Duration::from_millis(100)).await;
     let mut client = served.connect().await;
@@ -344,7 +344,7 @@ async fn eight_mebibytes_are_judged() {
     let body = format!("{{{}}}", " ".repeat((8 << 20) - 2));
     client.send(&post("/mutate", &body)).await;
     assert_ne!(client.answer().await.status, 413);
-    // It stays usable, and the memory share came back.
+    // The connection stays usable, and its share of the memory is free again.
     for _ in 0..10 {
         client.send(&post("/mutate", &body)).await;
         assert!(matches!(client.answer().await.status, 200 | 400));
@@ -352,7 +352,7 @@ async fn eight_mebibytes_are_judged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_expects_100_continue_hears_it_or_the_refusal() {
+async fn a_client_that_expects_100_continue_gets_it_or_the_error() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut client = served.connect().await;
@@ -365,7 +365,7 @@ async fn a_client_that_expects_100_continue_hears_it_or_the_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn above_the_cap_a_connection_waits_until_another_ends_and_probes_are_answered() {
+async fn above_the_limit_a_connection_waits_and_probes_are_answered() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.limits.max_connections = 1).await;
     let first = served.connect().await;
@@ -379,7 +379,7 @@ async fn above_the_cap_a_connection_waits_until_another_ends_and_probes_are_answ
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_requests_at_once_are_told_to_come_again() {
+async fn too_many_concurrent_requests_are_answered_with_retry_after() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.limits.max_in_flight = 1).await;
     let mut first = in_flight(&served).await;
@@ -393,7 +393,7 @@ async fn too_many_requests_at_once_are_told_to_come_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_do_not_fit_together_are_told_to_come_again() {
+async fn bodies_above_the_memory_limit_are_answered_with_retry_after() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.limits.held_bytes = 1000).await;
     let mut client = served.connect().await;
@@ -406,7 +406,7 @@ async fn bodies_that_do_not_fit_together_are_told_to_come_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_is_answered_500_and_its_connection_goes_on() {
+async fn a_panic_is_answered_500_and_its_connection_stays_open() {
     let desk = Desk::new();
     let router = Router::new()
         .route("/panic", on_post(async |_: String| -> &str { panic!("as asked") }))
@@ -422,10 +422,10 @@ async fn a_panic_is_answered_500_and_its_connection_goes_on() {
     }
 }
 
-// === the end ===
+// === shutdown ===
 
 #[tokio::test(flavor = "multi_thread")]
-async fn during_the_grace_time_requests_are_answered_and_told_to_go() {
+async fn during_the_grace_time_requests_are_answered_with_connection_close() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.grace = LONG).await;
     let mut open = served.connect().await;
@@ -445,7 +445,7 @@ async fn during_the_grace_time_requests_are_answered_and_told_to_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_in_flight_at_the_end_is_answered_and_idle_connections_close() {
+async fn a_shutdown_answers_running_requests_and_closes_idle_connections() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut idle = served.connect().await;
@@ -463,7 +463,7 @@ async fn a_request_in_flight_at_the_end_is_answered_and_idle_connections_close()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_in_the_accept_queue_at_the_end_is_still_answered() {
+async fn a_shutdown_answers_connections_in_the_accept_queue() {
     let desk = Desk::new();
     let served = desk.start(|settings| settings.limits.max_connections = 1).await;
     let mut busy = in_flight(&served).await;
@@ -477,7 +477,7 @@ async fn whoever_waits_in_the_accept_queue_at_the_end_is_still_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_does_not_finish_is_cut_at_the_drain_timeout() {
+async fn an_unfinished_request_is_closed_at_the_drain_timeout() {
     let desk = Desk::new();
     let served = desk.start(|s| s.drain_timeout = Duration::from_millis(100)).await;
     let mut busy = in_flight(&served).await;
@@ -524,7 +524,7 @@ async fn a_second_server_takes_over_the_port_without_a_failed_request() {
 // === probes and metrics ===
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happened_can_be_read_from_the_metrics() {
+async fn the_metrics_count_requests_and_connections() {
     let desk = Desk::new();
     let served = desk.start(|_| {}).await;
     let mut client = served.connect().await;
@@ -574,7 +574,7 @@ fn the_program_serves_until_sigterm_and_exits_with_0() {
 }
 
 #[test]
-fn the_program_says_what_is_wrong_and_exits_with_2() {
+fn the_program_reports_invalid_settings_and_exits_with_2() {
     let desk = Desk::new();
     desk.write("broken.yaml", support::BROKEN_POLICY);
     let broken = desk.path("broken.yaml").display().to_string();
@@ -607,7 +607,7 @@ async fn certificate_changes(served: &support::Served<'_>, old: &[u8]) {
     }
 }
 
-/// With TLS 1.3 a client learns with its first read that it was refused.
+/// With TLS 1.3 a client learns at its first read that the server rejected it.
 async fn is_served(served: &support::Served<'_>, trust: &support::Trust) -> bool {
     let Ok(mut client) = served.connect_as(trust).await else { return false };
     let sent = client.stream.write_all(post("/validate", REVIEW).as_bytes()).await;
@@ -623,8 +623,7 @@ async fn is_closed(client: &mut Client) -> bool {
     )
 }
 
-/// A request whose head is in the handler and whose two bytes of body are not: the handler has
-/// asked for them.
+/// A request without its two bytes of body. The handler has read the head and waits for the body.
 async fn in_flight(served: &support::Served<'_>) -> Client {
     let mut client = served.connect().await;
     client.send(&expecting(REVIEW.len())).await;

@@ -1,4 +1,4 @@
-//! `statusgate status` as a program: what it reads, prints and ends with.
+//! The command `statusgate status`: its input, output and exit codes.
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
@@ -49,7 +49,7 @@ const FAILED: &str = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: 
                       conditions: [{type: Stalled, status: 'True', message: no}]\n";
 
 #[test]
-fn the_page_shows_what_is_printed() {
+fn the_documentation_shows_the_output_of_the_program() {
     let page = include_str!("../docs/status.md");
     let mut transcripts = 0;
     for rest in page.split("```console\n$ statusgate status ").skip(1) {
@@ -106,7 +106,7 @@ fn objects_come_from_standard_input_files_and_lists() {
     assert_eq!(names(&["-f", path, "-R"], ""), ["a", "b", "a"]);
     assert_eq!(names(&["-f", path, "-f", "-"], CURRENT), ["a", "b", "a"]);
     assert_eq!(names(&[], &format!("{CURRENT}---\n{FAILED}")), ["a", "b"]);
-    // As the API itself answers: the items have no kind of their own.
+    // In a list of the API the items have no kind.
     let list =
         r#"{"apiVersion":"apps/v1","kind":"DaemonSetList","items":[{"metadata":{"name":"d"}}]}"#;
     let ended = status(&["-o", "json"], list);
@@ -115,7 +115,7 @@ fn objects_come_from_standard_input_files_and_lists() {
 }
 
 #[test]
-fn a_line_has_identity_result_and_standing() {
+fn a_line_has_the_object_its_result_and_its_standing() {
     let redis = json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
         "metadata": {"name": "r", "namespace": "s"},
         "status": {"phase": "Ready", "conditions": [{"type": "Ready", "status": "False",
@@ -133,7 +133,7 @@ fn a_line_has_identity_result_and_standing() {
             "wouldBecome": "Provisioning",
         })]
     );
-    // Neither a policy nor anything to say.
+    // No policy and no result.
     let ended = status(&["-o", "json"], CURRENT);
     let expected = json!({"apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s",
         "name": "a", "status": "Current", "message": "Resource is current", "conditions": []});
@@ -141,7 +141,7 @@ fn a_line_has_identity_result_and_standing() {
 }
 
 #[test]
-fn every_policy_that_selects_an_object_says_where_it_stands() {
+fn an_object_has_a_standing_for_each_policy_that_selects_it() {
     let folder = tempfile::tempdir().unwrap();
     let policy = |name: &str, resource: &str| {
         format!(
@@ -165,7 +165,7 @@ fn every_policy_that_selects_an_object_says_where_it_stands() {
 }
 
 #[test]
-fn the_table_is_for_a_person() {
+fn the_default_output_is_a_table() {
     let hostile = json!({"apiVersion": "example.com/v1", "kind": "Thing",
         "metadata": {"name": "x\u{1b}[2J"}, "status": {"conditions": [{"type": "Ready",
             "status": "False", "message": format!("two\nlines \u{1b}[31m{}", "long ".repeat(50))}]}});
@@ -182,7 +182,7 @@ fn the_table_is_for_a_person() {
 }
 
 #[test]
-fn the_exit_code_says_whether_somebody_should_look() {
+fn the_exit_code_is_1_if_an_object_needs_attention() {
     let conditions = |kind: &str, status: Value| {
         json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"},
             "status": {"conditions": [{"type": kind, "status": status}]}})
@@ -213,7 +213,7 @@ fn the_exit_code_says_whether_somebody_should_look() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_the_rest_is_printed() {
+fn an_unreadable_object_is_reported_and_the_others_are_printed() {
     let ended = status(&["-f", "-", "-f", "no/such/file.yaml"], &format!("a: [\n---\n{CURRENT}"));
     assert_eq!(ended.code, 2);
     assert!(ended.out.contains("Thing  s/a   Current"), "{}", ended.out);
@@ -225,7 +225,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_printed() {
 }
 
 #[test]
-fn the_time_can_be_given() {
+fn the_option_now_sets_the_time() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "p", "creationTimestamp": "2024-06-01T12:00:00Z"},
         "status": {"phase": "Pending", "conditions":

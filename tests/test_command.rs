@@ -1,4 +1,4 @@
-//! `statusgate test` as it is called: passing, failing and broken cases, and the example.
+//! The command `statusgate test`: passing, failing and invalid cases, and the example.
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
@@ -15,7 +15,7 @@ metadata: {name: p}
 spec: {convention: appcat, resources: [{apiGroups: [g.io], apiVersions: [v1], resources: [things]}]}
 ";
 
-/// A case over a thing whose phase does not exist.
+/// A case about an object with an unsupported phase.
 fn case(name: &str, expect: &str) -> String {
     format!(
         "- name: {name}\n  object: {{apiVersion: g.io/v1, kind: Thing, status: {{phase: ready}}}}\n  expect: {expect}\n"
@@ -41,7 +41,7 @@ fn test(folder: &Path, args: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
-fn the_example_holds() {
+fn the_example_passes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (code, out, err) = test(root, &["examples/policy-tests"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
@@ -49,7 +49,7 @@ fn the_example_holds() {
 }
 
 #[test]
-fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
+fn a_failing_case_shows_the_difference() {
     let cases = [
         case("holds", "{verdict: deny, findings: [{rule: appcat/phase-value, action: Deny}]}"),
         case("verdict", "{verdict: allow}"),
@@ -78,7 +78,7 @@ fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
         assert!(out.contains(part), "{part}\n{out}");
     }
     assert!(out.ends_with("7 cases: 1 passed, 6 failed\n"), "{out}");
-    // One of them alone.
+    // A single case.
     let (code, out, _) = test(folder.path(), &["cases", "--filter", "hold"]);
     assert_eq!(
         (code, out.as_str()),
@@ -86,7 +86,7 @@ fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
     );
     let (code, _, err) = test(folder.path(), &["cases", "--filter", "nothing"]);
     assert_eq!((code, err.as_str()), (2, "no case has \"nothing\" in its name\n"));
-    // A folder in which no case has been written yet is no mistake.
+    // A folder without cases is not an error.
     let none = desk(&[("policy.yaml", POLICY), ("empty.yaml", "# none\n")]);
     for (output, starts) in
         [("table", "0 cases: 0"), ("json", "{\n  \"cases\": []"), ("junit", "<?xml")]
@@ -100,9 +100,9 @@ fn what_is_as_expected_passes_and_what_is_not_shows_the_difference() {
     }
 }
 
-/// What the documentation shows of the format is a file of cases, and holds.
+/// The sample in the documentation is a valid file of cases.
 #[test]
-fn the_sample_of_the_documentation_holds() {
+fn the_sample_of_the_documentation_passes() {
     let page = include_str!("../docs/check.md");
     let sample = page.split("```yaml\n").find(|block| block.starts_with("policies: ../appcat"));
     let sample = sample.unwrap().split("```").next().unwrap();
@@ -113,7 +113,7 @@ fn the_sample_of_the_documentation_holds() {
 }
 
 #[test]
-fn the_formats_for_programs_tell_the_same() {
+fn json_and_junit_report_the_same_as_the_text() {
     let suite = [case("holds", "{verdict: deny}"), case("<fails>", "{verdict: allow}")].concat();
     let suite = format!("convention: appcat\ncases:\n{suite}");
     let folder = desk(&[("a.yaml", &suite)]);
@@ -144,7 +144,7 @@ fn the_formats_for_programs_tell_the_same() {
 }
 
 #[test]
-fn writer_old_object_operation_and_time_count() {
+fn a_case_can_set_writer_old_object_operation_and_time() {
     let suite = "\
 convention: appcat
 now: 2024-06-01T12:00:00Z
@@ -198,7 +198,7 @@ cases:
 }
 
 #[test]
-fn mistakes_are_told_all_at_once_and_the_other_cases_are_tried() {
+fn all_errors_are_reported_and_the_valid_cases_run() {
     let wrong = "\
 convention: appcat
 cases:
@@ -266,7 +266,7 @@ cases:
 }
 
 #[test]
-fn policies_that_cannot_be_used_are_told_beside_mistakes_in_the_cases() {
+fn errors_in_policies_and_in_cases_are_reported_together() {
     let suite = |policies: &str| {
         format!(
             "policies: {policies}\ncases:\n- {{name: c, object: 5, expect: {{verdict: maybe}}}}\n"
@@ -289,7 +289,7 @@ fn policies_that_cannot_be_used_are_told_beside_mistakes_in_the_cases() {
 }
 
 #[test]
-fn objects_are_read_as_the_cluster_reads_manifests_and_the_case_around_them_is_not() {
+fn objects_are_read_with_the_yaml_rules_of_kubectl_and_cases_are_not() {
     let suite = "\
 convention: appcat
 cases:
@@ -314,7 +314,7 @@ cases:
     let (code, out, err) = test(folder.path(), &["a.yaml"]);
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.starts_with("ok    a.yaml: yes\nok    a.yaml: no\n"), "{out}");
-    // What no cluster can be sent is a mistake with its place.
+    // An object that no cluster accepts is an error with its location.
     let infinite = format!("convention: appcat\ncases:\n{}", case("a", "{status: {a: .inf}}"));
     let folder = desk(&[("a.yaml", &infinite)]);
     let (code, _, err) = test(folder.path(), &["a.yaml"]);

@@ -1,4 +1,4 @@
-//! The command as it ships, in a process of its own.
+//! The command, in its own process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::leash::Leashed;
 
 pub(crate) const STATUSGATE: &str = env!("CARGO_BIN_EXE_statusgate");
 
-/// How a command ended.
+/// The result of a command.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &str, kubeconfig: &Path, arguments: &[&str]) -> Ended
         .arg("--kubeconfig")
         .arg(kubeconfig)
         .args(arguments)
-        // What the machine's environment says is not what is tested.
+        // The environment must not affect the test.
         .env_remove("HTTPS_PROXY")
         .env_remove("https_proxy")
         .output()
@@ -42,22 +42,22 @@ pub(crate) fn run(command: &str, kubeconfig: &Path, arguments: &[&str]) -> Ended
     }
 }
 
-/// A backfill that runs beside the test.
+/// A backfill that runs in parallel with the test.
 pub(crate) fn start(log: &Path, kubeconfig: &Path, arguments: &[&str]) -> Leashed {
     let mut all = vec!["backfill", "--kubeconfig", kubeconfig.to_str().expect("text")];
     all.extend(arguments);
     Leashed::start(log, STATUSGATE, all)
 }
 
-/// The lines that are JSON. Of a process that was killed the last one may be torn.
+/// The lines that are JSON. A killed process may have written a part of its last line.
 pub(crate) fn json_lines(text: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// The uids that a journal has as patched.
+/// The uids that are patched according to a journal.
 pub(crate) fn patched(journal: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(journal).unwrap_or_default();
-    // The last line may be in the making.
+    // The last line may be incomplete.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().filter_map(|line| line.strip_prefix("patched "));
     lines.filter_map(|line| line.split(' ').nth(1)).map(str::to_owned).collect()

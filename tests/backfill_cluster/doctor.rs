@@ -1,4 +1,4 @@
-//! `statusgate doctor` beside a server that runs and registrations that exist.
+//! `statusgate doctor` with a running server and existing registrations.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::patience::until;
 use crate::plane::{Plane, in_turn};
 
 #[test]
-fn doctor_is_content_with_a_good_installation_and_names_what_is_wrong_with_a_bad_one() {
+fn doctor_passes_a_good_installation_and_reports_the_faults_of_a_bad_one() {
     in_turn(async |plane| {
         let folder = plane.folder("doctor");
         let policies = plane.policies();
@@ -96,7 +96,7 @@ fn of_level<'c>(checks: &'c [Value], level: &str) -> impl Iterator<Item = &'c Va
     checks.iter().filter(move |check| check["level"] == *level)
 }
 
-/// Registers both webhooks, or does so anew. Not `right`: the main resource of gadgets.
+/// Registers both webhooks or replaces them. Without `right` they select the main resource of gadgets.
 async fn register(plane: &Plane, address: &str, ca: &[u8], right: bool) {
     let gadgets = if right { "gadgets/status" } else { "gadgets" };
     let rule = |group: &str, operations: &[&str], resources: &[&str]| {

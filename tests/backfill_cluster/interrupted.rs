@@ -1,4 +1,4 @@
-//! The whole story: thousands of objects, a busy client, kills and a restart.
+//! Backfill with thousands of objects, a busy client, kills and a restart.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,15 +15,15 @@ const LABEL: &str = "interrupted";
 const KINDS: [(Kind, usize); 3] = [(CLAIM, 700), (GADGET, 650), (WIDGET, 650)];
 
 #[test]
-fn two_thousand_objects_are_brought_up_to_date_beside_a_busy_client_through_kills_and_a_restart() {
+fn two_thousand_objects_are_updated_despite_kills_a_restart_and_a_busy_client() {
     in_turn(async |plane| {
         let mut all = 0;
         let mut written = Vec::new();
         for (kind, count) in KINDS {
-            // Half a status: what a controller of before the CRD upgrade has left.
+            // A partial status, as from a controller before a CRD upgrade.
             plane.create(kind, LABEL, count, json!({"instanceNamespace": "first"})).await;
             all += count;
-            // Nine of ten are written on; the tenth shows how often we did.
+            // The client writes nine of ten objects; the tenth shows the number of our writes.
             let names = (0..count).filter(|number| number % 10 != 0);
             let names = names.map(|number| format!("{LABEL}-{number}")).collect();
             written.push((kind, names));
@@ -80,7 +80,7 @@ fn two_thousand_objects_are_brought_up_to_date_beside_a_busy_client_through_kill
 }
 
 #[test]
-fn a_signal_ends_a_run_in_order_and_every_write_is_in_the_journal() {
+fn after_a_signal_every_write_is_in_the_journal() {
     in_turn(async |plane| {
         plane.create(GADGET, "signalled", 60, json!({})).await;
         let (folder, policies) = (plane.folder("signalled"), plane.policies());
@@ -148,8 +148,8 @@ async fn no_object_was_written_twice(
     assert_eq!(told.len(), distinct.len(), "an object was told as patched in two runs");
     let noted: HashSet<&str> = journal.iter().map(String::as_str).collect();
     assert_eq!(noted.len(), journal.len(), "an object is in the journal twice");
-    // What was confirmed in the moment of a kill is in neither, and needed nothing in the next run:
-    // at most two objects a writer and kill.
+    // A write that was confirmed during a kill is in no journal and needs nothing in the next run: at most
+    // two objects for each writer and kill.
     assert!(noted.len() <= all && noted.len() + 2 * 16 >= all, "{} of {all}", noted.len());
     assert_eq!(of("refused"), [""; 0]);
     assert_eq!(of("failed"), [""; 0]);

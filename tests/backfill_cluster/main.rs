@@ -1,5 +1,5 @@
-//! `statusgate backfill` and `statusgate doctor` on a real kube-apiserver with etcd, which one of
-//! the tests restarts: hence a control plane of their own, and one test at a time.
+//! `statusgate backfill` and `statusgate doctor` on a real kube-apiserver with etcd. One test restarts it,
+//! so these tests have their own control plane and run one by one.
 #![expect(
     clippy::expect_used,
     clippy::panic,

@@ -23,11 +23,11 @@ pub(crate) struct Plane {
     folder: PathBuf,
     client: Client,
     runtime: Runtime,
-    /// Held for the pipe to its stdin, whose end is the control plane's.
+    /// The control plane stops when its stdin closes.
     _script: Child,
 }
 
-/// One test's turn.
+/// The control plane for one test.
 pub(crate) fn in_turn(test: impl AsyncFnOnce(&'static Plane)) {
     static PLANE: LazyLock<Plane> = LazyLock::new(Plane::start);
     static TURN: Mutex<()> = Mutex::new(());
@@ -40,7 +40,7 @@ impl Plane {
     fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder").keep();
         let log = folder.join("control-plane.log");
-        // The script gets our stdin and the signals; the shell around it removes the folder.
+        // The script gets stdin and the signals; the shell around it removes the folder.
         let run = r#""$1" run "$2/plane" <&0 & echo $! > "$2/pid"; wait; rm -rf "$2""#;
         let mut script = Command::new("bash")
             .args(["-c", run, "control-plane"])
@@ -62,7 +62,7 @@ impl Plane {
         plane
     }
 
-    /// A folder for files, removed at the end.
+    /// A folder for files, which is removed at the end.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).expect("a folder");
@@ -95,7 +95,7 @@ impl Plane {
         folder
     }
 
-    /// The administrator, at objects of a kind.
+    /// The objects of a kind, for the administrator.
     pub(crate) fn objects(&self, kind: Kind) -> Objects {
         Objects::new(self.client.clone(), kind)
     }
@@ -109,7 +109,7 @@ impl Plane {
                 let mut object = objects.named(&format!("{label}-{number}"));
                 object["metadata"]["labels"] = json!({"test": label});
                 object["status"] = status.clone();
-                // A kind that has only just been established may be unknown to the next request.
+                // The next request may not know a kind that was just established.
                 let mut created = objects.create(&object).await;
                 let deadline = Instant::now() + PATIENCE;
                 while created.is_err() && Instant::now() < deadline {
@@ -117,7 +117,7 @@ impl Plane {
                     created = objects.create(&object).await;
                 }
                 let created = created.expect("an object is created");
-                // Where there is a status subresource, a creation drops the status.
+                // A creation drops the status if the kind has the status subresource.
                 if created.get("status").is_none() && status != json!({}) {
                     objects.merge_status(name_of(&object), status).await.expect("a status");
                 }
@@ -138,14 +138,14 @@ impl Plane {
         items.filter(|object| object["metadata"]["labels"]["test"] == *label).cloned().collect()
     }
 
-    /// Restarts kube-apiserver, and returns when it is about to end.
+    /// Restarts kube-apiserver, and returns when it begins to stop.
     pub(crate) fn restart(&self) {
         let pid = fs::read_to_string(self.folder.join("pid")).expect("a pid");
         let sent = Command::new("kill").args(["-USR1", "--", pid.trim()]).status();
         assert!(sent.expect("kill starts").success());
     }
 
-    /// Waits until it has become ready as often as this.
+    /// Waits until it has become ready this many times.
     pub(crate) async fn ready(&self, times: u32) {
         let path = self.folder.join("plane/ready");
         until("the API is back", async || {
@@ -170,7 +170,7 @@ impl Plane {
 }
 
 async fn client(kubeconfig: &Path) -> Client {
-    // In this binary nobody else does; our own listeners name their provider.
+    // The client needs a default provider; only our own listeners name theirs.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let file = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
     let options = KubeConfigOptions::default();

@@ -1,5 +1,4 @@
-//! What goes wrong: permissions, kinds that vanish, schemas that do not fit, addresses that lead
-//! nowhere.
+//! Failures: missing permissions, removed kinds, other schemas, unreachable servers.
 
 use std::fs;
 
@@ -32,7 +31,7 @@ const BINDINGS: Kind = Kind {
 };
 
 #[test]
-fn without_the_right_to_list_or_to_write_the_error_names_both() {
+fn a_missing_permission_to_list_or_to_write_is_reported() {
     in_turn(async |plane| {
         plane.create(GADGET, "guarded", 3, json!({})).await;
         let policies = plane.policies();
@@ -67,7 +66,7 @@ fn without_the_right_to_list_or_to_write_the_error_names_both() {
 }
 
 #[test]
-fn a_kind_that_disappears_in_the_middle_is_named_and_the_rest_is_done() {
+fn a_kind_that_is_removed_during_the_run_is_reported_and_the_rest_is_done() {
     in_turn(async |plane| {
         let crd = definition(
             "fleeting",
@@ -78,7 +77,7 @@ fn a_kind_that_disappears_in_the_middle_is_named_and_the_rest_is_done() {
         plane.create(FLEETING, "fleeting", 200, json!({})).await;
         plane.create(GADGET, "staying", 5, json!({})).await;
         let folder = plane.folder("fleeting");
-        // By group and plural, so that the kind that stays comes after the one that goes.
+        // Kinds are ordered by group and plural, so the kind that stays comes after the removed one.
         let policy = file(&folder, "policy.yaml");
         fs::write(
             &policy,
@@ -106,7 +105,7 @@ fn a_kind_that_disappears_in_the_middle_is_named_and_the_rest_is_done() {
 }
 
 #[test]
-fn what_a_schema_prunes_or_refuses_is_told_before_anything_is_written_and_is_a_finding() {
+fn fields_that_a_schema_prunes_or_rejects_are_reported_before_the_first_write() {
     in_turn(async |plane| {
         let status = json!({"type": "object", "properties": {
             "phase": {"type": "string", "enum": ["Unknown", "Ready"]},
@@ -137,7 +136,7 @@ fn what_a_schema_prunes_or_refuses_is_told_before_anything_is_written_and_is_a_f
         let line = "rejected stricts.strict.statusgate.dev strict-0: ";
         let pruned = "/status/billing, /status/plan was not stored: the schema lacks the field, or does not allow null";
         assert!(backfill.stdout.contains(&format!("{line}{pruned}")), "{}", backfill.stdout);
-        // The phase is stored by now, and what is left to fill in cannot be.
+        // The phase is stored by now; the other default cannot be stored.
         let backfill = run("backfill", &plane.kubeconfig(), &arguments);
         assert_eq!(backfill.code, Some(1));
         assert!(
@@ -151,7 +150,7 @@ fn what_a_schema_prunes_or_refuses_is_told_before_anything_is_written_and_is_a_f
 }
 
 #[test]
-fn a_kubeconfig_that_leads_nowhere_is_an_error_that_names_it() {
+fn an_unreachable_server_is_an_error_that_names_the_kubeconfig() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let ended = run("backfill", &missing, &[]);

@@ -1,4 +1,4 @@
-//! Several processes beside one another.
+//! Several processes in parallel.
 
 use std::collections::HashSet;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Another client, which goes on writing while a backfill runs.
+//! Another client that keeps writing while a backfill runs.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use tokio::task::JoinHandle;
 use crate::objects::{Kind, Objects, WIDGET};
 use crate::plane::Plane;
 
-/// What an operator does: one status field after the other, for ever.
+/// An operator that writes one status after the other.
 pub(crate) struct Writer {
     stop: watch::Sender<bool>,
     task: JoinHandle<HashMap<String, String>>,
 }
 
 impl Writer {
-    /// Begins to write the objects of these kinds and names, in turns.
+    /// Starts to write the objects of these kinds and names in turn.
     pub(crate) fn start(plane: &Plane, kinds: &[(Kind, Vec<String>)]) -> Self {
         let names: Vec<(Kind, Objects, String)> = kinds
             .iter()
@@ -27,8 +27,8 @@ impl Writer {
         let (stop, mut stopped) = watch::channel(false);
         let task = tokio::spawn(async move {
             let mut last = HashMap::new();
-            // A step that is prime to the number of objects visits them all, and not in the order
-            // in which they are listed.
+            // A step that is coprime to the number of objects visits all of them, in another order than a
+            // list.
             let mut at = 0;
             for turn in 0_u64.. {
                 if *stopped.borrow_and_update() {
@@ -44,7 +44,7 @@ impl Writer {
                     objects.merge_status(name, status).await
                 };
                 let key = format!("{}/{name}", kind.kind);
-                // The API server is away for a while; this turn is then not counted on.
+                // The API server is unavailable for a while; skip this write.
                 if written.is_ok() {
                     last.insert(key, value);
                 } else {
@@ -57,7 +57,7 @@ impl Writer {
         Self { stop, task }
     }
 
-    /// Ends it, and tells what it wrote last to each object.
+    /// Stops it, and returns its last write to each object.
     pub(crate) async fn finish(self) -> HashMap<String, String> {
         self.stop.send(true).expect("it runs");
         self.task.await.expect("it ends well")

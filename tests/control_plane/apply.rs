@@ -1,4 +1,4 @@
-//! Server-side apply on `/status`, and writers that repeat what was repaired.
+//! Server-side apply on `/status`, and writers that repeat a repaired write.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::cluster::in_cluster;
 use crate::objects::{COMPOSITE, condition};
 
 #[test]
-fn two_field_managers_apply_their_parts_and_a_backfilled_phase_is_in_nobodys_way() {
+fn a_default_phase_conflicts_with_no_field_manager() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let (billing, function) = (cluster.billing(COMPOSITE), cluster.operator(COMPOSITE));
@@ -14,7 +14,7 @@ fn two_field_managers_apply_their_parts_and_a_backfilled_phase_is_in_nobodys_way
         let first = billing.apply_status(&name, "billing", price.clone()).await.unwrap();
         assert_eq!(first["status"]["phase"], "Unknown");
 
-        // Without force: a phase that the webhook had put under the other manager would conflict.
+        // Without force: a phase under the other manager would conflict.
         let fresh = json!({"phase": "Provisioning", "instanceNamespace": "n",
             "conditions": [condition("PodReady", "False", 0)]});
         let second = function.apply_status(&name, "function", fresh).await.unwrap();
@@ -24,7 +24,7 @@ fn two_field_managers_apply_their_parts_and_a_backfilled_phase_is_in_nobodys_way
         let again = billing.apply_status(&name, "billing", price.clone()).await.unwrap();
         assert_eq!(again["status"], second["status"]);
 
-        // Its manager applies no phase any more, so the API server takes it away.
+        // Its manager no longer applies a phase, so the API server removes it.
         let less = json!({"instanceNamespace": "n"});
         let third = function.apply_status(&name, "function", less).await.unwrap();
         assert_eq!(third["status"]["phase"], "Unknown");
@@ -34,7 +34,7 @@ fn two_field_managers_apply_their_parts_and_a_backfilled_phase_is_in_nobodys_way
 }
 
 #[test]
-fn a_repaired_status_that_is_written_again_and_again_converges() {
+fn repeated_writes_of_a_repaired_status_converge() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let crossplane = cluster.crossplane(COMPOSITE);
@@ -48,7 +48,7 @@ fn a_repaired_status_that_is_written_again_and_again_converges() {
         assert_eq!(first["status"]["phase"], "Provisioning");
         for _ in 0..3 {
             let again = crossplane.force_status(&name, "function", wanted.clone()).await.unwrap();
-            // 1.20 stamps managedFields anew at each apply, so the version moves there.
+            // 1.20 changes the time in managedFields at each apply, so the resource version changes.
             assert_eq!(again["status"], first["status"]);
         }
 

@@ -1,6 +1,6 @@
-//! `statusgate audit`: what is stored, told, stored as reports and watched.
+//! `statusgate audit`: stored objects, output, reports and watch.
 //!
-//! The objects bear labels that no registration speaks of, so that anything can be stored in them.
+//! No registration selects the labels of the objects, so the tests can store anything in them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::objects::{CRD, GADGET, Kind, Objects, WIDGET, condition, name_of, ref
 use crate::patience::until;
 
 #[test]
-fn what_is_stored_is_judged_counted_and_told_worst_first() {
+fn audit_judges_stored_objects_and_prints_the_worst_rules_first() {
     in_cluster(async |cluster| {
         let label = "audit-mixed";
         let not_ready = [condition("Ready", "False", 0)];
@@ -59,7 +59,7 @@ fn what_is_stored_is_judged_counted_and_told_worst_first() {
         );
         assert_eq!(kinds[0]["conditions"], json!({"Ready": {"False": 2}}));
 
-        // What is minutes old may still pass; what is of 2024 lasts.
+        // A disagreement that is minutes old may be temporary; one of 2024 is persistent.
         let (_, lines) = json_lines(cluster, &[&selector, "--older-than=2h"]);
         let of = |name: &str| lines.iter().find(|line| line["name"] == name).unwrap();
         assert_eq!(rules(of("audit-old")), ["appcat/phase-ready deny"]);
@@ -91,7 +91,7 @@ fn summary_of_failures(lines: &[Value]) -> Value {
 }
 
 #[test]
-fn audit_finds_what_the_registered_webhook_refuses() {
+fn audit_finds_what_the_registered_webhook_rejects() {
     in_cluster(async |cluster| {
         let label = "audit-twin";
         let statuses = [
@@ -143,7 +143,7 @@ fn audit_finds_what_the_registered_webhook_refuses() {
 }
 
 #[test]
-fn reports_are_stored_kept_up_to_date_and_taken_away() {
+fn reports_are_created_updated_and_deleted() {
     in_cluster(async |cluster| {
         let missing = audit(cluster, &["--write"]);
         assert_eq!(missing.status.code(), Some(2));
@@ -196,7 +196,7 @@ fn reports_are_stored_kept_up_to_date_and_taken_away() {
 
         first.merge_status("bad", json!({"phase": "Provisioning"})).await.unwrap();
         second.delete("good").await.unwrap();
-        // Of one namespace only: the other's report is none of its business.
+        // An audit of one namespace does not touch the report of the other.
         let written = audit(cluster, &["--write", "--namespace=audit-first"]);
         assert_eq!(written.status.code(), Some(0), "{}", told(&written));
         let report = reports.get("statusgate").await.unwrap();
@@ -212,7 +212,7 @@ fn reports_are_stored_kept_up_to_date_and_taken_away() {
 }
 
 #[test]
-fn a_kind_that_may_not_be_listed_is_named_and_the_others_are_judged() {
+fn a_kind_that_cannot_be_listed_is_reported_and_the_others_are_judged() {
     in_cluster(async |cluster| {
         let label = "audit-rights";
         store(&cluster.admin(WIDGET), label, "audit-rights", &json!({"phase": "Nonsense"})).await;
@@ -231,7 +231,7 @@ fn a_kind_that_may_not_be_listed_is_named_and_the_others_are_judged() {
 
         let kubeconfig = kubeconfig_of(cluster, "auditor");
         let selector = format!("--selector=test={label}");
-        // A role that has just been made may be unknown to the authorizer.
+        // The authorizer may not know a new role yet.
         let output = until("the role counts", async || {
             let output = audit_as(&kubeconfig, &[&selector, "--output=json"]);
             told(&output).contains("audit-rights").then_some(output)
@@ -250,7 +250,7 @@ fn a_kind_that_may_not_be_listed_is_named_and_the_others_are_judged() {
 }
 
 #[test]
-fn a_kubeconfig_that_leads_nowhere_is_an_error_that_names_the_address() {
+fn an_unreachable_server_is_an_error_with_its_address() {
     in_cluster(async |cluster| {
         let text = fs::read_to_string(kubeconfig(cluster)).unwrap();
         let start = text.find("https://").unwrap();
@@ -264,7 +264,7 @@ fn a_kubeconfig_that_leads_nowhere_is_an_error_that_names_the_address() {
 }
 
 #[test]
-fn a_watch_tells_what_lasts_from_what_passes_and_ends_when_it_is_asked_to() {
+fn a_watch_separates_persistent_from_temporary_findings_and_ends_on_a_signal() {
     in_cluster(async |cluster| {
         let label = "audit-watch";
         let objects = cluster.admin(WIDGET);
@@ -329,7 +329,7 @@ fn ready(conditions: &Value) -> Value {
     json!({"phase": "Ready", "instanceNamespace": "n", "conditions": conditions})
 }
 
-/// Stores an object with a status that nobody judges.
+/// Stores an object with a status that no webhook judges.
 async fn store(objects: &Objects, label: &str, name: &str, status: &Value) {
     let mut object = objects.named(name);
     object["metadata"]["labels"] = json!({"test": label});
@@ -337,7 +337,7 @@ async fn store(objects: &Objects, label: &str, name: &str, status: &Value) {
         object["status"] = status.clone();
     }
     let created = until("an object is created", async || objects.create(&object).await.ok()).await;
-    // Where there is a status subresource, a creation drops the status.
+    // A creation drops the status if the kind has the status subresource.
     if created.get("status").is_none() && !status.is_null() {
         objects.merge_status(name_of(&object), status.clone()).await.unwrap();
     }
@@ -368,7 +368,7 @@ fn rules(line: &Value) -> Vec<String> {
     findings.map(|found| format!("{} {}", text(&found["rule"]), text(&found["action"]))).collect()
 }
 
-/// Both streams, for whoever reads why a test failed.
+/// Both streams, for the message of a failed test.
 fn told(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream)).concat()
 }

@@ -1,4 +1,4 @@
-//! What is filled in, and where nothing is touched, for kinds with the status subresource.
+//! Defaults for kinds with the status subresource, and the writes that get none.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn an_object_older_than_the_registration_gets_its_phase_at_the_next_status_write
 }
 
 #[test]
-fn create_and_main_resource_writes_are_never_touched_even_when_they_are_asked_about() {
+fn creations_and_writes_of_the_main_resource_are_not_changed() {
     in_cluster(async |cluster| {
         let registration = Registration::of(cluster.server(), "everything", FailurePolicy::Fail);
         let registration = registration.about_everything().apply(cluster).await;
@@ -34,7 +34,7 @@ fn create_and_main_resource_writes_are_never_touched_even_when_they_are_asked_ab
         let name = cluster.unique("everything");
         let mut object = objects.named(&name);
         object["metadata"]["labels"] = registration.label();
-        // The API server drops it, so it is no reason to refuse; nor would a patch be stored.
+        // The API server drops the status, so the webhooks neither reject nor patch it.
         object["status"] = json!({"phase": "Nonsense"});
         let created = objects.create(&object).await.unwrap();
         assert_eq!(created.get("status"), None);
@@ -49,7 +49,7 @@ fn create_and_main_resource_writes_are_never_touched_even_when_they_are_asked_ab
 }
 
 #[test]
-fn an_empty_or_missing_phase_becomes_unknown_however_the_status_is_written() {
+fn every_kind_of_status_write_gets_the_default_phase() {
     in_cluster(async |cluster| {
         let name = cluster.object(GADGET).await;
         let objects = cluster.operator(GADGET);
@@ -69,7 +69,7 @@ fn an_empty_or_missing_phase_becomes_unknown_however_the_status_is_written() {
 }
 
 #[test]
-fn a_dry_run_is_judged_and_leaves_nothing() {
+fn a_dry_run_is_judged_and_stores_nothing() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let objects = cluster.operator(COMPOSITE);

@@ -1,4 +1,4 @@
-//! What a Service is to its pods: new connections go to the backends that are ready.
+//! A load balancer like a Service: new connections go to the backends that are ready.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +41,7 @@ impl Balancer {
         self.address
     }
 
-    /// A server that is ready gets its share from now on, and none once it is not.
+    /// The server gets connections while it is ready.
     pub(crate) fn add(&self, server: &Server) {
         let backend = Backend { address: server.address(), probes: server.probes(), ready: true };
         locked(&self.backends).push(backend);
@@ -66,7 +66,7 @@ async fn forward(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
         let Some(address) = ready.get(turn % ready.len().max(1)).copied() else { continue };
         connections.spawn(async move {
             if let Ok(mut server) = TcpStream::connect(address).await {
-                // How a connection ends is its ends' business.
+                // The client and the server handle the end of a connection.
                 let _ = copy_bidirectional(&mut client, &mut server).await;
             }
         });
@@ -74,7 +74,7 @@ async fn forward(listener: TcpListener, backends: Arc<Mutex<Vec<Backend>>>) {
     }
 }
 
-/// Endpoints follow readiness late, in a cluster as here; the grace time is there for that.
+/// As in a cluster, endpoints follow readiness late. The grace time of the server covers this.
 async fn watch(backends: Arc<Mutex<Vec<Backend>>>) {
     loop {
         sleep(Duration::from_millis(500)).await;

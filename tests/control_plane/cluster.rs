@@ -1,4 +1,4 @@
-//! The one control plane of this test binary, with the kinds and one statusgate for most tests.
+//! The control plane that the tests share, with its kinds and one statusgate for most tests.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -19,16 +19,16 @@ use crate::patience::until;
 use crate::registration::{FailurePolicy, Registration};
 use crate::server::Server;
 
-/// Runs a test in the shared cluster, starting that if this is the first one.
+/// Runs a test in the shared cluster. The first test starts the cluster.
 pub(crate) fn in_cluster(test: impl AsyncFnOnce(&'static Cluster)) {
     static CLUSTER: LazyLock<Cluster> = LazyLock::new(Cluster::start);
     let cluster = &*CLUSTER;
-    // One runtime for all: clients have tasks of their own, which must not end with a test.
+    // One runtime for all tests: clients have tasks, which must not end with a test.
     let _told = Told(cluster.server());
     cluster.runtime.block_on(test(cluster));
 }
 
-/// Tells of the shared server at a failure; its own destructor never runs.
+/// Prints the log of the shared server if a test fails, because its destructor never runs.
 struct Told(&'static Server);
 
 impl Drop for Told {
@@ -37,15 +37,15 @@ impl Drop for Told {
     }
 }
 
-/// etcd, kube-apiserver, and what the tests share in it.
+/// etcd, kube-apiserver, and everything that the tests share.
 pub(crate) struct Cluster {
     runtime: Runtime,
     folder: PathBuf,
     clients: HashMap<&'static str, Client>,
     names: AtomicU32,
     shared: Option<(Server, Registration)>,
-    /// Held for the pipe to its stdin: when that closes, which happens at the end of this process
-    /// whatever ends it, the control plane ends and the folder is removed.
+    /// The control plane stops and removes its folder when its stdin closes, which happens at every end
+    /// of this process.
     _plane: Child,
 }
 
@@ -67,7 +67,7 @@ impl Cluster {
         cluster
     }
 
-    /// A place for files, removed at the end.
+    /// A folder for files, which is removed at the end.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -77,7 +77,7 @@ impl Cluster {
         &self.shared.as_ref().expect("it has started").0
     }
 
-    /// Creates an object that the shared server judges, with a name of its own.
+    /// Creates an object with a unique name that the shared server judges.
     pub(crate) async fn object(&self, kind: Kind) -> String {
         let registration = &self.shared.as_ref().expect("it has started").1;
         registration.object(self, kind).await
@@ -88,12 +88,12 @@ impl Cluster {
         format!("{what}-{}", self.names.fetch_add(1, Relaxed))
     }
 
-    /// The operator of AppCat, who is refused.
+    /// The operator of AppCat. Its disagreements are rejected.
     pub(crate) fn operator(&self, kind: Kind) -> Objects {
         self.objects("operator", kind)
     }
 
-    /// Crossplane, whom the policy names under `writers`.
+    /// Crossplane, which the policy names under `writers`.
     pub(crate) fn crossplane(&self, kind: Kind) -> Objects {
         self.objects("crossplane", kind)
     }
@@ -103,7 +103,7 @@ impl Cluster {
         self.objects("billing", kind)
     }
 
-    /// The administrator, for what is not a test's subject.
+    /// The administrator, for the setup of a test.
     pub(crate) fn admin(&self, kind: Kind) -> Objects {
         self.objects("admin", kind)
     }
@@ -139,12 +139,12 @@ fn start_control_plane(folder: &Path) -> Child {
         .arg(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // Not ours: whoever reads our output would wait for the end of the last one who has it.
+        // Not our stdout: the reader of our output would wait for the end of every process that has it.
         .stderr(File::create(&log).expect("a log"))
         .process_group(0)
         .spawn()
         .expect("bash starts");
-    // No deadline of ours: the script has one, and may have to build the control plane first.
+    // The script has its own deadline, and may have to build the control plane first.
     let said = lines(&mut plane).recv();
     assert!(
         said.is_ok_and(|line| line.starts_with("ready ")),
@@ -165,9 +165,9 @@ async fn clients(plane: &Path) -> HashMap<&'static str, Client> {
         let options = KubeConfigOptions::default();
         let mut config =
             Config::from_custom_kubeconfig(file, &options).await.expect("a configuration");
-        // A client that tries again would hide the failed writes that the tests look for.
+        // Retries of the client would hide failed writes.
         config.default_retry = false;
-        // The server is on loopback, whatever proxy the machine's environment names.
+        // The server is on loopback: ignore a proxy in the environment.
         config.proxy_url = None;
         clients.insert(user, Client::try_from(config).expect("a client"));
     }

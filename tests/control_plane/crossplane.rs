@@ -1,11 +1,10 @@
-//! Crossplane's writers, request by request, as `crossplane.io` 1.20 sends them: none of their
-//! writes may fail, and in the end the phase is the true one.
+//! The requests of Crossplane 1.20: no write fails, and in the end the phase is correct.
 //!
-//! A composite's reconcile applies what the functions want (1), then PUTs the same with the system
-//! conditions (2). A claim's PUTs the composite's status over its own old conditions (2), then its
-//! conditions (3). So phase and conditions are never written together, and in between they
-//! disagree. The function here is the least patient one: it takes the phase from the resources, and
-//! says Ready while the stored conditions still say otherwise.
+//! A composite's reconcile applies the result of the functions (1), then PUTs it with the system
+//! conditions (2). A claim's reconcile PUTs the composite's status with its own old conditions (2), then
+//! its conditions (3). Phase and conditions come in different requests, so they disagree in between.
+//! The function here is the least patient one: it derives the phase from the resources, and returns
+//! Ready before the stored conditions are True.
 
 use serde_json::{Value, json};
 
@@ -13,16 +12,16 @@ use crate::cluster::{Cluster, in_cluster};
 use crate::objects::{CLAIM, COMPOSITE, Objects, condition};
 
 #[test]
-fn a_fresh_service_gets_ready_and_recovers_where_functions_apply_pod_ready() {
+fn a_new_service_becomes_ready_and_recovers_if_functions_apply_pod_ready() {
     in_cluster(async |cluster| lives(cluster, PodReady::Applied).await);
 }
 
 #[test]
-fn a_fresh_service_gets_ready_and_recovers_where_functions_return_pod_ready() {
+fn a_new_service_becomes_ready_and_recovers_if_functions_return_pod_ready() {
     in_cluster(async |cluster| lives(cluster, PodReady::Returned).await);
 }
 
-/// From fresh to Ready, a regression of the pods, and the recovery.
+/// A new service becomes Ready, its pods fail, and it recovers.
 async fn lives(cluster: &Cluster, pod_ready: PodReady) {
     let mut service = Service::create(cluster, pod_ready).await;
     let nothing = World { releases: false, pods: false, phase: "Provisioning" };
@@ -36,16 +35,16 @@ async fn lives(cluster: &Cluster, pod_ready: PodReady) {
     }
 }
 
-/// By which request condition `PodReady` comes: both are seen with Crossplane's functions.
+/// The request that contains the condition `PodReady`. Crossplane's functions use both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PodReady {
-    /// In the composite's desired status: with the phase.
+    /// In the composite's desired status, with the phase.
     Applied,
-    /// Among the conditions of the function's answer: with Ready and Synced.
+    /// As a condition in the function's answer, with Ready and Synced.
     Returned,
 }
 
-/// What the resources are like, and the phase that follows.
+/// The state of the resources, and the correct phase.
 #[derive(Clone, Copy)]
 struct World {
     releases: bool,
@@ -74,7 +73,7 @@ impl Service {
         }
     }
 
-    /// Reconciles until both phases are true, and once more to see that they stay.
+    /// Reconciles until both phases are correct, and once more to check that they stay.
     async fn settle(&mut self, world: World) -> u32 {
         for round in 1..=ROUNDS {
             let phases = self.reconcile(world).await;
@@ -144,7 +143,7 @@ impl Service {
         written.expect("write 3 of the claim, its conditions, succeeds")
     }
 
-    /// A condition as it will be: its time moves with its status.
+    /// The next condition. Its time changes with its status.
     fn updated(&self, object: &Value, kind: &str, is: bool) -> Value {
         let status = if is { "True" } else { "False" };
         let stored = find_condition(object, kind).filter(|stored| stored["status"] == status);
@@ -168,5 +167,5 @@ fn set_condition(object: &mut Value, condition: Value) {
     }
 }
 
-/// What a true phase may take: one round for each write that was repaired, and one to spare.
+/// The rounds until the phase is correct: one for each repaired write, and one more.
 const ROUNDS: u32 = 4;

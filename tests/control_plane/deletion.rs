@@ -1,4 +1,4 @@
-//! An object on its way out: `Deleting` is imposed, and nothing is in the way.
+//! A deleted object gets the phase `Deleting`, and nothing prevents its deletion.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, in_cluster};
 use crate::objects::{COMPOSITE, Kind, WIDGET, condition, refusal};
 
 #[test]
-fn deleting_is_imposed_at_the_next_status_write_and_the_finalizer_lets_the_object_go() {
+fn a_deleted_object_gets_the_phase_deleting_and_its_finalizer_can_be_removed() {
     in_cluster(async |cluster| {
         let name = held(cluster, COMPOSITE).await;
         let crossplane = cluster.crossplane(COMPOSITE);
@@ -15,7 +15,7 @@ fn deleting_is_imposed_at_the_next_status_write_and_the_finalizer_lets_the_objec
         crossplane.merge_status(&name, ready).await.unwrap();
         crossplane.delete(&name).await.unwrap();
 
-        // What Crossplane writes on deletion: no function runs, so the phase is the old one.
+        // At a deletion Crossplane runs no function and writes the old phase.
         let mut object = crossplane.get(&name).await.unwrap();
         assert_eq!(object["status"]["phase"], "Ready", "deletion is no status write");
         let asked = object["metadata"]["deletionTimestamp"].clone();
@@ -25,7 +25,7 @@ fn deleting_is_imposed_at_the_next_status_write_and_the_finalizer_lets_the_objec
         assert_eq!(written["status"]["phase"], "Deleting");
         assert_eq!(written["status"]["lastTransitionTime"], asked);
 
-        // Anybody, whatever he writes: it stays, and he is not refused.
+        // The phase stays for every writer, and no write is rejected.
         for phase in ["Ready", "Provisioning"] {
             let operator = cluster.operator(COMPOSITE);
             let again = operator.merge_status(&name, json!({"phase": phase})).await.unwrap();
@@ -38,7 +38,7 @@ fn deleting_is_imposed_at_the_next_status_write_and_the_finalizer_lets_the_objec
 }
 
 #[test]
-fn without_the_subresource_a_deleted_object_goes_too() {
+fn an_object_without_the_subresource_can_be_deleted() {
     in_cluster(async |cluster| {
         let name = held(cluster, WIDGET).await;
         let objects = cluster.operator(WIDGET);

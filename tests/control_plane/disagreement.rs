@@ -1,4 +1,4 @@
-//! What is refused, whom, and in which words; and who is repaired instead.
+//! Rejected writes with their messages, and repaired writes.
 
 use kube::core::response::StatusSummary;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::cluster::in_cluster;
 use crate::objects::{COMPOSITE, condition, refusal};
 
 #[test]
-fn a_phase_that_does_not_exist_is_refused_as_invalid_with_a_cause_at_the_field() {
+fn an_unsupported_phase_is_rejected_with_a_cause_at_its_field() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let objects = cluster.operator(COMPOSITE);
@@ -32,7 +32,7 @@ fn a_phase_that_does_not_exist_is_refused_as_invalid_with_a_cause_at_the_field()
 }
 
 #[test]
-fn every_mistake_of_a_write_is_a_cause_of_its_own() {
+fn every_fault_of_a_write_has_its_own_cause() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let mut bad = condition("Ready", "Maybe", 0);
@@ -49,7 +49,7 @@ fn every_mistake_of_a_write_is_a_cause_of_its_own() {
 }
 
 #[test]
-fn an_operator_whose_phase_disagrees_is_refused_and_crossplane_is_repaired() {
+fn a_disagreement_of_an_operator_is_rejected_and_one_of_crossplane_is_repaired() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let operator = cluster.operator(COMPOSITE);
@@ -75,7 +75,7 @@ fn an_operator_whose_phase_disagrees_is_refused_and_crossplane_is_repaired() {
 }
 
 #[test]
-fn whoever_turns_a_condition_and_forgets_the_phase_is_refused_or_repaired_too() {
+fn a_changed_condition_with_the_old_phase_is_rejected_or_repaired() {
     in_cluster(async |cluster| {
         let name = cluster.object(COMPOSITE).await;
         let operator = cluster.operator(COMPOSITE);

@@ -1,4 +1,4 @@
-//! Processes that end with this one, whatever ends it.
+//! Child processes that end with this process, even if it is killed.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -11,11 +11,11 @@ use std::thread;
 
 use crate::patience::PATIENCE;
 
-/// A process on a leash: `leash.sh` ends it when we let go.
+/// A child process that `leash.sh` stops when its stdin closes.
 pub(crate) struct Leashed {
     leash: Child,
     pid: String,
-    /// What the leash prints. Behind a lock only because statics want it.
+    /// The output of the leash. A static needs the lock.
     said: Mutex<Receiver<String>>,
     log: PathBuf,
 }
@@ -33,9 +33,9 @@ impl Leashed {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Where bash tells of jobs that were killed, into an output that ours is part of.
+            // bash reports killed jobs here.
             .stderr(Stdio::null())
-            // Ctrl-C then ends only us, and the pipes end the rest, one way for all occasions.
+            // Ctrl-C then stops only this process, and the pipes stop the others.
             .process_group(0)
             .spawn()
             .expect("bash starts");
@@ -51,12 +51,12 @@ impl Leashed {
         assert!(sent.expect("kill starts").success(), "{} is there to get a signal", self.pid);
     }
 
-    /// Waits for its end and tells the exit code.
+    /// Waits for its end and returns the exit code.
     pub(crate) fn ended(&self) -> String {
         self.next_line()
     }
 
-    /// What it has written so far.
+    /// Its output so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -70,7 +70,7 @@ impl Leashed {
 impl Drop for Leashed {
     fn drop(&mut self) {
         drop(self.leash.stdin.take());
-        // Nobody is there to hear of a failure, and its log is about to be removed.
+        // Nothing can handle an error here.
         let _ = self.leash.wait();
     }
 }

@@ -1,8 +1,8 @@
-//! statusgate beside a real kube-apiserver with etcd, both webhooks registered: what is stored,
-//! and what clients are told.
+//! statusgate with a real kube-apiserver and etcd, and both webhooks registered: the stored objects and
+//! the answers to clients.
 //!
-//! Every test has objects of its own, which it creates in the one control plane that the first
-//! test starts (`hack/control-plane.sh`). That and everything else ends with this process.
+//! Every test creates its own objects in one control plane, which the first test starts
+//! (`hack/control-plane.sh`). All child processes end with this process.
 #![expect(
     clippy::expect_used,
     clippy::panic,

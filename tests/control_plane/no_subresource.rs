@@ -1,5 +1,5 @@
-//! A kind without the status subresource: status travels with the main resource, and so each of
-//! its writes is one that must not get stuck.
+//! A kind without the status subresource: status is part of the main resource, so no write of it may get
+//! stuck.
 
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn create_and_update_are_backfilled_and_judged() {
 }
 
 #[test]
-fn a_bad_stored_status_is_no_obstacle_to_editing_the_spec_nor_to_removing_a_finalizer() {
+fn a_stored_fault_does_not_prevent_changes_of_spec_and_finalizers() {
     in_cluster(async |cluster| {
         let registration = Registration::of(cluster.server(), "nonsense", FailurePolicy::Fail);
         let objects = cluster.operator(WIDGET);
@@ -68,7 +68,7 @@ fn a_bad_stored_status_is_no_obstacle_to_editing_the_spec_nor_to_removing_a_fina
 }
 
 #[test]
-fn a_finalizer_can_be_removed_while_the_object_lives() {
+fn a_finalizer_can_be_removed_before_a_deletion() {
     in_cluster(async |cluster| {
         let registration = Registration::of(cluster.server(), "living", FailurePolicy::Fail);
         let objects = cluster.operator(WIDGET);

@@ -1,4 +1,4 @@
-//! `billing` defaults to nil: what a null becomes on its way into the store.
+//! `billing` is nil by default: the stored result of a null.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::cluster::in_cluster;
 use crate::objects::{COMPOSITE, GADGET, Kind, Objects};
 
 #[test]
-fn where_billing_is_not_nullable_an_explicit_null_is_left_out_and_the_write_succeeds() {
+fn a_null_of_a_field_that_is_not_nullable_is_removed() {
     in_cluster(async |cluster| {
         let (objects, name) = (cluster.operator(COMPOSITE), cluster.object(COMPOSITE).await);
         for stored in write_null(&objects, &name).await {
@@ -16,7 +16,7 @@ fn where_billing_is_not_nullable_an_explicit_null_is_left_out_and_the_write_succ
 }
 
 #[test]
-fn where_billing_is_nullable_a_null_is_stored_whether_it_was_written_or_left_out() {
+fn a_nullable_field_is_stored_as_null() {
     in_cluster(async |cluster| {
         let (objects, name) = (cluster.operator(GADGET), cluster.object(GADGET).await);
         let absent = objects.merge_status(&name, json!({"phase": "Unknown"})).await.unwrap();
@@ -28,7 +28,7 @@ fn where_billing_is_nullable_a_null_is_stored_whether_it_was_written_or_left_out
 }
 
 #[test]
-fn a_price_that_is_there_stays() {
+fn an_existing_value_is_kept() {
     in_cluster(async |cluster| {
         let kinds: [Kind; 2] = [COMPOSITE, GADGET];
         for kind in kinds {
@@ -41,7 +41,7 @@ fn a_price_that_is_there_stays() {
     });
 }
 
-/// What is stored after a null in a JSON merge patch, and after one in a PUT.
+/// The stored object after a null in a JSON merge patch, and after one in a PUT.
 async fn write_null(objects: &Objects, name: &str) -> [Value; 2] {
     let null = json!({"billing": null, "instanceNamespace": "merged"});
     objects.merge_status(name, null).await.unwrap();

@@ -1,7 +1,6 @@
-//! Objects of a kind, as one writer sees and writes them.
+//! Objects of a kind for one writer.
 //!
-//! Plain JSON: what is stored is the subject of these tests, and a typed object would hide the
-//! difference between a member that is null and one that is not there.
+//! Plain JSON, because a typed object would hide the difference between a null member and an absent one.
 
 use http::Request as HttpRequest;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
@@ -9,7 +8,7 @@ use kube::core::{Request, Status};
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
-/// A kind, and where its objects are.
+/// A kind and its API path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) api_version: &'static str,
@@ -31,7 +30,7 @@ pub(crate) const CLAIM: Kind = Kind {
     path: "/apis/vshn.appcat.vshn.io/v1/namespaces/default/vshnpostgresqls",
 };
 
-/// Without the status subresource; the schema lets anything into its status.
+/// Without the status subresource. The schema accepts every status.
 pub(crate) const WIDGET: Kind = Kind {
     api_version: "test.statusgate.dev/v1",
     kind: "Widget",
@@ -123,7 +122,7 @@ impl Objects {
         self.merge_status_with(name, status, PatchParams::default()).await
     }
 
-    /// The same, and nothing of it is to stay.
+    /// The same as a dry run.
     pub(crate) async fn dry_merge_status(&self, name: &str, status: Value) -> Outcome {
         self.merge_status_with(name, status, PatchParams { dry_run: true, ..Default::default() })
             .await
@@ -134,7 +133,7 @@ impl Objects {
         self.apply_status_with(name, PatchParams::apply(manager), status).await
     }
 
-    /// Server-side apply of `/status` that takes fields from others, as Crossplane does.
+    /// Server-side apply of `/status` with force, as Crossplane does.
     pub(crate) async fn force_status(&self, name: &str, manager: &str, status: Value) -> Outcome {
         self.apply_status_with(name, PatchParams::apply(manager).force(), status).await
     }
@@ -159,7 +158,7 @@ impl Objects {
     }
 }
 
-/// What the API server says to a client whose write is refused.
+/// The answer of the API server to a rejected write.
 pub(crate) fn refusal(outcome: Outcome) -> Status {
     match outcome {
         Err(Error::Api(status)) => *status,
@@ -173,7 +172,7 @@ pub(crate) fn condition(kind: &str, status: &str, second: u32) -> Value {
     json!({"type": kind, "status": status, "reason": "Tested", "lastTransitionTime": time(second)})
 }
 
-/// A moment in the past, whatever the clock of the machine says within reason.
+/// A time in the past.
 pub(crate) fn time(second: u32) -> String {
     format!("2024-06-01T12:{:02}:{:02}Z", second / 60 % 60, second % 60)
 }

@@ -1,14 +1,13 @@
-//! Waiting: for a condition, never for a time.
+//! Tests wait for a condition, never for a fixed time.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How long anything may take on a machine whose few cores are busy with a compiler. Nothing here
-/// takes a tenth of it on an idle one, and only a failure ever waits for its end.
+/// The limit on a machine that is busy with a compiler. Only a failing test waits this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks again and again until there is an answer.
+/// Repeats a question until it gets an answer.
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {

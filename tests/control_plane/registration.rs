@@ -1,7 +1,7 @@
 //! The webhook registrations, with the rules of `deploy/base/webhooks.yaml` for the kinds here.
 //!
-//! Each has a name and speaks of the objects that bear it as a label, so that the tests of one
-//! cluster do not meet: killing one's server fails nobody else's writes.
+//! Each has a name and selects the objects with this name as a label. So a test that kills its server
+//! does not affect the writes of other tests.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use crate::objects::{COMPOSITE, Kind, MUTATING, Objects, VALIDATING};
 use crate::patience::until;
 use crate::server::Server;
 
-/// What becomes of a write when nobody answers.
+/// The result of a write if no server answers.
 #[derive(Clone, Copy)]
 pub(crate) enum FailurePolicy {
     Fail,
@@ -43,7 +43,7 @@ impl Registration {
         self
     }
 
-    /// Asks about everything, as a careless person registers it.
+    /// Selects every operation and subresource, as in a careless registration.
     pub(crate) fn about_everything(mut self) -> Self {
         self.rules = json!([{
             "apiGroups": ["vshn.appcat.vshn.io", "test.statusgate.dev"], "apiVersions": ["*"],
@@ -52,7 +52,7 @@ impl Registration {
         self
     }
 
-    /// Registers, and waits until the API server asks.
+    /// Registers, and waits until the API server calls the webhooks.
     pub(crate) async fn apply(self, cluster: &Cluster) -> Self {
         for (kind, webhook) in [(MUTATING, "mutate"), (VALIDATING, "validate")] {
             let objects = cluster.admin(kind);
@@ -76,12 +76,12 @@ impl Registration {
         let objects = cluster.admin(kind);
         let mut object = objects.named(&name);
         object["metadata"]["labels"] = self.label();
-        // A kind that has only just been established may be unknown to the next request.
+        // The next request may not know a kind that was just established.
         until("an object is created", async || objects.create(&object).await.ok()).await;
         name
     }
 
-    /// What makes an object this registration's business.
+    /// The labels that this registration selects.
     pub(crate) fn label(&self) -> Value {
         json!({"test": self.name})
     }

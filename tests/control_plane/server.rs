@@ -1,4 +1,4 @@
-//! statusgate itself: the binary as it ships, in a process of its own.
+//! statusgate itself: the binary, in its own process.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -20,14 +20,14 @@ use crate::patience::until;
 /// The folder of a server: its certificate and its policies.
 pub(crate) struct Home(PathBuf);
 
-/// A server that is to be started.
+/// The settings of a server.
 pub(crate) struct Start {
     home: Arc<Home>,
     listen: SocketAddr,
     reuse_port: bool,
 }
 
-/// A server that runs, and ends with this value.
+/// A running server, which stops when this value is dropped.
 pub(crate) struct Server {
     process: Leashed,
     home: Arc<Home>,
@@ -47,7 +47,7 @@ impl Home {
         home
     }
 
-    /// Runs `statusgate certs`: with other names than before, a new leaf under the same CA.
+    /// Runs `statusgate certs`. With other names it creates a new leaf under the same CA.
     pub(crate) fn issue(&self, arguments: &[&str]) {
         let certs = Command::new(STATUSGATE)
             .args(["certs", "--out"])
@@ -58,7 +58,7 @@ impl Home {
         assert!(certs.status.success(), "{}", String::from_utf8_lossy(&certs.stderr));
     }
 
-    /// The CA, as a registration wants it.
+    /// The CA in the form of a registration.
     pub(crate) fn ca(&self) -> Vec<u8> {
         fs::read(self.certificates().join("ca.crt")).expect("a CA")
     }
@@ -68,7 +68,7 @@ impl Home {
         CertificateDer::from_pem_file(self.certificates().join("tls.crt")).expect("a certificate")
     }
 
-    /// The policy for the AppCat kinds, to be edited.
+    /// The policy for the AppCat kinds, which a test may edit.
     pub(crate) fn policy(&self) -> PathBuf {
         self.0.join("policies/appcat.yaml")
     }
@@ -84,10 +84,10 @@ impl Start {
         self
     }
 
-    /// Starts it and waits until it says that it is ready.
+    /// Starts it and waits until it is ready.
     pub(crate) async fn start(self) -> Server {
         let Self { home, listen, reuse_port } = self;
-        // Several processes may have one home.
+        // Several processes may share a home.
         let mut logs = (0..).map(|number| home.0.join(format!("{number}.log")));
         let log = logs.find(|log| !log.exists()).expect("numbers do not end");
         let path = |path: PathBuf| path.into_os_string().into_string().expect("a path of text");
@@ -118,20 +118,20 @@ impl Start {
 }
 
 impl Server {
-    /// One with a folder of its own.
+    /// A server with its own folder.
     #[expect(clippy::new_ret_no_self, reason = "it reads as it should: Server::new(…).start()")]
     pub(crate) fn new(cluster: &Cluster, name: &str) -> Start {
         let home = Arc::new(Home::make(cluster.folder().join(name)));
         Start { home, listen: ([127, 0, 0, 1], 0).into(), reuse_port: false }
     }
 
-    /// Another one with the same certificate and policies.
+    /// Another server with the same certificate and policies.
     pub(crate) fn another(&self) -> Start {
         let listen = ([127, 0, 0, 1], 0).into();
         Start { home: Arc::clone(&self.home), listen, reuse_port: false }
     }
 
-    /// The next one, on the same port.
+    /// The next server, on the same port.
     pub(crate) fn successor(&self) -> Start {
         Start { home: Arc::clone(&self.home), listen: self.address, reuse_port: true }
     }
@@ -148,29 +148,29 @@ impl Server {
         self.probes
     }
 
-    /// Asks it to end, as kubelet does.
+    /// Sends SIGTERM, as kubelet does.
     pub(crate) fn terminate(&self) {
         self.process.signal("TERM");
     }
 
-    /// Ends it with no chance to say goodbye.
+    /// Kills it.
     pub(crate) fn kill(&self) {
         self.process.signal("KILL");
         self.process.ended();
     }
 
-    /// Waits for its end, which must be an orderly one.
+    /// Waits for its end, which must be a clean one.
     pub(crate) fn ended_well(&self) {
         let code = self.process.ended();
         assert_eq!(code, "0", "statusgate ends with 0; {}", self.process.log());
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     pub(crate) fn log(&self) -> String {
         self.process.log()
     }
 
-    /// For whoever reads why a test failed: the log is gone by then.
+    /// Prints the log if a test fails, because its file is removed.
     pub(crate) fn tell_why(&self) {
         if std::thread::panicking() {
             let log = self.log();
@@ -180,7 +180,7 @@ impl Server {
         }
     }
 
-    /// The certificate that a client is shown that connects now.
+    /// The certificate that a new connection gets.
     pub(crate) async fn shown_certificate(&self) -> CertificateDer<'static> {
         let mut roots = RootCertStore::empty();
         for ca in CertificateDer::pem_slice_iter(&self.home.ca()) {
@@ -207,7 +207,7 @@ impl Drop for Server {
     }
 }
 
-/// What an endpoint controller asks.
+/// The readiness probe.
 pub(crate) async fn is_ready(probes: SocketAddr) -> bool {
     let ask = async {
         let mut stream = TcpStream::connect(probes).await?;
@@ -221,7 +221,7 @@ pub(crate) async fn is_ready(probes: SocketAddr) -> bool {
     ask.await.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
 }
 
-/// A member of the first log line that has it.
+/// The value of a member in the first log line that contains it.
 fn member(log: &str, name: &str) -> Option<SocketAddr> {
     let start = format!("\"{name}\":\"");
     let (_, rest) = log.split_once(&start)?;

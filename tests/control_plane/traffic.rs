@@ -1,4 +1,4 @@
-//! Writers that go on writing while something is done to the server.
+//! Writers that keep writing while a test changes the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use crate::objects::{COMPOSITE, Objects};
 use crate::patience::until;
 use crate::registration::Registration;
 
-/// Some writers, each with an object of its own, each writing as fast as it is answered.
+/// Some writers. Each has its own object and writes as fast as the server answers.
 pub(crate) struct Traffic {
     stop: Arc<AtomicBool>,
     written: Arc<AtomicU64>,
@@ -31,14 +31,14 @@ impl Traffic {
         Self { stop, written, writers }
     }
 
-    /// Waits for as many writes again as show that things go on.
+    /// Waits until the writers have made progress.
     pub(crate) async fn go_on(&self) {
         let goal = self.written.load(Relaxed) + 40;
         until("the writers got on", async || (self.written.load(Relaxed) >= goal).then_some(()))
             .await;
     }
 
-    /// Stops, and tells what went wrong on the way.
+    /// Stops, and returns the errors.
     pub(crate) async fn failures(self) -> Vec<String> {
         self.stop.store(true, Relaxed);
         let failures = self.writers.join_all().await.concat();
@@ -58,7 +58,7 @@ async fn write(
         if stop.load(Relaxed) {
             break;
         }
-        // The phase goes each time, so that each answer shows whether both webhooks were asked.
+        // Each write drops the phase, so each answer shows whether both webhooks were called.
         let status = json!({"phase": null, "currentVersion": number.to_string()});
         match objects.merge_status(name, status).await {
             Ok(object) if object["status"]["phase"] == "Unknown" => {}

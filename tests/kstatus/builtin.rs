@@ -1,4 +1,4 @@
-//! Built-in kinds beside Pods and their controllers, and how a kind is known.
+//! Built-in kinds other than Pods and their controllers.
 
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ fn upstream_definitions() {
 }
 
 #[test]
-fn kinds_that_are_always_current_once_their_generation_is_observed() {
+fn some_kinds_are_current_when_their_generation_is_observed() {
     for (version, kind, said) in [
         ("v1", "Secret", "Resource is always ready"),
         ("v1", "ConfigMap", "Resource is always ready"),
@@ -177,7 +177,7 @@ fn kinds_that_are_always_current_once_their_generation_is_observed() {
 }
 
 #[test]
-fn built_in_kinds_are_known_by_group_and_kind() {
+fn built_in_kinds_are_matched_by_group_and_kind() {
     // A Service of LoadBalancer type without an address is InProgress, a Job not started too; any
     // other kind with the same content is Current.
     let members = json!({"spec": {"type": "LoadBalancer"}});

@@ -1,9 +1,9 @@
-//! kstatus, compared with what kstatus said.
+//! Our kstatus gives the results of the original.
 //!
-//! `tests/fixtures/oracles` holds recorded answers of the Go code, one case a line: `kstatus.jsonl` of
-//! custom resources, `kstatus-builtin.jsonl` of random objects of all kinds, the shortest one for
-//! each kind and answer. Beside them stand the cases of upstream's own tests
-//! (`status_compute_test.go`, `core_test.go`), under the same names, and what those leave out.
+//! `tests/fixtures/oracles` holds recorded results of the Go code, one case for each line: `kstatus.jsonl`
+//! for custom resources, and `kstatus-builtin.jsonl` for random objects of all kinds (the shortest one
+//! for each kind and result). The other tests are upstream's own (`status_compute_test.go`,
+//! `core_test.go`) under the same names, and cases that those lack.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
@@ -44,7 +44,7 @@ fn message(object: &Value) -> String {
     answer(object).unwrap().message
 }
 
-/// An object of a built-in kind at generation 1, with the given members beside its metadata.
+/// An object of a built-in kind at generation 1, with these members.
 fn object(api_version: &str, kind: &str, members: &Value) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind,
         "metadata": {"name": "test", "namespace": "qual", "generation": 1}});
@@ -55,18 +55,18 @@ fn object(api_version: &str, kind: &str, members: &Value) -> Value {
 }
 
 #[test]
-fn every_recorded_answer_is_given() {
+fn every_recorded_result_is_the_same() {
     let custom = include_str!("../fixtures/oracles/kstatus.jsonl");
     let builtin = include_str!("../fixtures/oracles/kstatus-builtin.jsonl");
     let mut cases = 0;
     for line in custom.lines().chain(builtin.lines()) {
-        // The object's own text, not a copy through another tree: 1e0 is no 1 here.
+        // The object's own text: parsing it into another tree would turn 1e0 into 1.
         let (head, text) = line.split_once(r#","obj":"#).unwrap();
         let head: Value = serde_json::from_str(&format!("{head}}}")).unwrap();
         let text = text.strip_suffix('}').unwrap();
         let (name, expect) = (&head["name"], &head["expect"]);
         match compute(&Json::parse(text).unwrap(), NOW) {
-            // The texts of errors are Go's there and ours here.
+            // The texts of errors differ from Go's.
             Err(_) => assert_eq!(expect["error"], true, "{name}"),
             Ok(result) => assert_eq!(&serde_json::to_value(&result).unwrap(), expect, "{name}"),
         }
@@ -119,7 +119,7 @@ fn the_last_of_duplicate_members_counts_and_names_are_case_sensitive() {
             r#""metadata":{"generation":1},"status":{"observedGeneration":1,"observedGeneration":0}"#,
             "InProgress",
         ),
-        // The last status as a whole: nothing is merged.
+        // The last status replaces the first; they are not merged.
         (r#""metadata":{"generation":1},"status":{"observedGeneration":0},"status":{}"#, "Current"),
         (r#""metadata":{"generation":1},"status":{"ObservedGeneration":0}"#, "Current"),
         (r#""metadata":{"DeletionTimestamp":"2024-01-01T00:00:00Z"}"#, "Current"),
@@ -135,7 +135,7 @@ fn the_last_of_duplicate_members_counts_and_names_are_case_sensitive() {
 }
 
 #[test]
-fn an_error_names_the_field_and_what_is_there() {
+fn an_error_contains_the_field_and_its_value() {
     let said = |members: Value| {
         let mut object = object("a/v1", "A", &json!({}));
         for (name, value) in members.as_object().unwrap() {

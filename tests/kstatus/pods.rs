@@ -103,10 +103,9 @@ fn a_pod_has_fifteen_seconds_to_find_a_node() {
     }
 }
 
-/// Go asserts types while it walks and panics where they do not hold; what it passes over first may
-/// be anything.
+/// Go panics at a wrong type when it reads a field. Fields that it skips may have any type.
 #[test]
-fn containers_are_read_as_far_as_go_reads_them() {
+fn container_statuses_are_read_as_strictly_as_in_go() {
     let looping = json!({"reason": "CrashLoopBackOff"});
     let not_ready = "InProgress PodRunningNotReady";
     for (containers, expected) in [

@@ -1,10 +1,10 @@
-//! What holds of every kind: which fields are read strictly and which not, and in which order.
+//! What holds for every kind: the fields that are read strictly, and the order of the rules.
 
 use serde_json::{Value, json};
 
 use super::{answer, message, object, short};
 
-/// Every built-in kind, and one that is none, in a state that its own rules read all of.
+/// Every built-in kind and a custom one, with every field that the rules read.
 fn complete_objects() -> Vec<Value> {
     let spec = json!({"replicas": 1, "parallelism": 1, "completions": 1, "suspend": true,
         "progressDeadlineSeconds": 60, "type": "LoadBalancer", "clusterIP": "10.0.0.1",
@@ -48,7 +48,7 @@ fn complete_objects() -> Vec<Value> {
     .collect()
 }
 
-/// One value of every type that is not the one of `value`; whole numbers in their other spellings.
+/// One value of every other type; for integers also other number formats.
 fn of_other_types(value: &Value) -> Vec<Value> {
     let same = |other: &Value| {
         std::mem::discriminant(value) == std::mem::discriminant(other)
@@ -69,9 +69,9 @@ fn of_other_types(value: &Value) -> Vec<Value> {
     .collect()
 }
 
-/// Numbers, texts and flags of the kinds' own rules are read leniently.
+/// The rules of a kind ignore numbers, strings and booleans of a wrong type.
 #[test]
-fn a_field_of_a_wrong_type_is_as_good_as_none() {
+fn a_field_with_a_wrong_type_counts_as_absent() {
     let mut changed = 0;
     for object in complete_objects() {
         for part in ["spec", "status"] {
@@ -95,9 +95,8 @@ fn a_field_of_a_wrong_type_is_as_good_as_none() {
     assert!(changed > 25, "the fields matter: {changed}");
 }
 
-/// A spec that cannot be walked is an empty one.
 #[test]
-fn a_spec_of_a_wrong_type_is_as_good_as_none() {
+fn a_spec_with_a_wrong_type_counts_as_absent() {
     for object in complete_objects() {
         let mut without = object.clone();
         without.as_object_mut().unwrap().remove("spec");
@@ -109,10 +108,9 @@ fn a_spec_of_a_wrong_type_is_as_good_as_none() {
     }
 }
 
-/// Generations, the time of deletion, the status itself and the conditions are read strictly, of every
-/// kind, and even of those whose own rules look at nothing.
+/// Generations, the deletion time, the status and the conditions are read strictly for every kind.
 #[test]
-fn what_all_objects_have_in_common_is_an_error_where_its_type_is_wrong() {
+fn a_common_field_with_a_wrong_type_is_an_error() {
     let fails = |object: &Value| assert_eq!(short(object), "error", "{object}");
     for object in complete_objects() {
         let expected = answer(&object).map(|result| result.status);
@@ -150,7 +148,7 @@ fn what_all_objects_have_in_common_is_an_error_where_its_type_is_wrong() {
             for other in of_other_types(&json!("")) {
                 let mut wrong = object.clone();
                 let null = other.is_null();
-                // On a condition that no rule reads, and behind all that any rule would stop at.
+                // This condition is the last one, and no rule reads it.
                 let condition = json!({"type": "Other", "status": "True"});
                 wrong["status"]["conditions"].as_array_mut().unwrap().push(condition);
                 wrong["status"]["conditions"][3][name] = other;
@@ -164,7 +162,7 @@ fn what_all_objects_have_in_common_is_an_error_where_its_type_is_wrong() {
     }
 }
 
-/// In the order of the algorithm: each step hides what is wrong further down.
+/// Each step of the algorithm hides errors of the later ones.
 #[test]
 fn an_earlier_answer_hides_a_later_error() {
     for object in complete_objects() {
@@ -182,7 +180,7 @@ fn an_earlier_answer_hides_a_later_error() {
     }
 }
 
-/// A standard condition decides before the rules of any kind, and of two the first.
+/// Of two standard conditions the first one decides, before the rules of the kind.
 #[test]
 fn standard_conditions_come_before_the_kind_in_list_order() {
     let reconciling =

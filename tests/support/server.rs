@@ -1,4 +1,4 @@
-//! A server in this process with certificates of its own, and a client that can misbehave.
+//! A server in this process with its own certificates, and a client that can misbehave.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Longer than anything here takes, even on a busy machine: a test that waits this long has failed.
+/// A test that waits this long has failed, even on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
 
 /// Certificates, files and settings for one server.
@@ -40,7 +40,7 @@ impl Desk {
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
-        // As kubelet and `statusgate certs` do it: whole or not at all.
+        // kubelet and `statusgate certs` replace files atomically too.
         std::fs::write(self.path("new"), text).unwrap();
         std::fs::rename(self.path("new"), self.path(name)).unwrap();
     }
@@ -54,7 +54,7 @@ impl Desk {
         self.write("tls.crt", &issued.certificate);
     }
 
-    /// Free ports, quick reloads, no grace; the rest as in real life.
+    /// Free ports, quick reloads and no grace time; otherwise the default settings.
     pub(crate) fn settings(&self) -> Settings {
         let (certificate, key) = (self.path("tls.crt"), self.path("tls.key"));
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -85,7 +85,7 @@ impl Desk {
         Served { desk: self, running }
     }
 
-    /// What a client needs to trust this desk's servers.
+    /// The trust that a client needs for this desk's servers.
     pub(crate) fn trust(&self) -> Trust {
         Trust {
             authority: self.authority.certificate().to_owned(),
@@ -112,12 +112,12 @@ impl Served<'_> {
         Client::shake_hands(tcp, trust).await
     }
 
-    /// The certificate that a handshake gets now.
+    /// The certificate of a new handshake.
     pub(crate) async fn certificate(&self) -> Vec<u8> {
         self.connect().await.certificate()
     }
 
-    /// The body of a probe, and its code.
+    /// The status and the body of a probe.
     pub(crate) async fn probe(&self, path: &str) -> (u16, String) {
         let mut tcp = TcpStream::connect(self.running.probe_address()).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nhost: probe\r\nconnection: close\r\n\r\n");
@@ -141,7 +141,7 @@ impl Served<'_> {
     }
 }
 
-/// How a client shakes hands.
+/// The settings of a client's handshake.
 pub(crate) struct Trust {
     pub(crate) authority: String,
     pub(crate) versions: &'static [&'static SupportedProtocolVersion],
@@ -171,7 +171,7 @@ impl Trust {
     }
 }
 
-/// One TLS connection, written to byte by byte if need be.
+/// One TLS connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) stream: TlsStream<TcpStream>,
@@ -197,7 +197,7 @@ impl Client {
         Answer::read(&mut self.stream).await.unwrap()
     }
 
-    /// A whole small review, there and back.
+    /// Sends a small review and reads the answer.
     pub(crate) async fn review(&mut self) -> Answer {
         self.send(&post("/validate", REVIEW)).await;
         self.answer().await
@@ -244,7 +244,7 @@ pub(crate) fn post(path: &str, body: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
 }
 
-/// The head of a POST and no body yet.
+/// The head of a POST without its body.
 pub(crate) fn head(length: usize) -> String {
     format!("POST /validate HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n")
 }
@@ -253,7 +253,7 @@ pub(crate) fn authority() -> Authority {
     Authority::make("test", DAY, now()).unwrap()
 }
 
-/// Puts a symlink in place of another in one step, as kubelet does.
+/// Replaces a symlink atomically, as kubelet does.
 pub(crate) fn swap_link(target: &str, link: &Path) {
     let new = link.parent().unwrap().join("link");
     std::os::unix::fs::symlink(target, &new).unwrap();
@@ -280,7 +280,7 @@ spec:
       resources: [widgets]
 ";
 
-/// One with a mistake.
+/// A policy with an error.
 pub(crate) const BROKEN_POLICY: &str = "\
 apiVersion: statusgate.dev/v1alpha1
 kind: StatusPolicy
@@ -288,7 +288,7 @@ metadata: {name: BROKEN}
 spec: {convention: there-is-no-such-convention}
 ";
 
-/// A client's certificate; `Authority::issue` makes servers' only.
+/// A certificate for a client; `Authority::issue` makes certificates for servers only.
 pub(crate) fn client_of(authority: &Authority) -> Issued {
     let key = rcgen::KeyPair::from_pem(&authority.key()).unwrap();
     let issuer = rcgen::Issuer::from_ca_cert_pem(authority.certificate(), key).unwrap();
@@ -299,5 +299,5 @@ pub(crate) fn client_of(authority: &Authority) -> Issued {
     Issued { certificate, key: key.serialize_pem() }
 }
 
-/// The smallest review there is. No policy selects it, so it is allowed.
+/// The smallest review. No policy selects it, so it is allowed.
 pub(crate) const REVIEW: &str = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","resource":{"resource":"things"},"operation":"UPDATE"}}"#;
