@@ -1,4 +1,4 @@
-//! What a backfill tells: a line an object where that is wanted, and the sums at the end.
+//! The report of a backfill: objects as they are processed, then the totals.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,75 +12,59 @@ use crate::cluster::Target;
 use crate::cluster::backfill::{Audience, Change, Outcome, Report};
 use crate::policy::PolicySet;
 
-/// Counts, and prints what the format wants.
-pub(super) struct Teller {
+/// Counts objects and prints them in a format.
+pub(super) struct Reporter {
     policies: Arc<PolicySet>,
     format: Format,
     progress: Progress,
-    sums: BTreeMap<(String, String), Sums>,
+    /// By policies and kind.
+    totals: BTreeMap<(String, String), Totals>,
 }
 
-/// How objects are told.
+/// Which objects are printed, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Only what a person has to look at.
+    /// Only objects that need attention.
     Findings,
     /// Every change, as a diff.
     Diff,
-    /// A JSON document a line, for every object.
+    /// One JSON line per object.
     Json { dry_run: bool },
 }
 
-/// What became of the objects of one policy and kind.
+/// The objects of one policy and kind, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct Totals {
     patched: u64,
     unchanged: u64,
     earlier: u64,
-    gone: u64,
+    deleted: u64,
     conflicts: u64,
-    refused: u64,
+    rejected: u64,
     failed: u64,
 }
 
-impl Teller {
+impl Reporter {
     pub(super) fn new(policies: Arc<PolicySet>, format: Format, total: Option<u64>) -> Self {
         let progress = Progress::new("backfill", total);
-        Self { policies, format, progress, sums: BTreeMap::new() }
+        Self { policies, format, progress, totals: BTreeMap::new() }
     }
 
-    /// Whether an object could not be brought up to date.
+    /// Whether an object was rejected or failed.
     pub(super) fn has_findings(&self) -> bool {
-        self.sums.values().any(|sums| sums.refused + sums.failed > 0)
+        self.totals.values().any(|totals| totals.rejected + totals.failed > 0)
     }
 
-    /// The sums as a table: on stdout, or beside it where that is JSON.
+    /// Prints the totals: on stdout, or on stderr if stdout is JSON.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.progress.finish();
         let dry = matches!(self.format, Format::Diff | Format::Json { dry_run: true });
         let patched = if dry { "to patch" } else { "patched" };
-        let mut table = table::new(&[
-            "policy",
-            "kind",
-            patched,
-            "unchanged",
-            "earlier",
-            "gone",
-            "conflicts",
-            "refused",
-            "failed",
-        ]);
-        for ((policy, kind), sums) in &self.sums {
-            let numbers = [
-                sums.patched,
-                sums.unchanged,
-                sums.earlier,
-                sums.gone,
-                sums.conflicts,
-                sums.refused,
-                sums.failed,
-            ];
-            let numbers = numbers.iter().map(u64::to_string);
+        let mut header = vec!["policy", "kind"];
+        header.extend(COLUMNS.map(|(name, _)| if name == "patched" { patched } else { name }));
+        let mut table = table::new(&header);
+        for ((policy, kind), totals) in &self.totals {
+            let numbers = COLUMNS.map(|(_, number)| number(totals).to_string());
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
         let text = table::text(&mut table);
@@ -97,9 +81,9 @@ impl Teller {
         policies.iter().filter_map(name).collect()
     }
 
-    fn sums(&mut self, target: &Target, policies: &[u16]) -> &mut Sums {
+    fn totals(&mut self, target: &Target, policies: &[u16]) -> &mut Totals {
         let names = self.names(policies).join(", ");
-        self.sums.entry((names, target.kind.clone())).or_default()
+        self.totals.entry((names, target.kind.clone())).or_default()
     }
 
     fn text(&self, report: &Report<'_>) -> Option<String> {
@@ -107,7 +91,7 @@ impl Teller {
             (Format::Json { dry_run }, _) => {
                 Some(json_line(report, &self.names(report.policies), dry_run))
             }
-            (_, Outcome::Refused(reason)) => Some(format!("refused  {}: {reason}", path(report))),
+            (_, Outcome::Rejected(reason)) => Some(format!("rejected {}: {reason}", path(report))),
             (_, Outcome::Failed(reason)) => Some(format!("failed   {}: {reason}", path(report))),
             (Format::Diff, Outcome::Patched) => {
                 Some(format!("{}{}", path(report), diff(report.changes)))
@@ -117,18 +101,18 @@ impl Teller {
     }
 }
 
-impl Audience for Teller {
+impl Audience for Reporter {
     fn object(&mut self, report: &Report<'_>) -> io::Result<()> {
-        let sums = self.sums(report.target, report.policies);
+        let totals = self.totals(report.target, report.policies);
         match report.outcome {
-            Outcome::Patched => sums.patched += 1,
-            Outcome::Unchanged => sums.unchanged += 1,
-            Outcome::Earlier => sums.earlier += 1,
-            Outcome::Gone => sums.gone += 1,
-            Outcome::Refused(_) => sums.refused += 1,
-            Outcome::Failed(_) => sums.failed += 1,
+            Outcome::Patched => totals.patched += 1,
+            Outcome::Unchanged => totals.unchanged += 1,
+            Outcome::Earlier => totals.earlier += 1,
+            Outcome::Deleted => totals.deleted += 1,
+            Outcome::Rejected(_) => totals.rejected += 1,
+            Outcome::Failed(_) => totals.failed += 1,
         }
-        sums.conflicts += u64::from(report.conflicts);
+        totals.conflicts += u64::from(report.conflicts);
         self.progress.advance(1);
         if let Some(text) = self.text(report) {
             self.progress.aside(|| writeln!(io::stdout(), "{text}"))?;
@@ -138,21 +122,32 @@ impl Audience for Teller {
     }
 
     fn finished_earlier(&mut self, target: &Target, patched: u64) {
-        self.sums(target, &target.policies).earlier += patched;
-        let line = format!("{} is left out: the journal has it finished", target.name());
-        // If stderr is gone, nobody wants to know.
+        self.totals(target, &target.policies).earlier += patched;
+        let line = format!("skipped {}: the journal lists it as finished", target.name());
+        // A closed stderr must not end the run.
         let _ = self.progress.aside(|| writeln!(io::stderr(), "{line}"));
     }
 
     fn tick(&mut self) {
-        let sums = &self.sums;
+        let totals = &self.totals;
         self.progress.tick(|| {
-            let sum = |field: fn(&Sums) -> u64| sums.values().map(field).sum::<u64>();
-            let bad = sum(|sums| sums.refused + sums.failed);
-            format!("{} patched, {bad} refused or failed", sum(|sums| sums.patched))
+            let sum = |number: fn(&Totals) -> u64| totals.values().map(number).sum::<u64>();
+            let (patched, bad) = (sum(|of| of.patched), sum(|of| of.rejected + of.failed));
+            format!("{patched} patched, {bad} rejected or failed")
         });
     }
 }
+
+/// The columns of the totals.
+const COLUMNS: [(&str, fn(&Totals) -> u64); 7] = [
+    ("patched", |totals| totals.patched),
+    ("unchanged", |totals| totals.unchanged),
+    ("earlier", |totals| totals.earlier),
+    ("deleted", |totals| totals.deleted),
+    ("conflicts", |totals| totals.conflicts),
+    ("rejected", |totals| totals.rejected),
+    ("failed", |totals| totals.failed),
+];
 
 /// `vshnredis.vshn.appcat.vshn.io default/cache`.
 fn path(report: &Report<'_>) -> String {
@@ -164,7 +159,7 @@ fn path(report: &Report<'_>) -> String {
     }
 }
 
-/// The changes, one a line, the old value before the new.
+/// The changes, one per line, the old value before the new one.
 fn diff(changes: &[Change]) -> String {
     let mut text = String::new();
     for Change { path, old, new } in changes {
@@ -183,8 +178,8 @@ fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
         Outcome::Patched => ("patched", None),
         Outcome::Unchanged => ("unchanged", None),
         Outcome::Earlier => ("earlier", None),
-        Outcome::Gone => ("gone", None),
-        Outcome::Refused(reason) => ("refused", Some(reason)),
+        Outcome::Deleted => ("gone", None),
+        Outcome::Rejected(reason) => ("refused", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),
     };
     let change = |change: &Change| {
@@ -254,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_stands_alone() {
-        let (target, outcome) = (target(), Outcome::Refused("no".to_owned()));
+    fn each_json_line_is_one_object() {
+        let (target, outcome) = (target(), Outcome::Rejected("no".to_owned()));
         let line = json_line(&report(&target, &outcome, &[]), &["p"], false);
         assert_eq!(
             serde_json::from_str::<Value>(&line).unwrap(),
@@ -266,16 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_what_to_look_at_and_spared_the_rest() {
+    fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
-        let teller = Teller::new(policies, Format::Findings, None);
+        let reporter = Reporter::new(policies, Format::Findings, None);
         let target = target();
-        let text = |outcome: Outcome| teller.text(&report(&target, &outcome, &[]));
+        let text = |outcome: Outcome| reporter.text(&report(&target, &outcome, &[]));
         assert_eq!(text(Outcome::Patched), None);
         assert_eq!(text(Outcome::Unchanged), None);
         assert_eq!(
-            text(Outcome::Refused("no".into())).as_deref(),
-            Some("refused  foos.a.io n/one: no")
+            text(Outcome::Rejected("no".into())).as_deref(),
+            Some("rejected foos.a.io n/one: no")
         );
     }
 }

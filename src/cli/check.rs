@@ -1,50 +1,48 @@
-//! `statusgate check`: manifests on a desk and in a pipeline, judged as the webhooks would.
+//! `statusgate check`: judges manifests like the webhooks.
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use jiff::Timestamp;
 
 use super::fail_on::FailOn;
 use super::input::Input;
 use super::judge::{judge, writer};
 use super::plurals::Plurals;
+use super::policies::{Policies, sources};
 use super::report::{Format, Judged, Report, plural, rules};
 use super::request::Request;
-use super::{Outcome, explain, time};
+use super::time::Now;
+use super::{Outcome, explain};
 use crate::policy::{PolicySet, Source};
-use crate::server::policy_files;
 use crate::source::{Manifest, Manifests, Mistake, in_parallel, open};
 
-/// What `check` can be told.
+/// The arguments of `check`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: nothing at or above --fail-on. 1: findings. 2: something could not \
-                  be read; everything else was judged and printed all the same."
+    after_help = "Exit code 0: no finding at or above --fail-on. 1: findings. 2: some documents could \
+                  not be read; the results of the others are printed."
 )]
 pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// The objects as they were before: they decide about transitions, and only what is new is
-    /// found. Found by group, kind, namespace and name; an object that is not there is new. May be
-    /// repeated.
+    /// The previous objects. They determine transitions, and only new violations are findings.
+    /// Matched by group, kind, namespace and name; an object without a match is new. May be repeated.
     #[arg(long, value_name = "FILE")]
     old: Vec<PathBuf>,
 
-    /// Policies: a file or a folder. May be repeated. Without it: the example policies.
-    #[arg(long, value_name = "PATH")]
-    policies: Vec<PathBuf>,
+    #[command(flatten)]
+    policies: Policies,
 
-    /// Judge every object by this convention alone, whatever the policies select. --policies may
-    /// still hold conventions.
+    /// Judge every object by this convention only. --policies may still contain conventions.
     #[arg(long, value_name = "NAME")]
     convention: Option<String>,
 
-    /// CustomResourceDefinitions: they know the plurals of kinds and whether status has a
-    /// subresource. May be repeated.
+    /// CustomResourceDefinitions, for the plurals of kinds and the status subresource. May be
+    /// repeated.
     #[arg(long, value_name = "PATH")]
     crds: Vec<PathBuf>,
 
@@ -60,31 +58,29 @@ pub struct Args {
     #[arg(long)]
     no_mutate: bool,
 
-    /// The mildest finding that gives exit code 1.
+    /// The mildest action that causes exit code 1.
     #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "Deny")]
     fail_on: FailOn,
 
-    /// The time to judge by (RFC 3339), for results that do not change. Default: the clock.
-    #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    now: Option<Timestamp>,
+    #[command(flatten)]
+    now: Now,
 
-    /// How to report.
+    /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Format,
 
-    /// Name the objects that no policy selects, and show what the mutating webhook would change.
+    /// Also print the objects that no policy selects and the changes of the mutating webhook.
     #[arg(short, long)]
     verbose: bool,
 }
 
-/// Judges the objects of some files.
+/// Judges the objects of files.
 ///
 /// # Errors
-/// When policies are wrong, or when something could not be read; then everything else has been
-/// printed.
+/// When the policies are invalid, or a document cannot be read. All other objects are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.old, &args.crds])?;
-    let policies = policies(&args.policies, args.convention.as_deref())?;
+    let policies = policies(&args.policies.paths, args.convention.as_deref())?;
     let (files, unread) = args.input.open(None)?;
     let (crd_files, mut mistakes) = open(&args.crds, args.input.recursive);
     let crds = Manifests::read(&crd_files);
@@ -99,12 +95,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let manifests = Manifests::read(&files);
     mistakes.extend_from_slice(manifests.mistakes());
 
-    #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
-    let now = args.now.unwrap_or_else(Timestamp::now);
-    let desk = Desk { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };
+    let now = args.now.get();
+    let bench = Bench { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };
     let list: Vec<Manifest<'_>> = manifests.iter().collect();
     let mut objects = Vec::with_capacity(list.len());
-    for judged in in_parallel(&list, |manifest| desk.judge(manifest)) {
+    for judged in in_parallel(&list, |manifest| bench.judge(manifest)) {
         match judged {
             Ok(judged) => objects.push(judged),
             Err(mistake) => mistakes.push(mistake),
@@ -123,17 +118,17 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     out.flush()?;
     if !report.mistakes.is_empty() {
         let mut stderr = io::stderr().lock();
-        // GitHub shows both streams in one log, and has them as annotations already.
+        // GitHub shows both streams in one log, and its annotations contain the mistakes.
         for mistake in report.mistakes.iter().filter(|_| args.output != Format::Github) {
             writeln!(stderr, "{mistake}")?;
         }
         bail!("{} could not be read", plural(report.mistakes.len(), "document"));
     }
-    Ok(if report.fails() { Outcome::Findings } else { Outcome::Clean })
+    Ok(Outcome::of(report.fails()))
 }
 
-/// Everything that is the same for all objects.
-struct Desk<'d> {
+/// The inputs that are the same for all objects.
+struct Bench<'d> {
     args: &'d Args,
     policies: &'d PolicySet,
     plurals: &'d Plurals,
@@ -141,10 +136,10 @@ struct Desk<'d> {
     now: Timestamp,
 }
 
-/// Group, kind, namespace and name. Not the version: an object has one state in all of them.
+/// Group, kind, namespace and name. Without the version: all versions show the same object.
 type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 
-impl Desk<'_> {
+impl Bench<'_> {
     fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Mistake> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.old.get(&key(manifest));
@@ -164,7 +159,7 @@ impl Desk<'_> {
             let place = places.at(&found.field);
             (found, place)
         });
-        // As a reader meets them, not as the rules come.
+        // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
         findings.sort_by_key(|(_, place)| (place.line, place.column));
         Ok(Judged {
@@ -188,23 +183,19 @@ fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
     manifests.iter().map(|manifest| (key(&manifest), manifest)).collect()
 }
 
-/// The policies of some paths; or one that puts everything under a convention.
+/// The policies of some paths, or one policy that applies a convention to every object.
 pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::Result<PolicySet> {
     let Some(name) = convention else {
-        let sources = policy_files::load(paths).context("failed to read the policies")?;
+        let sources = sources(paths)?;
         return Ok(PolicySet::compile(&sources)?);
     };
-    let sources = if paths.is_empty() {
-        Vec::new()
-    } else {
-        policy_files::load(paths).context("failed to read the policies")?
-    };
-    // All of them first, so that mistakes are told with their places.
+    let sources = if paths.is_empty() { Vec::new() } else { sources(paths)? };
+    // First compile these alone: errors then show their location.
     let given = PolicySet::compile(&sources)?;
     if !given.conventions().contains_key(name) {
         bail!("{}", explain::unknown(name, given.conventions().keys().map(String::as_str)));
     }
-    // JSON is YAML, and quotes what a name may hold; what it may not hold was refused above.
+    // JSON is YAML and quotes every name.
     let text = serde_json::json!({
         "apiVersion": "statusgate.dev/v1alpha1",
         "kind": "StatusPolicy",

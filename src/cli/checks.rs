@@ -1,16 +1,13 @@
-//! Checks as people and programs read them.
+//! The output of checks, for people and programs.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use super::table;
-use crate::cluster::{Check, Level, Target};
+use crate::cluster::{Check, Level};
 
-/// Prints problems and warnings, for someone who is about to do something else.
-///
-/// # Errors
-/// When they cannot be written.
+/// Prints problems and warnings.
 pub(super) fn complain(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
     for check in checks.iter().filter(|check| check.level > Level::Ok) {
         writeln!(out, "{}: {}: {}", check.level.name(), check.subject, check.message)?;
@@ -21,21 +18,7 @@ pub(super) fn complain(out: &mut impl Write, checks: &[Check]) -> io::Result<()>
     Ok(())
 }
 
-/// Says so where they leave nothing to look at.
-///
-/// # Errors
-/// When it cannot be written.
-pub(super) fn complain_of_nothing(out: &mut impl Write, targets: &[Target]) -> io::Result<()> {
-    if targets.is_empty() {
-        writeln!(out, "nothing is left that could be judged here")?;
-    }
-    Ok(())
-}
-
-/// Prints all of them as a table, the worst first.
-///
-/// # Errors
-/// When they cannot be written.
+/// Prints all checks as a table, the worst first.
 pub(super) fn print_table(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
     let mut sorted: Vec<&Check> = checks.iter().collect();
     sorted.sort_by_key(|check| std::cmp::Reverse(check.level));
@@ -53,7 +36,7 @@ pub(super) fn print_table(out: &mut impl Write, checks: &[Check]) -> io::Result<
     writeln!(out, "\nproblems: {problems}, warnings: {warnings}, ok: {}", count(Level::Ok))
 }
 
-/// A text in lines that leave room for the other columns.
+/// Wraps a text to the width of the last column.
 fn wrapped(text: &str) -> String {
     let (mut lines, mut width) = (String::new(), 0);
     for word in text.split(' ') {
@@ -70,13 +53,9 @@ fn wrapped(text: &str) -> String {
     lines
 }
 
-/// Columns of the last column.
 const WIDTH: usize = 90;
 
-/// Prints all of them as one JSON document.
-///
-/// # Errors
-/// When they cannot be written.
+/// Prints all checks as one JSON document.
 pub(super) fn print_json(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
     let list = checks.iter().map(|check| {
         json!({
@@ -91,7 +70,7 @@ pub(super) fn print_json(out: &mut impl Write, checks: &[Check]) -> io::Result<(
     writeln!(out, "{document:#}")
 }
 
-/// Whether there is a problem among them.
+/// Whether one of the checks is a problem.
 pub(super) fn has_problem(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.level == Level::Problem)
 }

@@ -1,32 +1,32 @@
-//! The flags of every command that asks a cluster: where it is, and which objects.
+//! The flags of every command that connects to a cluster: where it is, and which objects.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use super::namespace;
+use super::values;
 use crate::cluster::{Cluster, ClusterError, Gap, Query, Target};
 
 /// Where the cluster is.
 #[derive(Debug, clap::Args)]
 pub struct Connection {
-    /// The kubeconfig. Default: what kubectl would take, or the service account in a pod.
+    /// The kubeconfig. Default: the one that kubectl uses, or the service account of a pod.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig, where it is not the current one.
+    /// The context of the kubeconfig. Default: the current context.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
 
-/// Which of the objects that policies match.
+/// Restricts the objects that policies select.
 #[derive(Debug, clap::Args)]
 pub struct Selection {
-    /// Only objects in this namespace; leaves out kinds that have none.
-    #[arg(short, long, value_name = "NAME", value_parser = namespace::parse)]
+    /// Only objects in this namespace. Excludes cluster-scoped kinds.
+    #[arg(short, long, value_name = "NAME", value_parser = values::namespace)]
     namespace: Option<String>,
 
-    /// Only objects that this label selector selects.
+    /// Only objects that match this label selector.
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     selector: Option<String>,
 
@@ -43,14 +43,14 @@ impl Connection {
     /// Connects.
     ///
     /// # Errors
-    /// A kubeconfig or a server that is of no use.
+    /// An invalid kubeconfig, or a server that does not respond.
     pub async fn open(&self) -> Result<Cluster, ClusterError> {
         Cluster::connect(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
 }
 
 impl Selection {
-    /// The objects of each kind.
+    /// The query for the objects of each kind.
     #[must_use]
     pub fn query(&self) -> Query {
         Query {
@@ -60,82 +60,79 @@ impl Selection {
         }
     }
 
-    /// The kinds that are asked for. None, where policies are wrong about all of them: that is a
-    /// problem of these (`gaps`) and not of what was asked, and whoever asks has to tell it.
+    /// The selected targets. The result is empty if the policies have the wrong `statusSubresource`
+    /// for all of them: `gaps` then contains the error, and the caller has to report it.
     ///
     /// # Errors
-    /// When there is none: a name that is wrong, or policies for another cluster.
+    /// When the selection matches nothing: a wrong name, or policies for another cluster.
     pub fn narrow(&self, targets: Vec<Target>, gaps: &[Gap]) -> anyhow::Result<Vec<Target>> {
         let wrong = || gaps.iter().filter(|gap| matches!(gap, Gap::WrongSubresource { .. }));
         if targets.is_empty() && wrong().next().is_none() {
             if gaps.iter().any(|gap| matches!(gap, Gap::Unavailable { .. })) {
-                bail!("none of the resources that the policies name could be found here");
+                bail!("cannot find any of the resources that the policies name");
             }
             bail!("this cluster serves none of the resources that the policies name");
         }
         for name in self.resources.iter().chain(&self.kinds) {
-            let asked = |target: &Target| is_resource(name, target) || is_kind(name, target);
-            if !targets.iter().any(asked) && !wrong().any(|gap| is_of(name, gap)) {
+            let named = |target: &Target| is_resource(name, target) || is_kind(name, target);
+            if !targets.iter().any(named) && !wrong().any(|gap| is_of(name, gap)) {
                 let known: Vec<String> = targets.iter().map(Target::name).collect();
-                bail!("no policy judges a {name} here; there are {}", known.join(", "));
+                bail!(
+                    "no policy selects {name} in this cluster; selected are {}",
+                    known.join(", ")
+                );
             }
         }
         let everything = self.resources.is_empty() && self.kinds.is_empty();
-        let asked = |target: &Target| {
+        let selected = |target: &Target| {
             everything
                 || self.resources.iter().any(|name| is_resource(name, target))
                 || self.kinds.iter().any(|name| is_kind(name, target))
         };
-        let reachable = |target: &Target| target.namespaced || self.namespace.is_none();
-        let mut found: Vec<Target> = targets.into_iter().filter(asked).collect();
+        let mut found: Vec<Target> = targets.into_iter().filter(selected).collect();
         if found.is_empty() {
             return Ok(found);
         }
-        found.retain(reachable);
+        found.retain(|target| target.namespaced || self.namespace.is_none());
         if found.is_empty() {
-            bail!("none of these kinds lives in namespaces: leave --namespace out");
+            bail!("the selected kinds are cluster-scoped: omit --namespace");
         }
         Ok(found)
     }
 
-    /// Whether some objects of a namespace are left out.
+    /// Whether some objects of a namespace are excluded.
     #[must_use]
     pub const fn is_partial(&self) -> bool {
         self.selector.is_some() || !self.resources.is_empty() || !self.kinds.is_empty()
     }
 
-    /// What is gone over, in words that stay the same for the same selection.
+    /// A description that is the same for the same selection.
     #[must_use]
     pub fn describe(&self) -> String {
-        let mut words = Vec::new();
         let sorted = |names: &[String]| {
             let mut names = names.to_vec();
             names.sort();
-            names.join(" ")
+            (!names.is_empty()).then(|| names.join(" "))
         };
-        if let Some(namespace) = &self.namespace {
-            words.push(format!("namespace {namespace}"));
-        }
-        if let Some(selector) = &self.selector {
-            words.push(format!("selector {selector}"));
-        }
-        if !self.resources.is_empty() {
-            words.push(format!("resources {}", sorted(&self.resources)));
-        }
-        if !self.kinds.is_empty() {
-            words.push(format!("kinds {}", sorted(&self.kinds)));
-        }
+        let parts = [
+            ("namespace", self.namespace.clone()),
+            ("selector", self.selector.clone()),
+            ("resources", sorted(&self.resources)),
+            ("kinds", sorted(&self.kinds)),
+        ];
+        let parts =
+            parts.into_iter().filter_map(|(what, names)| Some(format!("{what} {}", names?)));
+        let words: Vec<String> = parts.collect();
         if words.is_empty() { "everything".to_owned() } else { words.join(", ") }
     }
 }
 
-/// Runs what talks to a cluster.
+/// Runs asynchronous work on one thread. Waking another thread for each response took a fifth of the
+/// time per object, while the API server needs milliseconds to store one.
 ///
 /// # Errors
 /// When there is no runtime, and those of `work`.
 pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    // One thread: an object takes tens of microseconds, of which waking another thread for each
-    // answer was a fifth, and an API server takes milliseconds to store it.
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -143,7 +140,7 @@ pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Res
         .block_on(work)
 }
 
-/// Whether a gap is about what is called so.
+/// Whether a gap concerns the resource or kind with this name.
 fn is_of(name: &str, gap: &Gap) -> bool {
     let Gap::WrongSubresource { resource, kind, .. } = gap else { return false };
     name == resource || resource.split('.').next() == Some(name) || name.eq_ignore_ascii_case(kind)
@@ -197,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_named_in_any_of_their_ways() {
+    fn kinds_can_be_selected_by_plural_resource_and_kind() {
         assert_eq!(narrowed(&selection(None, &[], &[])).as_deref(), Ok("foos.a.io bars.a.io"));
         assert_eq!(narrowed(&selection(None, &["bars"], &[])).as_deref(), Ok("bars.a.io"));
         assert_eq!(narrowed(&selection(None, &["bars.a.io"], &[])).as_deref(), Ok("bars.a.io"));
@@ -206,16 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn a_selection_of_nothing_is_a_mistake() {
+    fn a_selection_that_matches_nothing_is_an_error() {
         let unknown = narrowed(&selection(None, &["bazs"], &[])).unwrap_err();
-        assert_eq!(unknown, "no policy judges a bazs here; there are foos.a.io, bars.a.io");
+        assert_eq!(
+            unknown,
+            "no policy selects bazs in this cluster; selected are foos.a.io, bars.a.io"
+        );
         assert!(narrowed(&selection(Some("n"), &["bars"], &[])).is_err());
         let everything = selection(None, &[], &[]);
         assert!(everything.narrow(Vec::new(), &gaps()[..1]).is_err());
     }
 
     #[test]
-    fn what_a_policy_is_wrong_about_is_no_mistake_of_who_asks() {
+    fn a_wrong_policy_is_not_an_error_of_the_selection() {
         for (resources, kinds) in
             [(&["wrongs"][..], &[][..]), (&["wrongs.a.io"], &["wrong"]), (&[], &["Wrong"])]
         {

@@ -1,73 +1,60 @@
-//! `statusgate doctor`: does everything fit together?
+//! `statusgate doctor`: checks that an installation is consistent.
 
 use std::io;
-use std::path::PathBuf;
-
-use anyhow::Context;
-use clap::ValueEnum;
-use jiff::Timestamp;
 
 use super::connection::{Connection, block_on};
-use super::{Outcome, checks};
+use super::output::Output;
+use super::policies::Policies;
+use super::{Outcome, checks, time};
 use crate::cluster::doctor::{Address, Examination};
-use crate::policy::PolicySet;
-use crate::server::policy_files;
 
-/// What `doctor` can be told.
+/// The arguments of `doctor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks, and changes nothing: whether the schemas have what the policies fill in, \
-                  whether the registrations ask about what the policies judge, and whether the \
-                  registered CA verifies the certificate that is served.\n\n\
-                  Exit code 0: no problem, perhaps warnings. 1: there is a problem. 2: the API \
-                  server cannot be asked."
+    after_help = "Changes nothing. Checks that the CRDs declare the fields that the policies set, \
+                  that the webhook registrations match the resources that the policies select, and \
+                  that the registered CA verifies the served certificate.\n\n\
+                  Exit code 0: no problem; there may be warnings. 1: there is a problem. 2: the API \
+                  server does not respond."
 )]
 pub struct Args {
-    /// Policies: a file or a folder. May be repeated. Without it: the example policies.
-    #[arg(long, value_name = "PATH")]
-    policies: Vec<PathBuf>,
+    #[command(flatten)]
+    policies: Policies,
 
     #[command(flatten)]
     connection: Connection,
 
-    /// The name of a registration. May be repeated. Default: those that look like statusgate's.
+    /// The name of a registration. May be repeated. Default: registrations that look like those of
+    /// statusgate.
     #[arg(long = "registration", value_name = "NAME")]
     registrations: Vec<String>,
 
-    /// Where statusgate is reached from here, such as a forwarded port. The certificate is still
-    /// asked for under the name that the API server uses.
+    /// Where to reach statusgate from here, such as a forwarded port. The certificate must still be
+    /// valid for the name that the API server uses.
     #[arg(long, value_name = "URL")]
     url: Option<Address>,
 
-    /// How it is told.
+    /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-}
-
-/// Looks at a cluster.
+/// Checks an installation.
 ///
 /// # Errors
-/// Policies that cannot be read, or an API server that cannot be asked.
-#[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
+/// Policies that cannot be read, or an API server that does not respond.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
-    let policies = PolicySet::compile(&sources)?;
+    let policies = args.policies.load()?;
     let examination =
         Examination { registrations: args.registrations.clone(), address: args.url.clone() };
     let checks = block_on(async {
         let cluster = args.connection.open().await?;
-        Ok(examination.run(&cluster, &policies, Timestamp::now()).await?)
+        Ok(examination.run(&cluster, &policies, time::clock()).await?)
     })?;
     let mut out = io::stdout().lock();
     match args.output {
         Output::Table => checks::print_table(&mut out, &checks)?,
         Output::Json => checks::print_json(&mut out, &checks)?,
     }
-    Ok(if checks::has_problem(&checks) { Outcome::Findings } else { Outcome::Clean })
+    Ok(Outcome::of(checks::has_problem(&checks)))
 }

@@ -1,18 +1,18 @@
-//! `--fail-on`: what makes a command that judges end with exit code 1.
+//! `--fail-on`: which findings cause exit code 1.
 
 use clap::ValueEnum;
 
 use crate::engine::Action;
 
-/// What a finding must amount to before a run fails.
+/// The mildest action that fails a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub(super) enum FailOn {
-    /// Only what the webhook would refuse.
+    /// Findings that the webhook would deny.
     Deny,
-    /// What it would warn of or repair, too.
+    /// Also findings that it would repair or warn about.
     Warn,
-    /// Everything.
+    /// All findings.
     Audit,
 }
 
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_fails_by_what_is_at_or_above_the_limit() {
+    fn a_finding_at_or_above_the_limit_fails_the_run() {
         for (limit, fails) in [
             (FailOn::Deny, [true, false, false, false]),
             (FailOn::Warn, [true, true, true, false]),

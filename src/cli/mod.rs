@@ -1,7 +1,7 @@
-//! The command line: one file a command, and the contract of exit codes.
+//! The command line: one file per command, and the exit codes.
 //!
-//! Zero is clean, one is findings, two is usage or IO. Errors are printed once, with their causes,
-//! on stderr. A reader that goes away (`| head`) is not an error.
+//! 0: nothing found. 1: findings. 2: usage or IO. Errors are printed once, with their causes, on
+//! stderr. A closed pipe on stdout (`| head`) is not an error.
 
 pub mod audit;
 pub mod backfill;
@@ -11,31 +11,34 @@ pub mod check;
 mod checks;
 pub mod connection;
 pub mod doctor;
-mod duration;
 pub mod explain;
 mod fail_on;
 mod input;
 mod judge;
 pub mod lint;
-mod namespace;
+mod output;
 pub mod plurals;
+pub mod policies;
 mod progress;
 mod report;
 pub mod request;
 pub mod review;
 pub mod schema;
 pub mod serve;
+mod signals;
 pub mod status;
+mod survey;
 mod table;
 pub mod test;
-mod time;
+pub mod time;
+mod values;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Keeps the .status of Kubernetes custom resources true to a status convention.
+/// Keeps the .status of Kubernetes custom resources consistent with a status convention.
 #[derive(Debug, Parser)]
 #[command(name = "statusgate", version, about, arg_required_else_help = true)]
 struct Cli {
@@ -43,77 +46,86 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Run the admission webhook server.
-    Serve(serve::Args),
-    /// Answer one recorded AdmissionReview, as the server would.
-    Review(review::Args),
-    /// Say what objects amount to: their phase, what it may be, and what kstatus makes of them.
-    Status(status::Args),
-    /// Bring stored objects up to date, through /status.
-    Backfill(backfill::Args),
-    /// Judge stored objects, once or again and again.
-    Audit(audit::Args),
-    /// Look whether policies, schemas, registrations and certificate fit together.
-    Doctor(doctor::Args),
-    /// Print the JSON Schema of a kind of document.
-    Schema(schema::Args),
-    /// Judge manifests: files, folders, pipes.
-    Check(check::Args),
-    /// Try the unit tests of policies.
-    Test(test::Args),
-    /// List the conventions, or explain one: its page, its truth table, its graph of phases.
-    Explain(explain::Args),
-    /// Prove conventions sound, or show what is wrong with them.
-    Lint(lint::Args),
-    /// Make a certificate authority and a serving certificate.
-    Certs(certs::Args),
+/// The list of commands: `Name(module)`, with the help text as its doc comment.
+macro_rules! commands {
+    ($($(#[$help:meta])* $name:ident($module:ident),)*) => {
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($(#[$help])* $name($module::Args),)*
+        }
+
+        impl Command {
+            fn run(&self) -> anyhow::Result<Outcome> {
+                match self {
+                    $(Self::$name(args) => $module::run(args),)*
+                }
+            }
+        }
+    };
 }
 
-/// How a command ended that did not fail.
+commands! {
+    /// Run the admission webhook server.
+    Serve(serve),
+    /// Respond to one recorded AdmissionReview like the server.
+    Review(review),
+    /// Print the phase, the admissible phases and the kstatus result of objects.
+    Status(status),
+    /// Write missing defaults to stored objects, through /status.
+    Backfill(backfill),
+    /// Judge stored objects, once or repeatedly.
+    Audit(audit),
+    /// Check that policies, CRDs, webhook registrations and certificates are consistent.
+    Doctor(doctor),
+    /// Print the JSON Schema of a document kind.
+    Schema(schema),
+    /// Judge manifests: files, folders, pipes.
+    Check(check),
+    /// Run the unit tests of policies.
+    Test(test),
+    /// List conventions, or explain one: its page, its truth table, its phase graph.
+    Explain(explain),
+    /// Prove that conventions are sound, or show their faults.
+    Lint(lint),
+    /// Create a certificate authority and a serving certificate.
+    Certs(certs),
+}
+
+/// The result of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing to complain about.
+    /// Nothing found.
     Clean,
-    /// It did what it should, and found something.
+    /// The command completed and has findings.
     Findings,
 }
 
-/// Runs the program on its arguments.
+impl Outcome {
+    /// The outcome of a command that may have findings.
+    const fn of(findings: bool) -> Self {
+        if findings { Self::Findings } else { Self::Clean }
+    }
+}
+
+/// Runs the program with its arguments.
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and version come this way too, with code 0; usage errors have 2.
-        Err(said) => {
-            let _ = said.print();
-            return ExitCode::from(u8::try_from(said.exit_code()).unwrap_or(2));
+        // Help and version also arrive here, with code 0; usage errors have code 2.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    // Not only for our listener, which names its provider: whatever else speaks TLS in this
-    // process would otherwise have to guess one.
+    // The listener names its provider. Other users of TLS in this process need a default.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let outcome = match &cli.command {
-        Command::Serve(args) => serve::run(args),
-        Command::Review(args) => review::run(args),
-        Command::Status(args) => status::run(args),
-        Command::Backfill(args) => backfill::run(args),
-        Command::Audit(args) => audit::run(args),
-        Command::Doctor(args) => doctor::run(args),
-        Command::Schema(args) => schema::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Test(args) => test::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Lint(args) => lint::run(args),
-        Command::Certs(args) => certs::run(args),
-    };
-    match outcome {
+    match cli.command.run() {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // If stderr is gone too, there is nobody left to tell.
+            // If stderr is closed, there is no other place to report the error.
             let _ = writeln!(io::stderr(), "{error:#}");
             ExitCode::from(2)
         }

@@ -1,11 +1,11 @@
-//! How far a long run is: a bar on a terminal, a line now and then elsewhere.
+//! The progress of a long run: a bar on a terminal, otherwise a line every few seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The progress of a run over a known or unknown number of objects, on stderr.
+/// Progress on stderr.
 #[derive(Debug)]
 pub(super) struct Progress {
     what: &'static str,
@@ -13,18 +13,18 @@ pub(super) struct Progress {
     total: Option<u64>,
     done: u64,
     start: Instant,
-    told: Instant,
+    printed: Instant,
 }
 
 impl Progress {
-    /// Begins. `total` where it is known.
+    /// Starts. `total` is the number of objects, if known.
     pub(super) fn new(what: &'static str, total: Option<u64>) -> Self {
         let bar = io::stderr().is_terminal().then(|| bar(what, total));
         let start = Instant::now();
-        Self { what, bar, total, done: 0, start, told: start }
+        Self { what, bar, total, done: 0, start, printed: start }
     }
 
-    /// One more object.
+    /// Counts processed objects.
     pub(super) fn advance(&mut self, by: u64) {
         self.done += by;
         if let Some(bar) = &self.bar {
@@ -32,23 +32,23 @@ impl Progress {
         }
     }
 
-    /// Says something where it is time to. `details` is asked for only then.
+    /// Prints a line if one is due. Calls `details` only then.
     pub(super) fn tick(&mut self, details: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.tick();
             return;
         }
         let now = Instant::now();
-        if now - self.told < EVERY {
+        if now - self.printed < EVERY {
             return;
         }
-        self.told = now;
+        self.printed = now;
         let line = line(self.what, self.done, self.total, now - self.start);
-        // If stderr is gone, nobody wants to know.
+        // A closed stderr must not end the run.
         let _ = writeln!(io::stderr(), "{line}; {}", details());
     }
 
-    /// Runs something that prints, without the bar in between.
+    /// Runs a function that prints, with the bar hidden.
     pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(print),
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -70,7 +70,7 @@ fn bar(what: &'static str, total: Option<u64>) -> ProgressBar {
         None => "{prefix} {spinner} {human_pos} {per_sec}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    // A template that is wrong is a bug of ours, and no reason not to go on.
+    // An invalid template is a bug, but must not end the run.
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
@@ -89,7 +89,7 @@ fn line(what: &str, done: u64, total: Option<u64>, took: Duration) -> String {
     line
 }
 
-/// Often enough to see that it moves, seldom enough for a log that is kept.
+/// Frequent enough for a person, rare enough for a stored log.
 const EVERY: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_far_how_fast_and_how_long() {
+    fn a_line_shows_count_rate_and_remaining_time() {
         let took = Duration::from_secs(10);
         assert_eq!(
             line("backfill", 500, Some(2000), took),

@@ -1,82 +1,66 @@
-//! `statusgate review`: one recorded AdmissionReview, answered through the server's own code path.
+//! `statusgate review`: responds to one recorded AdmissionReview, through the code of the server.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::ValueEnum;
-use jiff::Timestamp;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::{Outcome, time};
+use super::Outcome;
+use super::output::Output;
+use super::policies::Policies;
+use super::time::Now;
 use crate::model::Webhook;
-use crate::policy::PolicySet;
 use crate::server::admit::admit;
-use crate::server::policy_files;
 
-/// The largest review that is read: the server's own limit.
+/// The maximum size of a review: the default of the server.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// What `review` can be told.
+/// The arguments of `review`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: the review is allowed (perhaps with a patch or warnings). 1: it is \
-                  denied. 2: it is no review, or a file cannot be read."
+    after_help = "Exit code 0: the review is allowed, with or without a patch or warnings. 1: it is \
+                  denied. 2: the input is not a review, or a file cannot be read."
 )]
 pub struct Args {
-    /// Which webhook answers.
-    #[arg(long, value_enum)]
-    webhook: Door,
+    /// The webhook: `mutate` sets defaults and repairs, `validate` judges.
+    #[arg(long, value_name = "WEBHOOK", value_parser = webhooks())]
+    webhook: Webhook,
 
-    /// The file with the review; `-` is standard input.
+    /// The file with the review; `-` for standard input.
     #[arg(short = 'f', long = "file", value_name = "FILE", default_value = "-")]
     file: PathBuf,
 
-    /// Policies: a file or a folder. May be repeated. Without it: the example policies.
-    #[arg(long, value_name = "PATH")]
-    policies: Vec<PathBuf>,
+    #[command(flatten)]
+    policies: Policies,
 
-    /// `json`: the answer as the server would send it. `table`: the same for a person, with the
-    /// patch decoded.
+    /// `json`: the response of the server. `table`: the same for a person, with a decoded patch.
     #[arg(short, long, value_enum, default_value = "json")]
     output: Output,
 
-    /// The time to judge by (RFC 3339), for answers that do not change. Default: the clock.
-    #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    now: Option<Timestamp>,
+    #[command(flatten)]
+    now: Now,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Door {
-    /// The mutating webhook: fills in, imposes, repairs.
-    Mutate,
-    /// The validating webhook: judges.
-    Validate,
+fn webhooks() -> impl TypedValueParser<Value = Webhook> {
+    let all = [Webhook::Mutate, Webhook::Validate];
+    PossibleValuesParser::new(all.map(Webhook::name)).map(move |name| {
+        let found = all.into_iter().find(|webhook| webhook.name() == name);
+        found.unwrap_or(Webhook::Validate)
+    })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Json,
-    Table,
-}
-
-/// Answers one review.
+/// Responds to one review.
 ///
 /// # Errors
-/// When policies or the review cannot be read, or the bytes are no review.
+/// When the policies or the review cannot be read, or the input is not a review.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
-    let policies = PolicySet::compile(&sources)?;
+    let policies = args.policies.load()?;
     let body = read(args)?;
-    let webhook = match args.webhook {
-        Door::Mutate => Webhook::Mutate,
-        Door::Validate => Webhook::Validate,
-    };
-    #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
-    let now = args.now.unwrap_or_else(Timestamp::now);
     let mut denied = false;
     let mut table = Vec::new();
-    let reply = admit(&policies, webhook, &body, now, |identity, verdict| {
+    let reply = admit(&policies, args.webhook, &body, args.now.get(), |identity, verdict| {
         denied = verdict.is_denied();
         let names = verdict.policies.iter().filter_map(|index| {
             policies.policies().get(usize::from(*index)).map(|policy| policy.name.as_str())
@@ -103,7 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         Output::Table => out.write_all(table.join("\n").as_bytes())?,
     }
     out.write_all(b"\n")?;
-    Ok(if denied { Outcome::Findings } else { Outcome::Clean })
+    Ok(Outcome::of(denied))
 }
 
 fn read(args: &Args) -> anyhow::Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! `statusgate serve`: settings from the command line, signals from the system, a server between.
+//! `statusgate serve`: runs the server with the settings of the command line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Outcome, duration};
+use super::signals::Signals;
+use super::{Outcome, values};
 use crate::server::{CertificateSource, Limits, Server, Settings};
 use crate::telemetry::logs::{self, Format, Logs};
 
-/// What `serve` can be told.
+/// The arguments of `serve`.
 #[derive(Debug, clap::Args)]
 #[command(
     group(clap::ArgGroup::new("certificate").required(true).args(["tls_cert", "self_signed"])),
-    after_help = "Durations are written as 15s, 2m or 500ms. SIGTERM and SIGINT begin an orderly \
-                  end: /readyz turns to 503, answers say `Connection: close` during --grace, then \
-                  requests in flight finish within --drain-timeout. A second signal skips the grace."
+    after_help = "Durations are written as 15s, 2m or 500ms. SIGTERM and SIGINT start an orderly \
+                  shutdown: /readyz returns 503, responses have `Connection: close` during --grace, then \
+                  requests in flight finish within --drain-timeout. A second signal skips --grace."
 )]
 pub struct Args {
-    /// Policies: a file, or a folder with *.yaml, *.yml and *.json files. May be repeated. They are
-    /// read again when their content changes. Without it: the example policies that are built in.
+    /// Policies: a file, or a folder with *.yaml, *.yml and *.json files. May be repeated. The server
+    /// reloads them when their content changes. Default: the built-in example policies.
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
-    /// Address and port for webhook calls (HTTPS); port 0 takes a free one.
+    /// Address and port for webhook calls (HTTPS); port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
     listen: SocketAddr,
 
@@ -34,55 +34,55 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     probe_listen: SocketAddr,
 
-    /// Serving certificate, PEM: the leaf, then intermediates if there are any.
+    /// Serving certificate, PEM: the leaf, then optional intermediates.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// Key of the serving certificate, PEM. Both are read again when their content changes.
+    /// Key of the serving certificate, PEM. The server reloads both files when their content changes.
     #[arg(long, value_name = "FILE", requires = "tls_cert", conflicts_with = "self_signed")]
     tls_key: Option<PathBuf>,
 
-    /// Make up a certificate for this run and keep it in memory. For trying things out only: no
-    /// client can verify it.
+    /// Generate a certificate for this run and keep it in memory. For experiments only: clients
+    /// cannot verify it.
     #[arg(long)]
     self_signed: bool,
 
-    /// Serve only clients that show a certificate of one of these authorities, PEM. API servers
-    /// show one only if their admission configuration names a kubeconfig for webhooks.
+    /// Accept only clients with a certificate of one of these authorities, PEM. API servers send
+    /// one only if their admission configuration names a kubeconfig for webhooks.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
 
-    /// How log lines look. Default: pretty on a terminal, json elsewhere.
+    /// The log format. Default: pretty on a terminal, otherwise json.
     #[arg(long, value_enum, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
 
-    /// What is logged: a level (error, warn, info, debug, trace), or target=level pairs with
-    /// commas between. At info every patched, warned and denied review is told; at debug all are.
+    /// The log filter: a level (error, warn, info, debug, trace), or comma-separated target=level
+    /// pairs. info logs each patched, warned and denied review; debug logs all reviews.
     #[arg(long, value_name = "FILTER", env = "STATUSGATE_LOG", default_value = "info")]
     log: String,
 
-    /// How long to serve on after SIGTERM, while endpoints are withdrawn.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    /// How long to continue to serve after SIGTERM, until endpoints are updated.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = values::duration)]
     grace: Duration,
 
-    /// How long to wait for requests in flight after that.
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
+    /// How long to wait for requests in flight after --grace.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     drain_timeout: Duration,
 
-    /// Open connections; more wait to be accepted.
-    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = parse_count)]
+    /// The maximum number of open connections. Others wait to be accepted.
+    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = values::count)]
     max_connections: usize,
 
-    /// Requests at once; more are answered 503 with Retry-After.
-    #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = parse_count)]
+    /// The maximum number of concurrent requests. Others receive 503 with Retry-After.
+    #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = values::count)]
     max_in_flight: usize,
 
-    /// How often files are compared with what is in use.
+    /// How often to check files for changes.
     #[arg(
         long,
         value_name = "DURATION",
         default_value = "2s",
-        value_parser = duration::parse_positive
+        value_parser = values::positive_duration
     )]
     reload_every: Duration,
 
@@ -91,16 +91,16 @@ pub struct Args {
         long,
         value_name = "DURATION",
         default_value = "10s",
-        value_parser = duration::parse_positive
+        value_parser = values::positive_duration
     )]
     body_timeout: Duration,
 
-    /// How long a connection may be idle; at least 91s, because API servers keep theirs for 90 s.
+    /// How long a connection may be idle; at least 91s: API servers keep idle connections for 90 s.
     #[arg(
         long,
         value_name = "DURATION",
         default_value = "120s",
-        value_parser = duration::parse_idle
+        value_parser = values::idle_timeout
     )]
     idle_timeout: Duration,
 
@@ -109,21 +109,21 @@ pub struct Args {
         long,
         value_name = "DURATION",
         default_value = "10s",
-        value_parser = duration::parse_positive
+        value_parser = values::positive_duration
     )]
     handshake_timeout: Duration,
 
-    /// Listen with SO_REUSEPORT, so that a new process can listen on the same ports before this
-    /// one stops.
+    /// Listen with SO_REUSEPORT: a new process can then listen on the same ports before this one
+    /// stops.
     #[arg(long)]
     reuse_port: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For a person at a terminal.
+    /// For a terminal.
     Pretty,
 }
 
@@ -133,7 +133,7 @@ impl Args {
             (Some(certificate), Some(key)) => {
                 CertificateSource::Files { certificate: certificate.clone(), key: key.clone() }
             }
-            // clap has made sure that it is one or the other.
+            // clap requires one of the two.
             _ => CertificateSource::SelfSigned,
         };
         let defaults = Settings::new(certificate);
@@ -160,10 +160,10 @@ impl Args {
     }
 }
 
-/// Serves until a signal ends it.
+/// Serves until a signal arrives.
 ///
 /// # Errors
-/// Whatever keeps the server from starting.
+/// When the server cannot start.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let format = match args.log_format {
         Some(LogFormat::Json) => Format::Json,
@@ -181,29 +181,15 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 async fn serve(settings: Settings) -> anyhow::Result<()> {
-    // Before the start: a signal that comes during it must not kill a server that is listening.
-    let mut terminate = listen_to(SignalKind::terminate())?;
-    let mut interrupt = listen_to(SignalKind::interrupt())?;
+    // Before the start: a signal during the start must not kill a server that already listens.
+    let mut signals = Signals::listen()?;
     let running = Server::start(settings).await?;
     let shutdown = running.shutdown();
     let mut ended = std::pin::pin!(running.ended());
     loop {
         tokio::select! {
             _ = &mut ended => return Ok(()),
-            _ = terminate.recv() => shutdown.signal(),
-            _ = interrupt.recv() => shutdown.signal(),
+            () = signals.next() => shutdown.signal(),
         }
-    }
-}
-
-fn listen_to(kind: SignalKind) -> anyhow::Result<Signal> {
-    signal(kind).context("failed to listen to signals")
-}
-
-fn parse_count(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_owned()),
-        Ok(count) => Ok(count),
-        Err(_) => Err(format!("{text:?} is not a number")),
     }
 }

@@ -1,4 +1,4 @@
-//! `statusgate status`: what an object's status amounts to, by kstatus and by its policy.
+//! `statusgate status`: the result of an object's status under kstatus and under its policies.
 
 mod record;
 mod table;
@@ -6,64 +6,52 @@ mod table;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
-use clap::ValueEnum;
-use jiff::Timestamp;
+use anyhow::bail;
 
 use self::record::Record;
+use super::Outcome;
 use super::input::Input;
+use super::output::Output;
 use super::plurals::Plurals;
-use super::{Outcome, time};
-use crate::policy::PolicySet;
-use crate::server::policy_files;
+use super::policies::Policies;
+use super::time::Now;
 use crate::source::{self, Manifests};
 
-/// What `status` can be told.
+/// The arguments of `status`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: nothing has failed. 1: an object is Failed to kstatus or an error in \
-                  it, or its phase is one that its policy does not admit. 2: a file, a document or a \
-                  policy cannot be read; what could be read is printed before."
+    after_help = "Exit code 0: no object has failed. 1: the kstatus result of an object is Failed or an \
+                  error, or its policy does not admit its phase. 2: a file, a document or a policy \
+                  cannot be read; the other objects are printed."
 )]
 pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Policies: a file or a folder. May be repeated. Without it: the example policies.
-    #[arg(long, value_name = "PATH")]
-    policies: Vec<PathBuf>,
+    #[command(flatten)]
+    policies: Policies,
 
-    /// CustomResourceDefinitions, for the plurals of kinds. May be repeated. Without it: what the
-    /// policies name, else a guess.
+    /// CustomResourceDefinitions, for the plurals of kinds. May be repeated. Default: the plurals in
+    /// the policies, otherwise a guess.
     #[arg(long, value_name = "PATH")]
     crds: Vec<PathBuf>,
 
-    /// `table`: for a person, shortened. `json`: one object a line, whole.
+    /// `table`: with short messages. `json`: one object per line, with full messages.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,
 
-    /// The time to judge by (RFC 3339). Only a Pod that finds no node depends on it. Default: the
-    /// clock.
-    #[arg(long, value_name = "TIME", value_parser = time::parse)]
-    now: Option<Timestamp>,
+    #[command(flatten)]
+    now: Now,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-}
-
-/// Says of every object what its status amounts to.
+/// Prints the result of each object.
 ///
 /// # Errors
-/// When policies, a file or a document cannot be read. All other objects are printed before.
+/// When the policies, a file or a document cannot be read. All other objects are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy_files::load(&args.policies).context("failed to read the policies")?;
-    let policies = PolicySet::compile(&sources)?;
-    #[expect(clippy::disallowed_methods, reason = "the edge: a command reads the clock once")]
-    let now = args.now.unwrap_or_else(Timestamp::now).as_second();
-    // A pipe need not be named. A terminal would be waited for, and nobody knows what for.
+    let policies = args.policies.load()?;
+    let now = args.now.get().as_second();
+    // The default is standard input, except for a terminal: there the command would seem to hang.
     args.input.check_stdin(&[&args.crds])?;
     let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
@@ -94,6 +82,5 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !mistakes.is_empty() {
         bail!("{}", mistakes.join("\n"));
     }
-    let bad = records.iter().any(Record::is_bad);
-    Ok(if bad { Outcome::Findings } else { Outcome::Clean })
+    Ok(Outcome::of(records.iter().any(Record::is_bad)))
 }

@@ -1,10 +1,31 @@
-//! Times as people write them: RFC 3339.
+//! The time of a command: the clock, or `--now`.
 
 use jiff::Timestamp;
 
-/// Reads a time.
+/// The flag of commands whose output must not depend on the clock.
+#[derive(Debug, clap::Args)]
+pub struct Now {
+    /// The time of the decision (RFC 3339). Default: the clock.
+    #[arg(long = "now", value_name = "TIME", value_parser = parse)]
+    time: Option<Timestamp>,
+}
+
+impl Now {
+    /// The time of the flag, else of the clock.
+    pub(super) fn get(&self) -> Timestamp {
+        self.time.unwrap_or_else(clock)
+    }
+}
+
+/// The current time.
+#[expect(clippy::disallowed_methods, reason = "the command line is the edge that reads the clock")]
+pub(super) fn clock() -> Timestamp {
+    Timestamp::now()
+}
+
+/// Reads a time in RFC 3339.
 pub(super) fn parse(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| format!("{text:?} is no time such as 2024-06-01T12:00:00Z"))
+    text.parse().map_err(|_| format!("{text:?} is not a time such as 2024-06-01T12:00:00Z"))
 }
 
 #[cfg(test)]
@@ -12,11 +33,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_other_texts_are_told_in_our_words() {
+    fn an_invalid_time_is_reported_with_an_example() {
         assert_eq!(parse("1970-01-01T01:00:00+01:00"), Ok(Timestamp::UNIX_EPOCH));
         assert_eq!(
             parse("tomorrow").unwrap_err(),
-            "\"tomorrow\" is no time such as 2024-06-01T12:00:00Z"
+            "\"tomorrow\" is not a time such as 2024-06-01T12:00:00Z"
         );
     }
 }

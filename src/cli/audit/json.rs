@@ -1,4 +1,4 @@
-//! An audit for programs: a line an object, and one with the counts.
+//! The JSON lines of an audit: one per object, then one with the counts.
 
 use serde_json::{Map, Value, json};
 
@@ -91,7 +91,7 @@ fn by_action(count: impl Fn(Action) -> u64) -> Value {
         .collect()
 }
 
-/// As `check` spells a finding.
+/// A finding in the format of `check`.
 fn finding(found: &Found) -> Value {
     json!({
         "policy": found.policy,

@@ -1,4 +1,4 @@
-//! An audit for a person: what is worst first, then why, then what there is at all.
+//! The tables of an audit: counts, rules, contents, then examples; the worst first.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,7 +9,6 @@ use crate::cluster::audit::{Findings, Row, RuleSums};
 use crate::engine::Action;
 use crate::source::one_line;
 
-/// Writes the tables.
 pub(super) fn write(
     out: &mut impl Write,
     findings: &Findings,
@@ -25,12 +24,12 @@ pub(super) fn write(
 
 fn write_kinds(out: &mut impl Write, rows: &[&Row], with_age: bool) -> io::Result<()> {
     let mut header = vec!["policy", "kind", "objects", "deny", "repair", "warn", "audit", "clean"];
-    header.extend(with_age.then_some("passing"));
-    header.push("to fill in");
+    header.extend(with_age.then_some("recent"));
+    header.push("to backfill");
     let mut table = table::new(&header);
     for row in rows {
         let counts = ACTIONS.map(|action| row.worst(action));
-        // What was not gone over to the end has more of everything.
+        // `+`: the kind is incomplete.
         let objects = format!("{}{}", row.objects, if row.complete { "" } else { "+" });
         let mut cells = vec![row.policy.clone(), row.target.kind.clone(), objects];
         cells.extend(counts.iter().map(u64::to_string));
@@ -95,8 +94,8 @@ fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
         }
         writeln!(out, "\n{} {rule} ({}, {})", action.label(), row.policy, row.target.kind)?;
         for example in &sums.examples {
-            let said = one_line(&example.message);
-            writeln!(out, "  {}  {}: {said}", example.path, one_line(&example.field))?;
+            let message = one_line(&example.message);
+            writeln!(out, "  {}  {}: {message}", example.path, one_line(&example.field))?;
         }
         match sums.objects.saturating_sub(sums.examples.len() as u64) {
             0 => {}
@@ -106,7 +105,7 @@ fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
     Ok(())
 }
 
-/// The rules that found something: the worst action first, then the most objects.
+/// The rules with findings: the worst action first, then the most objects.
 fn rules<'r>(rows: &[&'r Row]) -> Vec<(&'r Row, &'r str, Action, &'r RuleSums)> {
     let of_row = |row: &'r Row| {
         row.rules.iter().map(move |((rule, action), sums)| (row, rule.as_str(), *action, sums))
@@ -127,10 +126,10 @@ fn sentence(findings: &Findings) -> String {
     let objects = tally.objects;
     let mut text = format!("{objects} object{}: {found}", if objects == 1 { "" } else { "s" });
     if tally.fills_in > 0 {
-        text.push_str(&format!("; {} to fill in (statusgate backfill)", tally.fills_in));
+        text.push_str(&format!("; {} to backfill (statusgate backfill)", tally.fills_in));
     }
     if !findings.failures.is_empty() {
-        text.push_str("; not everything could be judged");
+        text.push_str("; the audit is incomplete");
     }
     text
 }

@@ -1,17 +1,17 @@
-//! An audit again and again: the counts as metrics, for an alert on what lasts.
+//! `audit --watch`: repeats the audit and serves the counts as metrics.
 
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::super::Outcome;
 use super::super::connection::block_on;
-use super::{Args, Found, Output, Pass, clock};
-use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored};
+use super::super::signals::Signals;
+use super::super::survey::Survey;
+use super::super::{Outcome, time};
+use super::Args;
+use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored, audit};
 use crate::cluster::{Check, Target, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
@@ -19,7 +19,7 @@ use crate::server::ProbePort;
 use crate::telemetry::logs::{self, Format, Logs};
 use crate::telemetry::{AuditMetrics, AuditNumbers, PolicyLabels};
 
-/// Audits until a signal ends it.
+/// Audits until a signal arrives.
 pub(super) fn run(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
     let _logs = Logs::start(Format::for_stderr(), "info")?;
     logs::log_panics_without_their_message();
@@ -28,18 +28,14 @@ pub(super) fn run(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
 }
 
 async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("failed to listen to signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen to signals")?;
+    let mut signals = Signals::listen()?;
     let metrics = Arc::new(AuditMetrics::default());
     let mut port =
-        ProbePort::open(args.probe_listen, "the first pass is not over", metrics.clone())?;
-    // What is wrong from the start is a mistake, and a person's to see; what goes wrong later
-    // passes, and an alert's.
+        ProbePort::open(args.probe_listen, "the first pass has not finished", metrics.clone())?;
+    // An error at the start is a configuration error and ends the process. Later errors are logged
+    // and counted.
     let cluster = args.connection.open().await?;
-    let store = match args.write {
-        true => Some(Store::find(&cluster).await?),
-        false => None,
-    };
+    let store = if args.write { Some(Store::find(&cluster).await?) } else { None };
     tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
     let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
     let mut passes = interval(args.interval);
@@ -52,63 +48,63 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
             }
         }
     };
-    // A pass in progress is dropped: it reads, and a report that was not written is the next one's.
+    // A signal cancels the pass in progress: it only reads, and the next run writes its reports.
     tokio::select! {
         () = watching => {}
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        () = signals.next() => {}
     }
     tracing::info!("shutting down");
     port.close().await;
     Ok(())
 }
 
-/// What outlives a pass.
+/// The state between passes.
 struct Watch<'a> {
     args: &'a Args,
     policies: PolicySet,
     metrics: Arc<AuditMetrics>,
     store: Option<Store>,
-    /// What nobody judged in the last pass.
+    /// The gaps of the last pass.
     gaps: Vec<Check>,
 }
 
 impl Watch<'_> {
-    /// One pass; whether there is something to show.
+    /// Runs one pass. Returns whether it succeeded.
     async fn pass(&mut self) -> bool {
-        let loaded = self.args.load_policies();
+        let loaded = self.args.policies.load();
         self.metrics.policies(loaded.is_err());
         match loaded {
             Ok(policies) => self.policies = policies,
             Err(error) => {
-                tracing::error!(
-                    error = format!("{error:#}"),
-                    "broken policies, the last good ones stay"
-                );
+                let error = format!("{error:#}");
+                tracing::error!(error, "invalid policies: keeping the last valid ones");
             }
         }
-        match self.try_pass().await {
-            Ok(()) => true,
-            Err(error) => {
-                tracing::error!(error = format!("{error:#}"), "a pass failed");
-                self.metrics.failed();
-                false
-            }
+        let result = self.try_pass().await;
+        if let Err(error) = &result {
+            tracing::error!(error = format!("{error:#}"), "a pass failed");
+            self.metrics.failed();
         }
+        result.is_ok()
     }
 
     async fn try_pass(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
-        let older_than = self.args.older_than.unwrap_or(LASTING);
-        let found = Found::ask(self.args, &self.policies).await?;
-        self.tell_gaps(&found.gaps);
-        let pass = found.narrow(self.args, Some(older_than), Output::Table)?;
-        let findings = pass.run(&self.policies, &mut Nobody).await?;
+        let plan = self.args.plan(Some(self.args.older_than.unwrap_or(LASTING)));
+        let Args { connection, selection, .. } = self.args;
+        let report = |found: &[Check]| {
+            log_gaps(&self.gaps, found);
+            self.gaps = found.to_vec();
+            Ok(())
+        };
+        let survey = Survey::make(connection, selection, &self.policies, report).await?;
+        let Survey { cluster, targets, .. } = &survey;
+        let findings = audit(cluster, &self.policies, &plan, targets, &mut Silent).await?;
         let mut numbers = numbers(&findings);
-        numbers.gaps = count_gaps(&pass.gaps);
-        numbers.unlisted.extend(pass.unavailable.iter().cloned());
+        numbers.gaps = count_gaps(&survey.gaps);
+        numbers.unlisted.extend(survey.unavailable.iter().cloned());
         numbers.seconds = start.elapsed().as_secs_f64();
-        numbers.now = clock().as_second();
+        numbers.now = time::clock().as_second();
         self.metrics.show(&numbers);
         for failure in &findings.failures {
             tracing::error!(error = told(failure), "a kind could not be judged");
@@ -124,31 +120,18 @@ impl Watch<'_> {
             seconds = numbers.seconds,
             "audited"
         );
-        // The numbers are shown before: a server that does not take reports may take its time.
-        self.write(&pass, &findings).await;
+        // After the metrics: a server that rejects reports may be slow.
+        self.write(&survey, &findings).await;
         Ok(())
     }
 
-    /// Says what nobody judges, each thing once for as long as it stays so.
-    fn tell_gaps(&mut self, gaps: &[Check]) {
-        for check in gaps.iter().filter(|check| !self.gaps.contains(check)) {
-            let Check { subject, message, help, .. } = check;
-            tracing::warn!(of = subject, found = message, help, "not judged");
-        }
-        for check in self.gaps.iter().filter(|check| !gaps.contains(check)) {
-            tracing::info!(of = check.subject, was = check.message, "no longer so");
-        }
-        self.gaps = gaps.to_vec();
-    }
-
-    async fn write(&mut self, pass: &Pass, findings: &Findings) {
+    async fn write(&mut self, survey: &Survey, findings: &Findings) {
         let Some(store) = &mut self.store else { return };
-        let failed = match pass.write(self.args, store, findings).await {
-            Ok(stored) => {
-                for failure in &stored.failures {
+        let failed = match super::write(self.args, survey, store, findings).await {
+            Ok(Stored { written, unchanged, deleted, failures }) => {
+                for failure in &failures {
                     tracing::error!(error = told(failure), "a report could not be stored");
                 }
-                let Stored { written, unchanged, deleted, failures } = stored;
                 tracing::debug!(written, unchanged, deleted, "reports");
                 failures.len()
             }
@@ -161,23 +144,34 @@ impl Watch<'_> {
     }
 }
 
-/// In a watch nobody is told of single objects.
-struct Nobody;
+/// Logs the gaps that are new or resolved since the last pass.
+fn log_gaps(known: &[Check], found: &[Check]) {
+    for check in found.iter().filter(|check| !known.contains(check)) {
+        let Check { subject, message, help, .. } = check;
+        tracing::warn!(of = subject, found = message, help, "not judged");
+    }
+    for check in known.iter().filter(|check| !found.contains(check)) {
+        tracing::info!(of = check.subject, was = check.message, "resolved");
+    }
+}
 
-impl Audience for Nobody {
+/// Prints no objects.
+struct Silent;
+
+impl Audience for Silent {
     fn object(&mut self, _: &Target, _: &Judged<'_>) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// How many of each kind. Those without a gap are there, too: an alert wants a zero.
+/// The number of gaps per check, including zeros: alerts need them.
 fn count_gaps(gaps: &[Check]) -> Vec<(&'static str, u64)> {
     let count = |id: &str| gaps.iter().filter(|check| check.id == id).count() as u64;
     ["served", "subresource", "api-group"].map(|id| (id, count(id))).into()
 }
 
-/// The counts as metrics. What was not gone over to the end is left out: half a number would end an
-/// alert that is right.
+/// The counts as metrics. Incomplete kinds are omitted: a number that is too low would end a correct
+/// alert.
 fn numbers(findings: &Findings) -> AuditNumbers {
     let mut numbers = AuditNumbers { unjudged: findings.tally.broken.0, ..AuditNumbers::default() };
     for row in findings.tally.worst_first() {
@@ -204,6 +198,5 @@ fn numbers(findings: &Findings) -> AuditNumbers {
     numbers
 }
 
-/// Longer than any controller needs to write phase and conditions one after the other, and than
-/// most take to try again.
+/// Longer than controllers need to write phase and conditions in sequence, and than most retries.
 const LASTING: Duration = Duration::from_secs(600);

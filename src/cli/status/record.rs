@@ -1,4 +1,4 @@
-//! What is said of one object. As JSON: a line of its own.
+//! The result for one object. As JSON, it is one line.
 
 use serde::{Serialize, Serializer};
 
@@ -10,7 +10,7 @@ use crate::model::{Json, Writer};
 use crate::policy::PolicySet;
 use crate::source::{Identity, Manifest};
 
-/// One object: what it is called, what kstatus says, and where it stands under each policy.
+/// One object with its kstatus result and its standing under each policy.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record<'m> {
@@ -19,15 +19,15 @@ pub(super) struct Record<'m> {
     /// `{status, message, conditions}`, or `{error, message}`.
     #[serde(flatten, serialize_with = "result")]
     pub(super) result: Result<KStatus, ComputeError>,
-    /// By the first policy that selects the object: hardly any object has two.
+    /// Under the first policy that selects the object. Most objects have only one.
     #[serde(flatten)]
     pub(super) judged: Option<Judged<'m>>,
-    /// By the others.
+    /// Under the other policies.
     #[serde(rename = "otherPolicies", skip_serializing_if = "Vec::is_empty")]
     pub(super) others: Vec<Judged<'m>>,
 }
 
-/// Where an object stands under one policy.
+/// The standing of an object under one policy.
 #[derive(Debug, Serialize)]
 pub(super) struct Judged<'p> {
     pub(super) policy: &'p str,
@@ -38,7 +38,7 @@ pub(super) struct Judged<'p> {
 
 impl<'m> Record<'m> {
     /// # Errors
-    /// When the object is more than the reader of trees takes.
+    /// When the object exceeds the limits of the JSON reader.
     pub(super) fn of(
         manifest: &Manifest<'m>,
         policies: &'m PolicySet,
@@ -50,7 +50,7 @@ impl<'m> Record<'m> {
         inherit(&mut tree, identity);
         let request =
             Request { identity, object: manifest.text, old: None, writer: Writer::default() };
-        // Metadata that is no object spoils it for every policy, and is an error to kstatus.
+        // Invalid metadata: no policy can judge the object, and kstatus reports an error.
         let subject = request.subject(policies, plurals).ok();
         let selected = subject.iter().flat_map(|subject| {
             policies.select(subject).map(|(_, policy)| Judged {
@@ -68,25 +68,25 @@ impl<'m> Record<'m> {
         })
     }
 
-    /// Where the object stands under each policy.
+    /// The standing of the object under each policy.
     pub(super) fn standings(&self) -> impl Iterator<Item = (&'m str, &Standing<'m>)> {
         let all = self.judged.iter().chain(&self.others);
         all.filter_map(|judged| Some((judged.policy, judged.standing.as_ref()?)))
     }
 
-    /// What callers of kstatus make of it: an error is Unknown to them.
+    /// The kstatus result as its callers see it: an error counts as Unknown.
     pub(super) fn status(&self) -> Status {
         self.result.as_ref().map_or(Status::Unknown, |result| result.status)
     }
 
-    /// Whether somebody should look at the object.
+    /// Whether the object needs attention.
     pub(super) fn is_bad(&self) -> bool {
         matches!(self.status(), Status::Failed | Status::Unknown)
             || self.standings().any(|(_, standing)| standing.contradiction.is_some())
     }
 }
 
-/// What the API answers to a list has items without apiVersion and kind: the list says them.
+/// Items of a List from the API server have no apiVersion and kind. They inherit those of the List.
 fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
     for (name, value) in [("apiVersion", &identity.api_version), ("kind", &identity.kind)] {
         if tree.get(name).is_none()

@@ -1,24 +1,21 @@
-//! The records for a person.
+//! The records as a table.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets};
-
+use super::super::table;
 use super::record::Record;
 use crate::kstatus::{Status, aggregate};
 use crate::source::one_line;
 
-/// Letters of a message that are printed: with the columns before it about two lines of a terminal.
+/// Characters of a message: with the other columns about two lines of a terminal.
 const MAX_MESSAGE: usize = 80;
 
-/// One row an object, the contradicted phases, and what the whole amounts to.
+/// Writes one row per object, the contradicted phases, and the aggregated result.
 pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<()> {
     let with_phases = records.iter().any(|record| record.standings().next().is_some());
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let phases = if with_phases { &["PHASE", "ADMISSIBLE"][..] } else { &[] };
-    table.set_header([&["KIND", "NAME", "KSTATUS"], phases, &["MESSAGE"]].concat());
+    let phases = if with_phases { &["phase", "admissible"][..] } else { &[] };
+    let mut table = table::new(&[&["kind", "name", "kstatus"], phases, &["message"]].concat());
     for record in records {
         let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
         let mut row = vec![record.identity.kind.clone(), name(record), status(record)];
@@ -26,20 +23,14 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
         row.push(message(record));
         table.add_row(row.iter().map(|cell| one_line(cell)));
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
     if !records.is_empty() {
-        for line in table.lines() {
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        writeln!(out)?;
+        writeln!(out, "{}\n", table::text(&mut table))?;
     }
     for record in records {
         for (policy, standing) in record.standings() {
             if let Some(contradiction) = &standing.contradiction {
-                let said = one_line(&format!("{}: {contradiction}", record.identity));
-                writeln!(out, "{said} [policy {policy}]")?;
+                let line = one_line(&format!("{}: {contradiction}", record.identity));
+                writeln!(out, "{line} [policy {policy}]")?;
             }
         }
     }
@@ -68,7 +59,7 @@ fn message(record: &Record<'_>) -> String {
     }
 }
 
-/// Phase and admissible phases, those of several policies behind one another.
+/// Phase and admissible phases, those of several policies separated by semicolons.
 fn phases_of(record: &Record<'_>) -> [String; 2] {
     let (mut phases, mut admissible) = (Vec::new(), Vec::new());
     for (_, standing) in record.standings() {
@@ -82,7 +73,7 @@ fn phases_of(record: &Record<'_>) -> [String; 2] {
     [phases.join("; "), admissible.join("; ")]
 }
 
-/// `3 objects: Failed (1 Current, 1 Failed, 1 error)`: what a wait for all of them would end in.
+/// `3 objects: Failed (1 Current, 1 Failed, 1 error)`, with the aggregated kstatus result.
 fn summary(records: &[Record<'_>]) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for record in records {

@@ -68,9 +68,9 @@ pub enum Outcome {
     /// An earlier run wrote it: the journal says so.
     Earlier,
     /// It was deleted meanwhile.
-    Gone,
+    Deleted,
     /// The API server, a schema or another webhook did not take the patch.
-    Refused(String),
+    Rejected(String),
     /// It could not be written or judged.
     Failed(String),
 }
@@ -373,8 +373,8 @@ impl<'a> Backfill<'a> {
             Err(Abort::Hopeless(error)) => return Err(error.into()),
         };
         let Named { namespace, name, uid, .. } = &object;
-        self.gone += u64::from(outcome == Outcome::Gone);
-        self.undone += u64::from(matches!(outcome, Outcome::Refused(_) | Outcome::Failed(_)));
+        self.gone += u64::from(outcome == Outcome::Deleted);
+        self.undone += u64::from(matches!(outcome, Outcome::Rejected(_) | Outcome::Failed(_)));
         if outcome == Outcome::Patched && !self.plan.dry_run {
             self.journal.note_patched(target, uid)?;
         }

@@ -167,7 +167,7 @@ impl Job<'_> {
                 return Ok(Step::Again);
             }
         };
-        let refused = || Ok(Step::End(Outcome::Refused(answer.message())));
+        let refused = || Ok(Step::End(Outcome::Rejected(answer.message())));
         match answer.status {
             200..300 => {
                 self.desk.allowed.store(true, Ordering::Relaxed);
@@ -177,7 +177,7 @@ impl Job<'_> {
             // a schema and a webhook say: whether it was a conflict the object itself tells.
             409 | 422 => Ok(Step::Reread(copy(answer))),
             404 if answer.said().details.name == self.judged.object.name => {
-                Ok(Step::End(Outcome::Gone))
+                Ok(Step::End(Outcome::Deleted))
             }
             404 if self.desk.cluster.is_removed(self.target).await => {
                 let resource = self.target.name();
@@ -213,7 +213,7 @@ impl Job<'_> {
         let version =
             super::Identity::parse(text).map(|identity| identity.resource_version.into_owned());
         match version {
-            Ok(version) if version == self.judged.object.resource_version => Outcome::Refused(
+            Ok(version) if version == self.judged.object.resource_version => Outcome::Rejected(
                 "nothing of it was stored: its schema has no such field, or takes no null there"
                     .to_owned(),
             ),
@@ -233,7 +233,7 @@ impl Job<'_> {
             Reading::End(outcome) => Ok(outcome),
             Reading::Judged(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
                 let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-                Ok(Outcome::Refused(format!(
+                Ok(Outcome::Rejected(format!(
                     "{} was not stored: it is pruned, or a null that its schema does not take",
                     paths.join(", ")
                 )))
@@ -269,7 +269,7 @@ impl Job<'_> {
             Reading::Judged(judged) => judged,
         };
         if judged.object.is_same_version(&self.judged.object) && refusal.status != 409 {
-            return Ok(Some(Outcome::Refused(refusal.message())));
+            return Ok(Some(Outcome::Rejected(refusal.message())));
         }
         self.conflicts += 1;
         if self.conflicts >= MAX_CONFLICTS {
@@ -293,7 +293,7 @@ impl Job<'_> {
                     break answer.body.clone();
                 }
                 Ok(answer) if answer.status == 404 && answer.said().details.name == *name => {
-                    return Ok(Reading::End(Outcome::Gone));
+                    return Ok(Reading::End(Outcome::Deleted));
                 }
                 // As with a write: who was let in once will be again.
                 Ok(Answer { status: 401 | 403, .. })

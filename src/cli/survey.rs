@@ -1,0 +1,65 @@
+//! What the policies select in a cluster: the first step of audit and backfill.
+
+use std::io::{self, Write};
+
+use super::checks;
+use super::connection::{Connection, Selection};
+use crate::cluster::{Check, Cluster, Query, Target, precheck};
+use crate::policy::PolicySet;
+
+/// The cluster and its resources that are selected.
+pub(super) struct Survey {
+    pub(super) cluster: Cluster,
+    pub(super) targets: Vec<Target>,
+    /// Resources that policies name but that are not judged.
+    pub(super) gaps: Vec<Check>,
+    /// API groups whose server does not respond.
+    pub(super) unavailable: Vec<String>,
+}
+
+impl Survey {
+    /// Connects and finds the targets. `report` receives the gaps before the selection is applied:
+    /// they may be the reason why it selects nothing.
+    pub(super) async fn make(
+        connection: &Connection,
+        selection: &Selection,
+        policies: &PolicySet,
+        report: impl FnOnce(&[Check]) -> io::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let cluster = connection.open().await?;
+        let found = cluster.targets(policies).await?;
+        let gaps = precheck::gaps(&found);
+        report(&gaps)?;
+        let unavailable = found.unavailable().map(str::to_owned).collect();
+        let targets = selection.narrow(found.list, &found.gaps)?;
+        Ok(Self { cluster, targets, gaps, unavailable })
+    }
+
+    /// The same, for a person who watches stderr.
+    pub(super) async fn print(
+        connection: &Connection,
+        selection: &Selection,
+        policies: &PolicySet,
+    ) -> anyhow::Result<Self> {
+        let complain = |gaps: &[Check]| checks::complain(&mut io::stderr(), gaps);
+        let survey = Self::make(connection, selection, policies, complain).await?;
+        if survey.targets.is_empty() {
+            writeln!(io::stderr(), "no resources are left to judge")?;
+        }
+        Ok(survey)
+    }
+
+    /// The number of objects of some targets, if the server reports it.
+    pub(super) async fn count(
+        &self,
+        targets: impl Iterator<Item = &Target>,
+        query: &Query,
+    ) -> Option<u64> {
+        let mut total = 0;
+        for target in targets {
+            // The run itself reports why a target cannot be listed.
+            total += self.cluster.count(target, query).await.ok()??;
+        }
+        Some(total)
+    }
+}
