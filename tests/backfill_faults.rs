@@ -385,7 +385,7 @@ async fn an_object_that_is_refused_is_a_finding_and_the_others_are_written() {
     assert_eq!(versions.len(), OBJECTS - 12);
     assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 0, 0, 12, 0]);
     let text = told(&output);
-    let line = "refused  vshnredis.vshn.appcat.vshn.io n/db-0000: admission webhook \"other\" \
+    let line = "rejected vshnredis.vshn.appcat.vshn.io n/db-0000: admission webhook \"other\" \
                 denied the request: no\n";
     assert!(text.contains(line), "{text}");
 }
@@ -452,7 +452,7 @@ async fn what_was_refused_is_tried_again_by_the_run_that_goes_on() {
     let third = server.backfill(&resume).await;
     assert_eq!(third.status.code(), Some(0), "{}", told(&third));
     assert_eq!(sums(&third), [0, 0, OBJECTS, 0, 0, 0, 0], "{}", told(&third));
-    let line = "vshnredis.vshn.appcat.vshn.io is left out: the journal has it finished";
+    let line = "skipped vshnredis.vshn.appcat.vshn.io: the journal";
     assert!(told(&third).contains(line), "{}", told(&third));
 }
 
@@ -488,7 +488,7 @@ async fn a_group_that_could_not_be_asked_is_no_clean_end() {
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     assert_eq!(server.stored().versions.len(), OBJECTS, "the others are written");
     let text = told(&output);
-    assert!(text.contains("left out test.statusgate.dev/v1: its server does not answer"), "{text}");
+    assert!(text.contains("skipped test.statusgate.dev/v1: its server does not respond"), "{text}");
     assert!(!text.contains("does not serve"), "nobody knows: {text}");
 }
 

@@ -161,14 +161,14 @@ async fn a_cluster_that_was_made_anew_at_the_same_address_is_another_one() {
     assert_eq!(server.replace(cluster(Some("second"))), WRITTEN);
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
-    let line = "is of a run in a cluster with the kube-system first, and the one that is at this \
-                address now has the kube-system second; give this run a file of its own";
+    let line = "belongs to a run against a cluster with the kube-system first; the cluster at this \
+                address now has the kube-system second";
     assert!(told(&ended).contains(line), "{}", told(&ended));
     // Whether that is the first one nobody can say.
     assert_eq!(server.replace(cluster(None)), [""; 0]);
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
-    assert!(told(&ended).contains("now has nothing to know it by"), "{}", told(&ended));
+    assert!(told(&ended).contains("now has no identifier"), "{}", told(&ended));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,7 +182,7 @@ async fn a_kind_that_is_finished_is_not_even_counted_until_it_is_installed_anew(
     assert_eq!(server.replace(cluster("first")), WRITTEN);
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
-    assert!(told(&ended).contains("the journal has it finished"), "{}", told(&ended));
+    assert!(told(&ended).contains("the journal lists it as finished"), "{}", told(&ended));
     assert_eq!(server.replace(cluster("second")), [""; 0], "progress is over what is left");
     let ended = server.resume(&journal).await;
     assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
@@ -197,13 +197,13 @@ async fn a_journal_that_is_no_file_ends_it_before_it_hangs() {
     for (path, kind) in [(&*pipe, "a pipe"), (FilePath::new("/dev/full"), "a device")] {
         let ended = server.resume(path).await;
         assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
-        let line = format!("{} is {kind}: a journal is a file; name another one", path.display());
+        let line = format!("{} is {kind}: a journal must be a regular file", path.display());
         assert!(told(&ended).contains(&line), "{}", told(&ended));
     }
 }
 
 const PROBLEM: &str =
-    "problem: plains.t.io: it has no status subresource, and policy p says otherwise";
+    "problem: plains.t.io: the resource has no status subresource, but policy p has";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else_is_left() {
@@ -223,7 +223,7 @@ async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else
             let text = told(&ended);
             assert_eq!(ended.status.code(), Some(1), "{command} {resources:?} {more:?}: {text}");
             assert_eq!(text.matches(PROBLEM).count(), 1, "{text}");
-            assert!(text.contains("nothing is left that could be judged here"), "{text}");
+            assert!(text.contains("no resources are left to judge"), "{text}");
             assert!(!text.contains("serves none"), "{text}");
         }
         assert_eq!(server.replace(Cluster::default()), [""; 0]);
@@ -234,7 +234,7 @@ async fn a_policy_that_is_wrong_about_the_subresource_is_told_where_nothing_else
         assert!(!server.replace(Cluster::default()).is_empty());
         let ended = server.run(command, &["things", "plains"], &["--resource=stones"]).await;
         assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
-        let line = "no policy judges a stones here; there are things.t.io";
+        let line = "no policy selects stones in this cluster; selected are things.t.io";
         assert!(told(&ended).contains(line), "{}", told(&ended));
     }
 }

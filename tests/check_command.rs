@@ -181,7 +181,7 @@ fn usage_and_policies_that_are_wrong_end_with_two() {
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
     let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);
     for (args, said) in [
-        (&["--now", "soon", "bad.yaml"][..], "\"soon\" is no time such as 2024-06-01T12:00:00Z"),
+        (&["--now", "soon", "bad.yaml"][..], "\"soon\" is not a time such as 2024-06-01T12:00:00Z"),
         (&[], "name a file, a folder, or - for standard input"),
         (&["bad.yaml", "--policies", "policy.yaml"], "policy.yaml:4:"),
         (&["bad.yaml", "--policies", "nowhere"], "failed to read nowhere"),

@@ -253,7 +253,7 @@ cases:
         "\"apiVersion\" is missing: without it this is not a Kubernetes object",
         "unknown value \"PATCH\"",
         "a case that expects nothing cannot fail",
-        "\"soon\" is no time such as 2024-06-01T12:00:00Z",
+        "\"soon\" is not a time such as 2024-06-01T12:00:00Z",
         "no policy selects this Tihng: nothing is tested",
         "these policies cannot be used",
         "unknown convention \"apcat\"; did you mean \"appcat\"?",

@@ -311,7 +311,7 @@ async fn configure(
 fn without_secrets(error: KubeconfigError) -> Silence {
     match error {
         KubeconfigError::Parse(error) => {
-            format!("failed to parse its YAML: {}", error.without_snippet()).into()
+            format!("invalid YAML: {}", error.without_snippet()).into()
         }
         // It tells its cause itself: one without a cause.
         error => told(&error).into(),
@@ -334,7 +334,7 @@ fn without_user(url: &Uri) -> Result<Uri, Silence> {
 fn one_line(token: &SecretString) -> Result<SecretString, Silence> {
     let text = token.expose_secret().trim();
     if HeaderValue::from_str(text).is_err() {
-        return Err("the token of the user has a line break or a control character in it".into());
+        return Err("the token of the user contains a line break or a control character".into());
     }
     Ok(SecretString::from(text))
 }

@@ -93,7 +93,7 @@ impl Definition {
     pub fn read(text: &[u8], version: &str) -> Self {
         let document: Document<'_> = match serde_json::from_slice(text) {
             Ok(document) => document,
-            Err(error) => return Self::Unknown(format!("it is not understood: {error}")),
+            Err(error) => return Self::Unknown(format!("invalid definition: {error}")),
         };
         let custom = |schema| {
             let uid = document.metadata.uid.into_owned();
@@ -104,13 +104,13 @@ impl Definition {
         }
         let Some(found) = document.spec.versions.into_iter().find(|found| found.name == version)
         else {
-            return Self::Unknown(format!("it has no version {version}"));
+            return Self::Unknown(format!("the definition has no version {version}"));
         };
         let schema = found.schema.and_then(|schema| schema.schema);
         match schema.map(|schema| serde_json::from_str(schema.get())) {
             None => custom(free()),
             Some(Ok(schema)) => custom(schema),
-            Some(Err(error)) => Self::Unknown(format!("its schema is not understood: {error}")),
+            Some(Err(error)) => Self::Unknown(format!("invalid schema: {error}")),
         }
     }
 

@@ -35,18 +35,18 @@ pub enum ClusterError {
         message: String,
     },
     /// A kind that is not served any more.
-    #[error("{resource} is not served any more: its CustomResourceDefinition was removed")]
+    #[error("{resource} is no longer served: its CustomResourceDefinition was deleted")]
     KindRemoved {
         /// `xvshnredis.vshn.appcat.vshn.io`.
         resource: String,
     },
     /// A cluster without the kinds of policy reports.
     #[error(
-        "this cluster does not serve wgpolicyk8s.io/v1alpha2: install the CRDs PolicyReport and ClusterPolicyReport, or leave --write out and apply what -o policyreport prints"
+        "this cluster does not serve wgpolicyk8s.io/v1alpha2: install the PolicyReport and ClusterPolicyReport CRDs, or omit --write and apply the output of -o policyreport"
     )]
     NoReports,
     /// An answer that is not what the API promises.
-    #[error("cannot {what}: the answer is not understood")]
+    #[error("cannot {what}: invalid response")]
     BadAnswer {
         /// What was asked.
         what: String,

@@ -23,19 +23,25 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
                 missing.entry(policy).or_default().push(resource);
             }
             Gap::WrongSubresource { policy, resource, served, .. } => {
-                let (has, value) = if *served { ("has a", "true") } else { ("has no", "false") };
+                let has = if *served { "has a" } else { "has no" };
                 checks.push(Check::problem(
                     "subresource",
                     resource,
-                    format!("it {has} status subresource, and policy {policy} says otherwise"),
-                    format!("statusSubresource: {value} in the policy; now nothing is judged"),
+                    format!(
+                        "the resource {has} status subresource, but policy {policy} has \
+                         statusSubresource: {}",
+                        !served
+                    ),
+                    format!(
+                        "set statusSubresource: {served} in the policy; until then, no write is judged"
+                    ),
                 ));
             }
             Gap::Unavailable { api_version, reason } => checks.push(Check::warning(
                 "api-group",
                 api_version,
-                format!("its server does not answer: {reason}"),
-                "look at its APIService; resources of this group are left out",
+                format!("its server does not respond: {reason}"),
+                "check its APIService; resources of this group are skipped",
             )),
         }
     }
@@ -44,7 +50,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
             "served",
             format!("policy {policy}"),
             format!("this cluster does not serve {}", resources.join(", ")),
-            "nothing, if their definitions are still to come or not meant to",
+            "no action is needed if these CRDs are intentionally not installed",
         ));
     }
     checks
@@ -57,12 +63,12 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     let schema = match definition {
         Definition::Custom { schema, .. } => schema,
         Definition::Other => {
-            let message = "no custom resource: there is no definition to compare with";
+            let message = "not a custom resource: there is no CustomResourceDefinition to check";
             return vec![Check::ok("schema", name, message)];
         }
         Definition::Unknown(reason) => {
-            let message = format!("what is pruned cannot be told: {reason}");
-            let help = "let this account get customresourcedefinitions";
+            let message = format!("cannot check which fields are pruned: {reason}");
+            let help = "allow this account to get customresourcedefinitions";
             return vec![Check::warning("schema", name, message, help)];
         }
     };
@@ -81,7 +87,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
         }
     }
     if checks.is_empty() {
-        checks.push(Check::ok("schema", name, "it has every field that is filled in"));
+        checks.push(Check::ok("schema", name, "the schema declares every field that policies set"));
     }
     checks
 }
@@ -156,7 +162,7 @@ fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(St
     let node = match schema.at(pointer.tokens()) {
         Place::Free => return None,
         Place::Pruned => {
-            let message = format!("{field} is not in its schema: what is filled in is pruned");
+            let message = format!("{field} is not in the schema: the API server prunes its value");
             return Some((message, format!("add {field} to the CustomResourceDefinition first")));
         }
         Place::Declared(node) => node,
@@ -167,9 +173,9 @@ fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(St
         Filling::Null if !nullable => Some((
             // Of a client the API server drops such a null, of a webhook it refuses the object.
             format!(
-                "{field} is not nullable: a null is dropped here, and fails writes by the webhook"
+                "{field} is not nullable: the API server drops a null from backfill and rejects one from the webhook"
             ),
-            format!("nullable: true on {field} in the schema, or nullable: false in the policy"),
+            format!("set nullable: true on {field} in the schema, or nullable: false in the policy"),
         )),
         Filling::Null | Filling::Anything => None,
         Filling::Value(value) => misfit(value),
@@ -205,15 +211,15 @@ fn misfit(node: &Value, nullable: bool, value: &Value) -> Option<(String, String
     let open = node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
     if !fits && !open {
         let kind = kind.unwrap_or_default();
-        let message = format!("is of type {kind}: {value} fails every write");
-        return Some((message, "give the policy a value of that type".to_owned()));
+        let message = format!("has type {kind}: the API server rejects {value}");
+        return Some((message, "use a value of this type in the policy".to_owned()));
     }
     let values = node.get("enum").and_then(Value::as_array)?;
     if values.contains(value) {
         return None;
     }
-    let message = format!("has an enum without {value}: filled in, it fails the write");
-    Some((message, format!("add {value} to that enum first")))
+    let message = format!("has an enum without {value}: the API server rejects this value");
+    Some((message, format!("add {value} to the enum first")))
 }
 
 #[cfg(test)]
@@ -266,11 +272,11 @@ mod tests {
         let schema = WHOLE.replace("\"phase\"", "\"stage\"");
         assert_eq!(
             complaints(&schema, ""),
-            ["status.phase is not in its schema: what is filled in is pruned (policy p)"]
+            ["status.phase is not in the schema: the API server prunes its value (policy p)"]
         );
         assert_eq!(
             complaints(WHOLE, "{path: /status/plan, value: small}"),
-            ["status.plan is not in its schema: what is filled in is pruned (policy p)"]
+            ["status.plan is not in the schema: the API server prunes its value (policy p)"]
         );
     }
 
@@ -280,7 +286,7 @@ mod tests {
         assert_eq!(
             complaints(&schema, "{path: /status/billing, value: null, nullable: true}"),
             [
-                "status.billing is not nullable: a null is dropped here, and fails writes by the webhook (policy p)"
+                "status.billing is not nullable: the API server drops a null from backfill and rejects one from the webhook (policy p)"
             ]
         );
         assert_eq!(
@@ -295,12 +301,12 @@ mod tests {
         assert_eq!(
             complaints(&schema, ""),
             [
-                r#"status.phase has an enum without "Unknown": filled in, it fails the write (policy p)"#
+                r#"status.phase has an enum without "Unknown": the API server rejects this value (policy p)"#
             ]
         );
         assert_eq!(
             complaints(WHOLE, "{path: /status/billing, value: 5}"),
-            ["status.billing is of type object: 5 fails every write (policy p)"]
+            ["status.billing has type object: the API server rejects 5 (policy p)"]
         );
     }
 
@@ -313,7 +319,10 @@ mod tests {
             served: false,
         };
         let checks = gaps(&Targets { gaps: vec![gap], ..Targets::default() });
-        assert_eq!(checks[0].message, "it has no status subresource, and policy p says otherwise");
+        assert_eq!(
+            checks[0].message,
+            "the resource has no status subresource, but policy p has statusSubresource: true"
+        );
         assert_eq!(checks[0].level, Level::Problem);
     }
 }

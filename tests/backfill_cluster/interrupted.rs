@@ -97,8 +97,10 @@ fn a_signal_ends_a_run_in_order_and_every_write_is_in_the_journal() {
         until("some are patched", async || (patched(&journal).len() >= 5).then_some(())).await;
         backfill.signal("TERM");
         assert_eq!(backfill.ended(), "2", "{}", backfill.log());
-        let told =
-            format!("stopped before the end; the same command goes on from {}", text(&journal));
+        let told = format!(
+            "stopped before the end; run the same command to continue from {}",
+            text(&journal)
+        );
         assert!(backfill.log().contains(&told), "{}", backfill.log());
 
         let gadgets = plane.labelled(GADGET, "signalled").await;

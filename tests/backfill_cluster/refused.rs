@@ -95,8 +95,8 @@ fn a_kind_that_disappears_in_the_middle_is_named_and_the_rest_is_done() {
         plane.objects(CRD).delete("fleetings.fleeting.statusgate.dev").await.unwrap();
         assert_eq!(backfill.ended(), "2", "{}", backfill.log());
         let log = backfill.log();
-        let expected = "fleetings.fleeting.statusgate.dev is not served any more: its \
-                        CustomResourceDefinition was removed";
+        let expected = "fleetings.fleeting.statusgate.dev is no longer served: its \
+                        CustomResourceDefinition was deleted";
         assert!(log.contains(expected), "{log}");
         assert!(log.contains("PATCHED"), "what was done is told: {log}");
         for gadget in plane.labelled(GADGET, "staying").await {
@@ -127,23 +127,23 @@ fn what_a_schema_prunes_or_refuses_is_told_before_anything_is_written_and_is_a_f
         let backfill = run("backfill", &plane.kubeconfig(), &arguments);
         assert_eq!((doctor.code, backfill.code), (Some(1), Some(1)));
         for expected in [
-            "status.plan is not in its schema",
+            "status.plan is not in the schema",
             "status.billing is not nullable",
             "status.phase has an enum without \"Deleting\"",
         ] {
             assert!(backfill.stderr.contains(expected), "{expected}: {}", backfill.stderr);
             assert!(doctor.stdout.contains(expected), "{expected}: {}", doctor.stdout);
         }
-        let line = "refused  stricts.strict.statusgate.dev strict-0: ";
-        let pruned = "/status/billing, /status/plan was not stored: it is pruned, or a null that its schema does not take";
+        let line = "rejected stricts.strict.statusgate.dev strict-0: ";
+        let pruned = "/status/billing, /status/plan was not stored: the schema lacks the field, or does not allow null";
         assert!(backfill.stdout.contains(&format!("{line}{pruned}")), "{}", backfill.stdout);
         // The phase is stored by now, and what is left to fill in cannot be.
         let backfill = run("backfill", &plane.kubeconfig(), &arguments);
         assert_eq!(backfill.code, Some(1));
         assert!(
-            backfill.stdout.contains(
-                "nothing of it was stored: its schema has no such field, or takes no null there"
-            ),
+            backfill
+                .stdout
+                .contains("nothing was stored: the schema lacks the field, or does not allow null"),
             "{}",
             backfill.stdout
         );

@@ -154,7 +154,7 @@ fn reports_are_stored_kept_up_to_date_and_taken_away() {
         );
         let partial = audit(cluster, &["--write", "--selector=a=b"]);
         assert_eq!(partial.status.code(), Some(2));
-        assert!(told(&partial).contains("--write takes all objects"), "{}", told(&partial));
+        assert!(told(&partial).contains("--write needs all objects"), "{}", told(&partial));
 
         let crds: Vec<Value> =
             serde_saphyr::from_multiple(include_str!("policyreports.yaml")).unwrap();

@@ -297,7 +297,7 @@ pub(super) fn key(uid: &str) -> u128 {
 #[non_exhaustive]
 pub enum JournalError {
     /// A file that cannot be read or written.
-    #[error("cannot keep the journal {}", path.display())]
+    #[error("cannot use the journal {}", path.display())]
     Failed {
         /// The file.
         path: PathBuf,
@@ -305,7 +305,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// A pipe, a device or a folder: nothing that can be read again.
-    #[error("{} is {kind}: a journal is a file; name another one", path.display())]
+    #[error("{} is {kind}: a journal must be a regular file", path.display())]
     NotAFile {
         /// Where it was looked for.
         path: PathBuf,
@@ -313,7 +313,7 @@ pub enum JournalError {
         kind: &'static str,
     },
     /// A file that is something else, or was edited.
-    #[error("{} is not a journal of statusgate backfill: line {line} is not understood; name another file", path.display())]
+    #[error("{} is not a journal of statusgate backfill: line {line} is invalid; use another file", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
@@ -321,13 +321,13 @@ pub enum JournalError {
         line: usize,
     },
     /// A journal of before or after this version.
-    #[error("the journal {} is of another version of statusgate, which noted other things; give this run a file of its own", path.display())]
+    #[error("another version of statusgate wrote the journal {}; use another file", path.display())]
     AnotherVersion {
         /// The file.
         path: PathBuf,
     },
     /// The journal of a run that was about something else.
-    #[error("the journal {} is of a run {differs}; give this run a file of its own", path.display())]
+    #[error("the journal {} belongs to a run {differs}; use another file", path.display())]
     AnotherRun {
         /// The file.
         path: PathBuf,
@@ -335,7 +335,7 @@ pub enum JournalError {
         differs: String,
     },
     /// A journal that is being written.
-    #[error("another process is writing the journal {}", path.display())]
+    #[error("another process is using the journal {}", path.display())]
     Busy {
         /// The file.
         path: PathBuf,

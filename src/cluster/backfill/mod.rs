@@ -135,7 +135,7 @@ pub enum BackfillError {
     #[error("cannot write the report")]
     Report(#[from] io::Error),
     /// Everything fails.
-    #[error("{count} objects in a row failed, the last one because {reason}")]
+    #[error("{count} objects failed in a row; the last error: {reason}")]
     Hopeless {
         /// How many.
         count: u32,
@@ -143,7 +143,7 @@ pub enum BackfillError {
         reason: String,
     },
     /// A task of ours did not come to its end.
-    #[error("a task ended early: a bug in statusgate")]
+    #[error("a task ended unexpectedly: this is a bug in statusgate")]
     Lost(#[from] tokio::task::JoinError),
 }
 

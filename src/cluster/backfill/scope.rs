@@ -44,18 +44,21 @@ impl Scope {
     /// How this differs from the scope of the present run: `of a run …`.
     pub(super) fn differs(&self, present: &Self) -> Option<String> {
         if self.server != present.server {
-            Some(format!("of the API server {}, and this is {}", self.server, present.server))
+            Some(format!(
+                "against the API server {}; this run is against {}",
+                self.server, present.server
+            ))
         } else if self.cluster != present.cluster {
             // Also where the same cluster was known by something else, because the account was another
             // one: what cannot be told apart must not pass for the same.
             Some(format!(
-                "in a cluster with {}, and the one that is at this address now has {}",
+                "against a cluster with {}; the cluster at this address now has {}",
                 self.cluster, present.cluster
             ))
         } else if self.policies != present.policies {
             Some("with other policies".to_owned())
         } else if self.objects != present.objects {
-            Some(format!("over {}, and this is over {}", self.objects, present.objects))
+            Some(format!("over {}; this run is over {}", self.objects, present.objects))
         } else {
             None
         }
@@ -68,7 +71,7 @@ fn words(cluster: &Fingerprint) -> String {
         Fingerprint::Authority(certificates) => {
             format!("the certificate authority {:032x}", fnv1a_128(certificates))
         }
-        Fingerprint::Nothing => "nothing to know it by".to_owned(),
+        Fingerprint::Nothing => "no identifier".to_owned(),
     }
 }
 
@@ -91,9 +94,12 @@ mod tests {
         let differs = |scope: Scope| scope.differs(&present).unwrap();
         assert_eq!(differs(scope(&namespace("one"), &["pq"])), "with other policies");
         let objects = Scope { objects: "shard 1/2".into(), ..present.clone() };
-        assert_eq!(differs(objects), "over shard 1/2, and this is over everything");
+        assert_eq!(differs(objects), "over shard 1/2; this run is over everything");
         let server = Scope { server: "https://there/".into(), ..present.clone() };
-        assert_eq!(differs(server), "of the API server https://there/, and this is https://here/");
+        assert_eq!(
+            differs(server),
+            "against the API server https://there/; this run is against https://here/"
+        );
     }
 
     #[test]
@@ -114,8 +120,8 @@ mod tests {
         }
         assert_eq!(
             scope(&all[0], &[]).differs(&scope(&all[1], &[])).unwrap(),
-            "in a cluster with the kube-system one, and the one that is at this address now has the \
-             kube-system two"
+            "against a cluster with the kube-system one; the cluster at this address now has the kube-system \
+             two"
         );
     }
 }

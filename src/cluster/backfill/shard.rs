@@ -50,7 +50,7 @@ impl fmt::Display for Shard {
 
 /// A text that is no shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a shard is I/N with I from 0 to N-1, as in 0/4")]
+#[error("a shard is I/N with I from 0 to N-1, such as 0/4")]
 pub struct ShardError;
 
 /// 64 bits, for shards.

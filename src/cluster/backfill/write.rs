@@ -160,7 +160,7 @@ impl Job<'_> {
         let answer = match answer {
             Ok(answer) => answer,
             Err(silence) if is_no_request(silence) => {
-                return Ok(Step::End(Outcome::Failed(format!("cannot be asked for: {silence}"))));
+                return Ok(Step::End(Outcome::Failed(format!("invalid request: {silence}"))));
             }
             Err(_) => {
                 self.unsure = true;
@@ -214,8 +214,7 @@ impl Job<'_> {
             super::Identity::parse(text).map(|identity| identity.resource_version.into_owned());
         match version {
             Ok(version) if version == self.judged.object.resource_version => Outcome::Rejected(
-                "nothing of it was stored: its schema has no such field, or takes no null there"
-                    .to_owned(),
+                "nothing was stored: the schema lacks the field, or does not allow null".to_owned(),
             ),
             version => {
                 self.version = version.ok();
@@ -234,7 +233,7 @@ impl Job<'_> {
             Reading::Judged(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
                 let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
                 Ok(Outcome::Rejected(format!(
-                    "{} was not stored: it is pruned, or a null that its schema does not take",
+                    "{} was not stored: the schema lacks the field, or does not allow null",
                     paths.join(", ")
                 )))
             }
@@ -273,7 +272,7 @@ impl Job<'_> {
         }
         self.conflicts += 1;
         if self.conflicts >= MAX_CONFLICTS {
-            let reason = format!("it was changed {MAX_CONFLICTS} times while it was being written");
+            let reason = format!("it changed {MAX_CONFLICTS} times during the write");
             return Ok(Some(Outcome::Failed(reason)));
         }
         self.judged = judged;
@@ -311,7 +310,7 @@ impl Job<'_> {
         let text = std::str::from_utf8(&body).unwrap_or_default();
         Ok(match judge(&self.desk.policies, self.target, text, (self.desk.clock)()) {
             Ok(judged) => Reading::Judged(judged),
-            Err(error) => Reading::End(Outcome::Failed(format!("is not understood: {error}"))),
+            Err(error) => Reading::End(Outcome::Failed(format!("invalid object: {error}"))),
         })
     }
 

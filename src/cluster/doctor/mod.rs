@@ -41,7 +41,7 @@ impl Examination {
         policies: &PolicySet,
         now: Timestamp,
     ) -> Result<Vec<Check>, ClusterError> {
-        let version = format!("{} answers", cluster.version());
+        let version = format!("version {}", cluster.version());
         let mut checks = vec![Check::ok("api-server", cluster.server(), version)];
         let targets = cluster.targets(policies).await?;
         checks.extend(precheck::gaps(&targets));
@@ -54,7 +54,7 @@ impl Examination {
             match cluster.hooks(door, &self.registrations).await {
                 Ok(found) => hooks.extend(found),
                 Err(error) => {
-                    let help = format!("let this account list {}", door.resource());
+                    let help = format!("allow this account to list {}", door.resource());
                     let message = error.to_string();
                     checks.push(Check::warning("registration", door.kind(), message, help));
                 }
@@ -86,11 +86,11 @@ impl Cluster {
         let found = self.read("get the service", &path, Patience::NONE).await;
         if found.as_ref().is_err_and(|error| error.code() == Some(404)) {
             let help = "install it (deploy/base), or correct clientConfig.service";
-            return vec![Check::problem("service", subject, "it does not exist", help)];
+            return vec![Check::problem("service", subject, "the service does not exist", help)];
         }
         let found = found.ok().and_then(|body| serde_json::from_slice(&body).ok());
         if let Some(message) = found.and_then(|found| wrong_port(service, &found)) {
-            let help = "correct clientConfig.service.port; without it, it is 443";
+            let help = "correct clientConfig.service.port; the default is 443";
             return vec![Check::problem("service", subject, message, help)];
         }
         let path = format!("/api/v1/namespaces/{namespace}/endpoints/{name}");
@@ -106,14 +106,16 @@ impl Cluster {
             subsets.iter().filter_map(|subset| subset["addresses"].as_array()).map(Vec::len).sum();
         vec![match ready {
             0 => {
-                let help = "look at its pods: kubectl describe and logs";
-                Check::problem("service", subject, "no pod behind it is ready", help)
+                let help = "check its pods with kubectl describe and kubectl logs";
+                Check::problem("service", subject, "no pod of the service is ready", help)
             }
             1 => {
-                let help = "two replicas, so that one may restart";
-                Check::warning("service", subject, "one pod behind it is ready", help)
+                let help = "run two replicas, so that one can restart";
+                Check::warning("service", subject, "only one pod of the service is ready", help)
             }
-            ready => Check::ok("service", subject, format!("{ready} pods behind it are ready")),
+            ready => {
+                Check::ok("service", subject, format!("{ready} pods of the service are ready"))
+            }
         }]
     }
 }
@@ -128,7 +130,7 @@ fn wrong_port(service: &Service, found: &Value) -> Option<String> {
         return None;
     }
     let ports: Vec<String> = ports.iter().map(u64::to_string).collect();
-    Some(format!("it has no port {}, only {}", service.port, ports.join(", ")))
+    Some(format!("the service has no port {}, only {}", service.port, ports.join(", ")))
 }
 
 /// The services that are called, each once.
@@ -159,7 +161,7 @@ mod tests {
         let found = json!({"spec": {"ports": [{"port": 443, "targetPort": 8443}, {"port": 80}]}});
         assert_eq!(wrong_port(&service(443), &found), None);
         let told = wrong_port(&service(8443), &found);
-        assert_eq!(told.as_deref(), Some("it has no port 8443, only 443, 80"));
+        assert_eq!(told.as_deref(), Some("the service has no port 8443, only 443, 80"));
         let elsewhere = json!({"spec": {"type": "ExternalName", "externalName": "a.b"}});
         assert_eq!(wrong_port(&service(8443), &elsewhere), None);
     }

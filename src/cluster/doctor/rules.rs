@@ -30,7 +30,7 @@ pub(super) fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> V
         if missing.is_empty() {
             covered += 1;
         } else {
-            let message = format!("it is not asked about {} of {name}", missing.join(" and "));
+            let message = format!("the rules do not match {} of {name}", missing.join(" and "));
             let help = format!(
                 "add a rule: apiGroups [{}], apiVersions [{}], operations [{}], resources [{name}]",
                 target.group,
@@ -42,7 +42,7 @@ pub(super) fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> V
     }
     checks.extend(hooks.iter().flat_map(|hook| too_much(hook, &targets.list)));
     if covered == targets.list.len() && covered > 0 {
-        let message = format!("its rules cover what the policies judge here: {covered} resources");
+        let message = format!("the rules match all resources that the policies select: {covered}");
         checks.push(Check::ok("rules", subject, message));
     }
     checks
@@ -59,8 +59,8 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
         let in_vain = entries.filter(|entry| target.status_subresource && is_main(entry, target));
         for entry in in_vain {
             if *entry == target.plural {
-                let message = format!("it is asked about {entry}, {IN_VAIN}");
-                let help = format!("take {entry} out: it costs every write the wait for an answer");
+                let message = format!("the rules match {entry}, {IN_VAIN}");
+                let help = format!("remove {entry}: each of its writes waits for a response");
                 checks.push(Check::warning("rules", subject.clone(), message, help));
             } else {
                 let plurals = stars.entry(entry).or_default();
@@ -75,10 +75,9 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let message = format!("with {entry} it is asked about {first}{more}, {IN_VAIN}");
+        let message = format!("{entry} matches {first}{more}, {IN_VAIN}");
         let help = format!(
-            "name {first}/status and the like instead of {entry}: it costs every write the wait for \
-             an answer"
+            "replace {entry} with entries such as {first}/status: each write waits for a response"
         );
         checks.push(Check::warning("rules", subject.clone(), message, help));
     }
@@ -87,8 +86,8 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
     };
     if hook.rules.iter().any(|rule| star(rule.api_groups.as_ref()) && star(rule.resources.as_ref()))
     {
-        let message = "a rule asks about every resource of every group";
-        let help = "name groups and resources: all those writes wait for an answer";
+        let message = "a rule matches every resource of every group";
+        let help = "name groups and resources: each of these writes waits for a response";
         checks.push(Check::warning("rules", subject, message, help));
     }
     checks
@@ -251,7 +250,7 @@ pub(super) mod tests {
         let told = told(&hook(rules), &[target("foos", true), target("bars", false)]);
         assert_eq!(
             told,
-            [(Level::Ok, "its rules cover what the policies judge here: 2 resources".into())]
+            [(Level::Ok, "the rules match all resources that the policies select: 2".into())]
         );
     }
 
@@ -259,7 +258,7 @@ pub(super) mod tests {
     fn a_star_does_not_match_a_subresource_and_the_plural_neither() {
         for resources in [["*"], ["foos"]] {
             let told = told(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
-            let missing = "it is not asked about UPDATE of foos/status".to_owned();
+            let missing = "the rules do not match UPDATE of foos/status".to_owned();
             assert_eq!(told[0], (Level::Problem, missing), "{resources:?}");
         }
         for resources in [["*/*"], ["foos/*"], ["*/status"]] {
@@ -275,9 +274,8 @@ pub(super) mod tests {
             [("*/*", "foos and 1 more"), ("*", "foos and 1 more"), ("zoos/*", "zoos")]
         {
             let told = told(&hook(vec![rule("v1", &["*"], &[star])]), &targets);
-            let expected = format!(
-                "with {star} it is asked about {asked}, whose writes cannot change a stored status"
-            );
+            let expected =
+                format!("{star} matches {asked}, whose writes cannot change a stored status");
             let warnings: Vec<_> =
                 told.iter().filter(|(level, _)| *level == Level::Warning).collect();
             assert_eq!(warnings, [&(Level::Warning, expected)]);
@@ -289,14 +287,14 @@ pub(super) mod tests {
     #[test]
     fn without_the_subresource_creations_count_too() {
         let told = told(&hook(vec![rule("v1", &["UPDATE"], &["bars"])]), &[target("bars", false)]);
-        assert_eq!(told, [(Level::Problem, "it is not asked about CREATE of bars".into())]);
+        assert_eq!(told, [(Level::Problem, "the rules do not match CREATE of bars".into())]);
     }
 
     #[test]
     fn a_rule_about_the_main_resource_is_in_vain() {
         let rules = vec![rule("v1", &["UPDATE"], &["foos/status", "foos"])];
         let told = told(&hook(rules), &[target("foos", true)]);
-        let message = "it is asked about foos, whose writes cannot change a stored status";
+        let message = "the rules match foos, whose writes cannot change a stored status";
         assert_eq!(told[0], (Level::Warning, message.into()));
     }
 

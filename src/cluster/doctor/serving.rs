@@ -38,20 +38,24 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     let problem =
         |id, message: String, help: &str| vec![Check::problem(id, subject.clone(), message, help)];
     let Some(own) = own_address(hook) else {
-        return problem("reachable", "it names neither a service nor a URL".into(), "name one");
+        return problem(
+            "reachable",
+            "clientConfig has neither a service nor a URL".into(),
+            "set one",
+        );
     };
-    let fill_in = "put the CA in: cert-manager does, or the commands of deploy/README.md";
+    let fill_in = "set caBundle with cert-manager, or with the commands in deploy/README.md";
     if hook.ca_bundle.is_empty() {
-        let message = "there is none: the roots of the API server's own machine decide";
+        let message = "caBundle is empty: the API server uses its system roots";
         return vec![Check::warning("ca-bundle", subject, message, fill_in)];
     }
     let authorities = Authorities::read(&hook.ca_bundle, now);
     if authorities.valid.is_empty() {
         let message = match authorities.invalid {
             Some(Life { from, until }) => {
-                format!("the CA in it is valid from {from} until {until}: every call fails")
+                format!("the CA in caBundle is valid from {from} until {until}: every call fails")
             }
-            None => "there is no CA in it: every call fails".to_owned(),
+            None => "caBundle contains no CA: every call fails".to_owned(),
         };
         return problem("ca-bundle", message, fill_in);
     }
@@ -59,18 +63,18 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     let stream = match connect(address, &own.host, authorities.clone()).await {
         Ok(stream) => stream,
         Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service.is_some() => {
-            let message = format!("{address} is not reachable from here: {error}");
-            let help = "run doctor in the cluster, or forward the port and name it with --url";
+            let message = format!("cannot reach {address} from here: {error}");
+            let help = "run doctor in the cluster, or forward the port and pass it with --url";
             return vec![Check::warning("reachable", subject, message, help)];
         }
         Err(Miss::Unreachable(error)) => {
-            let message = format!("{address} is not reachable: {error}");
+            let message = format!("cannot reach {address}: {error}");
             return problem("reachable", message, "start statusgate there, or correct the address");
         }
         Err(Miss::Refused(error)) => {
             let (mut message, help) = distrust(&error, &own.host);
             if let Some(Life { until, .. }) = authorities.invalid {
-                message.push_str(&format!(" (one that is registered is valid until {until})"));
+                message.push_str(&format!(" (one registered CA is valid until {until})"));
             }
             return problem("ca-bundle", message, help);
         }
@@ -78,17 +82,17 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     let mut checks = vec![Check::ok(
         "ca-bundle",
         subject.clone(),
-        format!("it verifies the certificate that {address} shows"),
+        format!("the CA verifies the certificate of {address}"),
     )];
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     checks.extend(expiry(chain, &authorities, &subject, now));
     checks.push(match ask(stream, hook, &own).await {
-        Ok(()) => Check::ok("reachable", subject, format!("statusgate answers at {address}")),
+        Ok(()) => Check::ok("reachable", subject, format!("statusgate responds at {address}")),
         Err(error) => Check::problem(
             "reachable",
             subject,
-            format!("{address} does not answer as statusgate does: {error}"),
-            "look at what listens there",
+            format!("{address} does not respond like statusgate: {error}"),
+            "check what listens there",
         ),
     });
     checks
@@ -138,24 +142,21 @@ async fn connect(
 /// Why a certificate is not accepted, in words that lead to what has to be done.
 fn distrust(error: &rustls::Error, name: &str) -> (String, &'static str) {
     let rustls::Error::InvalidCertificate(reason) = error else {
-        return (format!("the handshake fails: {error}"), "look at what listens there");
+        return (format!("the handshake fails: {error}"), "check what listens there");
     };
     match reason {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => (
-            "the certificate that is served is not of the CA that is registered".to_owned(),
-            "register the CA of that certificate, or serve one of the registered CA",
+            "the registered CA did not issue the served certificate".to_owned(),
+            "register the CA of this certificate, or serve a certificate of the registered CA",
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => (
-            format!("the certificate that is served is not for {name}"),
-            "issue one with that name: statusgate certs --help",
+            format!("the served certificate is not valid for {name}"),
+            "issue one with this name: statusgate certs --help",
         ),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            ("the certificate that is served has expired".to_owned(), "issue a new one")
+            ("the served certificate has expired".to_owned(), "issue a new one")
         }
-        other => (
-            format!("the certificate that is served is not accepted: {other:?}"),
-            "issue a new one",
-        ),
+        other => (format!("the served certificate is invalid: {other:?}"), "issue a new one"),
     }
 }
 
@@ -169,17 +170,17 @@ fn expiry(
     let is_far = |life: Life| Expiry::of(life.from, life.until, now) == Expiry::Far;
     let mut checks = Vec::new();
     if let Some(life) = chain.first().and_then(Life::of) {
-        let message = format!("it is valid until {}", life.until);
+        let message = format!("the certificate is valid until {}", life.until);
         checks.push(if is_far(life) {
             Check::ok("certificate", subject, message)
         } else {
-            let help = "renew it; a running server takes up the new file by itself";
+            let help = "renew it; a running server reloads the file";
             Check::warning("certificate", subject, message, help)
         });
     }
     if let Some(life) = authorities.life_behind(chain).filter(|life| !is_far(*life)) {
-        let message = format!("the CA behind the certificate is valid until {}", life.until);
-        let help = "register a new one beside it, then serve a certificate of the new one";
+        let message = format!("the CA of the certificate is valid until {}", life.until);
+        let help = "register a new CA in addition, then serve a certificate of the new CA";
         checks.push(Check::warning("ca-bundle", subject, message, help));
     }
     checks
@@ -212,7 +213,9 @@ async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result
         if response["uid"] == UID && response["allowed"] == true {
             return Ok(());
         }
-        Err(Silence::from(format!("HTTP {status}, and no AdmissionReview to this request")))
+        Err(Silence::from(format!(
+            "HTTP {status} without an AdmissionReview response to this request"
+        )))
     };
     tokio::time::timeout(LIMIT, exchange).await?
 }
@@ -278,8 +281,8 @@ mod tests {
     #[test]
     fn the_reason_of_a_distrust_leads_to_what_to_do() {
         let told = |reason| distrust(&rustls::Error::InvalidCertificate(reason), "a.b.svc").0;
-        assert!(told(CertificateError::UnknownIssuer).contains("not of the CA that is registered"));
-        assert!(told(CertificateError::NotValidForName).ends_with("is not for a.b.svc"));
+        assert!(told(CertificateError::UnknownIssuer).contains("registered CA did not issue"));
+        assert!(told(CertificateError::NotValidForName).ends_with("is not valid for a.b.svc"));
         assert!(told(CertificateError::Expired).ends_with("has expired"));
     }
 }

@@ -7,15 +7,15 @@ use crate::cluster::Check;
 pub(super) fn presence(hooks: &[Hook], told: &[Check]) -> Vec<Check> {
     let mut checks = Vec::new();
     for (door, lost) in [
-        (Door::Mutating, "nothing is filled in or repaired"),
-        (Door::Validating, "nothing is refused"),
+        (Door::Mutating, "it sets no defaults and repairs nothing"),
+        (Door::Validating, "it rejects nothing"),
     ] {
         let unread = told.iter().any(|check| check.subject == door.kind());
         if unread || hooks.iter().any(|hook| hook.door == door) {
             continue;
         }
-        let message = format!("none points at statusgate: {lost}");
-        let help = "apply deploy/base, or name it with --registration";
+        let message = format!("no registration calls statusgate: {lost}");
+        let help = "apply deploy/base, or name the registration with --registration";
         // One of the two may be left out on purpose, both hardly.
         checks.push(if hooks.is_empty() {
             Check::problem("registration", door.kind(), message, help)
@@ -34,44 +34,55 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
         checks.push(Check::warning(id, subject.clone(), message, help));
     };
     if hook.failure_policy == "Fail" && hook.door == Door::Mutating {
-        let help = "failurePolicy: Ignore; a default that is missing for minutes is a smaller evil";
-        warn("failure-policy", "Fail: no status is written while nobody answers".into(), help);
+        let help =
+            "set failurePolicy: Ignore; a default that is missing for minutes does less harm";
+        warn(
+            "failure-policy",
+            "Fail: no status can be written while the webhook is down".into(),
+            help,
+        );
     }
     if hook.timeout > LONGEST_TIMEOUT {
-        let message = format!("{} s: that long a status write may hang", hook.timeout);
-        warn("timeout", message, "timeoutSeconds: 5; an answer takes less than a millisecond");
+        let message = format!("{} s: a status write may wait this long", hook.timeout);
+        warn("timeout", message, "set timeoutSeconds: 5; a response takes less than a millisecond");
     }
     if hook.timeout < SHORTEST_TIMEOUT {
         let message =
-            format!("{} s: too short for a server that asks to come back in 1 s", hook.timeout);
-        warn("timeout", message, "timeoutSeconds: 5");
+            format!("{} s: too short for a server that sends Retry-After: 1", hook.timeout);
+        warn("timeout", message, "set timeoutSeconds: 5");
     }
     if hook.match_policy == "Exact" {
-        let message = "Exact: writes in other versions of a resource are not seen".into();
-        warn("match-policy", message, "matchPolicy: Equivalent");
+        let message = "Exact: the webhook misses writes in other versions of a resource".into();
+        warn("match-policy", message, "set matchPolicy: Equivalent");
     }
     if hook.door == Door::Mutating && hook.reinvocation_policy != "IfNeeded" {
-        let message = "Never: what a later webhook changes is not seen".into();
-        warn("reinvocation", message, "reinvocationPolicy: IfNeeded");
+        let message = "Never: the webhook misses the changes of later webhooks".into();
+        warn("reinvocation", message, "set reinvocationPolicy: IfNeeded");
     }
     if hook.narrowed {
-        let message = "a selector or a match condition leaves some objects unjudged".into();
-        warn("selector", message, "nothing, if that is meant");
+        let message = "a selector or a match condition excludes some objects".into();
+        warn("selector", message, "no action is needed if this is intended");
     }
     if !hook.review_versions.iter().any(|version| version == "v1") {
-        let message = format!("{:?} has no v1: no request can be sent", hook.review_versions);
-        let help = "admissionReviewVersions: [v1]";
+        let message =
+            format!("{:?} lacks v1: the API server cannot send a request", hook.review_versions);
+        let help = "set admissionReviewVersions: [v1]";
         checks.push(Check::problem("review-versions", subject.clone(), message, help));
     }
     if !matches!(hook.side_effects.as_str(), "None" | "NoneOnDryRun") {
-        let message = format!("{}: dry runs are refused", hook.side_effects);
-        checks.push(Check::problem("side-effects", subject.clone(), message, "sideEffects: None"));
+        let message = format!("{}: the API server rejects dry runs", hook.side_effects);
+        checks.push(Check::problem(
+            "side-effects",
+            subject.clone(),
+            message,
+            "set sideEffects: None",
+        ));
     }
     if let Some(path) = path(hook)
         && path != hook.door.path()
     {
-        let message = format!("it calls {path:?}, and {} is what answers", hook.door.path());
-        let help = format!("path: {}", hook.door.path());
+        let message = format!("the path is {path:?}, but statusgate serves {}", hook.door.path());
+        let help = format!("set path: {}", hook.door.path());
         checks.push(Check::problem("path", subject.clone(), message, help));
     }
     if checks.is_empty() {

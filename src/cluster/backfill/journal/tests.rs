@@ -72,7 +72,7 @@ fn the_journal_of_another_run_is_refused_and_says_what_differs() {
     let elsewhere = Fingerprint::Namespace("two".to_owned());
     let elsewhere =
         Scope::new("https://here/", &elsewhere, ["p", "q"].into_iter(), "everything".into());
-    assert!(refused(elsewhere).contains("in a cluster with the kube-system one"));
+    assert!(refused(elsewhere).contains("against a cluster with the kube-system one"));
     assert!(Journal::open(&path, &scope(&["p", "q"])).is_ok());
 }
 
@@ -83,7 +83,7 @@ fn a_journal_that_does_not_say_which_cluster_it_is_of_is_refused_for_its_version
     let old = r#"{"journal":"statusgate backfill","version":1,"server":"https://here/","policies":"0","objects":"everything, shard 0/1"}"#;
     fs::write(&path, format!("{old}\nfinished foos.a.io/v1 1\n")).unwrap();
     let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
-    assert!(error.contains("is of another version of statusgate"), "{error}");
+    assert!(error.contains("another version of statusgate wrote"), "{error}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_line_in_the_middle_that_makes_no_sense_is_told_by_its_number() {
     text.push_str("patched foos.a.io/v1 one\npatched\nfinished foos.a.io/v1 1 -\n");
     fs::write(&path, text).unwrap();
     let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
-    assert!(error.contains("line 3 is not understood"), "{error}");
+    assert!(error.contains("line 3 is invalid"), "{error}");
 }
 
 #[test]
@@ -160,14 +160,14 @@ fn a_line_that_does_not_end_is_read_no_further_than_any_of_a_journal() {
     // Eight gigabytes, of which the disk has nothing.
     File::create(&path).unwrap().set_len(1 << 33).unwrap();
     let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
-    assert!(error.contains("line 1 is not understood"), "{error}");
+    assert!(error.contains("line 1 is invalid"), "{error}");
     fs::remove_file(&path).unwrap();
     drop(Journal::open(&path, &scope(&["p"])).unwrap());
     let header = fs::metadata(&path).unwrap().len();
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(header + (1 << 33)).unwrap();
     let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
-    assert!(error.contains("line 2 is not understood"), "{error}");
+    assert!(error.contains("line 2 is invalid"), "{error}");
     assert_eq!(fs::metadata(&path).unwrap().len(), header + (1 << 33), "it is left alone");
     // What a machine that lost its power may leave behind is a torn line.
     file.set_len(header + 4096).unwrap();
@@ -191,5 +191,5 @@ fn a_full_disk_is_an_error_that_names_the_file() {
     let Ok(file) = OpenOptions::new().write(true).open(path) else { return };
     let mut full = Appended { path: path.to_owned(), file, end: 0 };
     let error = full.append("patched foos.a.io/v1 one").unwrap_err();
-    assert_eq!(error.to_string(), "cannot keep the journal /dev/full");
+    assert_eq!(error.to_string(), "cannot use the journal /dev/full");
 }
