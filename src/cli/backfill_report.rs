@@ -138,8 +138,11 @@ impl Audience for Reporter {
     }
 }
 
+/// The name and the number of a column.
+type Column = (&'static str, fn(&Totals) -> u64);
+
 /// The columns of the totals.
-const COLUMNS: [(&str, fn(&Totals) -> u64); 7] = [
+const COLUMNS: [Column; 7] = [
     ("patched", |totals| totals.patched),
     ("unchanged", |totals| totals.unchanged),
     ("earlier", |totals| totals.earlier),
