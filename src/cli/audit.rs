@@ -17,7 +17,7 @@ use super::policies::Policies;
 use super::progress::Progress;
 use super::survey::Survey;
 use super::{Outcome, checks, time, values};
-use crate::cluster::audit::{Audience, Findings, Judged, Plan, Scope, Store, Stored, audit};
+use crate::cluster::audit::{Findings, Judged, Plan, Store, Stored, audit};
 use crate::cluster::{Target, told};
 use crate::policy::PolicySet;
 
@@ -107,10 +107,18 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let mut store = args.find_store(&survey).await?;
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
-    let progress = Progress::new("audit", total);
-    let mut printer = Printer { policies, output: args.output, progress };
-    let findings = audit(&survey.cluster, policies, &plan, &survey.targets, &mut printer).await;
-    printer.progress.finish();
+    let mut progress = Progress::new("audit", total);
+    let mut on_object = |target: &Target, judged: &Judged<'_>| {
+        if args.output == Output::Json {
+            let line = json::object(policies, target, judged);
+            progress.aside(|| writeln!(io::stdout(), "{line}"))?;
+        }
+        progress.advance(1);
+        progress.tick(|| target.name());
+        Ok(())
+    };
+    let findings = audit(&survey.cluster, policies, &plan, &survey.targets, &mut on_object).await;
+    progress.finish();
     let findings = findings.context("cannot write the report")?;
     print(args, &findings).context("cannot write the report")?;
     if let Some(store) = &mut store {
@@ -179,11 +187,8 @@ async fn write(
     if let Some(reason) = unreached(survey, findings).pop() {
         bail!("no report was written: the audit is incomplete: {reason}");
     }
-    let scope = match args.selection.query().namespace {
-        namespace if namespace.is_empty() => Scope::Everything,
-        namespace => Scope::Namespace(namespace),
-    };
-    Ok(store.write(&survey.cluster, &findings.reports, &scope).await?)
+    let namespace = args.selection.query().namespace;
+    Ok(store.write(&survey.cluster, &findings.reports, &namespace).await?)
 }
 
 /// The kinds and groups that could not be listed, with the reason.
@@ -200,23 +205,4 @@ fn fail_with(mut messages: Vec<String>) -> anyhow::Result<()> {
         writeln!(io::stderr(), "{message}")?;
     }
     bail!(last)
-}
-
-/// Prints progress and, for JSON, each object.
-struct Printer<'p> {
-    policies: &'p PolicySet,
-    output: Output,
-    progress: Progress,
-}
-
-impl Audience for Printer<'_> {
-    fn object(&mut self, target: &Target, judged: &Judged<'_>) -> io::Result<()> {
-        if self.output == Output::Json {
-            let line = json::object(self.policies, target, judged);
-            self.progress.aside(|| writeln!(io::stdout(), "{line}"))?;
-        }
-        self.progress.advance(1);
-        self.progress.tick(|| target.name());
-        Ok(())
-    }
 }

@@ -181,7 +181,7 @@ async fn open_journal(
     let objects = format!("{}, shard {}", args.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
     let fingerprint = cluster.fingerprint().await?;
-    let scope = Scope::new(cluster.server(), &fingerprint, documents, objects);
+    let scope = Scope::new(cluster.server(), fingerprint, documents, objects);
     Ok(Journal::open(path, &scope)?)
 }
 

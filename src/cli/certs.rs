@@ -1,8 +1,7 @@
-//! `statusgate certs`: a certificate authority and a serving certificate, as files.
+//! `statusgate certs`: creates a certificate authority and a serving certificate, as files.
 //!
-//! Made to be run again: what is there and still good is kept, a CA that is still good signs the
-//! next leaf (so that nobody has to change a `caBundle`), and what somebody else put there is not
-//! touched.
+//! The command can be repeated: it keeps valid certificates, signs a new leaf with a valid CA, so that
+//! a `caBundle` stays correct, and does not overwrite files of other tools.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,52 +16,52 @@ use jiff::Timestamp;
 use super::{Outcome, time, values};
 use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem};
 
-/// What `certs` can be told.
+/// The arguments of `certs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Writes ca.crt, ca.key, tls.crt and tls.key; the keys are readable by their owner \
-                  only. Always named: localhost, 127.0.0.1, ::1 and the DNS names of the service. \
-                  A set that is still good is kept; a CA that is still good signs the new leaf."
+    after_help = "Writes ca.crt, ca.key, tls.crt and tls.key. Only the owner can read the keys. The \
+                  certificate always contains localhost, 127.0.0.1, ::1 and the DNS names of the Service. \
+                  A valid certificate is kept; a valid CA signs the new certificate."
 )]
 pub struct Args {
-    /// Folder to write to; made if it is not there.
+    /// The output folder. Created if missing.
     #[arg(long, value_name = "FOLDER", default_value = "certs")]
     out: PathBuf,
 
-    /// Name of the Kubernetes Service in front of the server.
+    /// The name of the Kubernetes Service of the server.
     #[arg(long, value_name = "NAME", default_value = "statusgate", value_parser = values::dns_name)]
     service: String,
 
-    /// Namespace of that Service.
+    /// The namespace of the Service.
     #[arg(long, value_name = "NAME", default_value = "statusgate-system",
           value_parser = values::namespace)]
     namespace: String,
 
-    /// One more DNS name. May be repeated.
+    /// An additional DNS name. May be repeated.
     #[arg(long, value_name = "NAME", value_parser = values::dns_name)]
     dns: Vec<String>,
 
-    /// One more IP address. May be repeated.
+    /// An additional IP address. May be repeated.
     #[arg(long, value_name = "ADDRESS")]
     ip: Vec<IpAddr>,
 
-    /// Days that the serving certificate is valid.
+    /// The validity of the serving certificate in days.
     #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=LONGEST_DAYS))]
     days: u32,
 
-    /// Days that a new CA is valid.
+    /// The validity of a new CA in days.
     #[arg(long, value_name = "DAYS", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=LONGEST_DAYS))]
     ca_days: u32,
 
-    /// Make everything new, the CA too, over whatever is there.
+    /// Overwrite all files, including the CA.
     #[arg(long)]
     force: bool,
 }
 
-/// Makes what is missing.
+/// Creates missing files.
 ///
 /// # Errors
-/// Files that cannot be read or written, or that are not ours to overwrite.
+/// Files that cannot be read or written, or that another tool created.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     make(args, time::clock(), &mut io::stdout().lock())?;
     Ok(Outcome::Clean)
@@ -71,10 +70,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()> {
     let names = names(args);
     let folder = Folder::read(&args.out)?;
-    let authority = match folder.state(args.force, now)? {
-        State::Empty => None,
-        State::Authority(authority) => Some(authority),
-        State::Whole(bundle, authority) => {
+    let authority = match folder.content(args.force, now)? {
+        Content::Empty => None,
+        Content::Authority(authority) => Some(authority),
+        Content::Whole(bundle, authority) => {
             if is_good(&bundle, &names, now) {
                 let (out_folder, until) = (args.out.display(), bundle.not_after);
                 writeln!(out, "kept the certificate in {out_folder}: it is valid until {until}")?;
@@ -82,7 +81,7 @@ fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()>
             }
             let Some(authority) = authority else {
                 bail!(
-                    "{} has no ca.key to sign a new certificate with; --force makes a new CA",
+                    "{} has no ca.key to sign a new certificate; --force creates a new CA",
                     args.out.display()
                 );
             };
@@ -98,7 +97,7 @@ fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()>
     let issued = authority.issue(&names, days(args.days), now)?;
     write_all(&args.out, is_new.then_some(&authority), &issued, out)?;
     if !is_new {
-        writeln!(out, "the CA is the one that was there: a caBundle made from it stays right")?;
+        writeln!(out, "kept the CA: its caBundle stays valid")?;
     }
     writeln!(out, "valid for {} days, for {}", args.days, names.join(", "))?;
     let ca = args.out.join("ca.crt");
@@ -112,7 +111,7 @@ fn write_all(
     issued: &Issued,
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut files = Vec::new();
     if let Some(authority) = authority {
         files.push(("ca.crt", authority.certificate().to_owned(), 0o644));
@@ -128,7 +127,7 @@ fn write_all(
     Ok(())
 }
 
-/// Whole or not at all: a server that reads this file now gets the old one or the new one.
+/// Replaces a file atomically: a server reads the old file or the new one.
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.tmp", std::process::id()));
@@ -141,13 +140,13 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // What failed is told; a leftover beside it would only puzzle.
+        // The caller reports the error.
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// What is in the folder.
+/// The files of the folder.
 struct Folder {
     path: PathBuf,
     ca_certificate: Option<String>,
@@ -156,13 +155,13 @@ struct Folder {
     key: Option<String>,
 }
 
-/// What can be done with it.
-enum State {
-    /// Nothing of use; everything is made new.
+/// What the folder contains.
+enum Content {
+    /// Nothing usable.
     Empty,
     /// An authority that can sign.
     Authority(Authority),
-    /// A certificate under its CA, and the authority if its key is there.
+    /// A certificate of the CA, and the authority if its key exists.
     Whole(Bundle, Option<Authority>),
 }
 
@@ -173,7 +172,7 @@ impl Folder {
             match fs::read_to_string(&path) {
                 Ok(text) => Ok(Some(text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                // Something is there that is not text, so certainly not ours.
+                // Not text, so not a file of statusgate.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(String::new())),
                 Err(error) => {
                     Err(error).with_context(|| format!("failed to read {}", path.display()))
@@ -189,17 +188,17 @@ impl Folder {
         })
     }
 
-    fn state(&self, force: bool, now: Timestamp) -> anyhow::Result<State> {
+    fn content(&self, force: bool, now: Timestamp) -> anyhow::Result<Content> {
         if force {
-            return Ok(State::Empty);
+            return Ok(Content::Empty);
         }
-        self.refuse_foreign()?;
+        self.reject_foreign()?;
         let authority = match (&self.ca_certificate, &self.ca_key) {
             (Some(certificate), Some(key)) if ends_after(certificate, now) => {
                 let authority = Authority::from_pem(certificate, key);
                 let folder = self.path.display();
                 Some(authority.with_context(|| {
-                    format!("failed to use the CA in {folder}; --force makes a new one")
+                    format!("failed to use the CA in {folder}; --force creates a new one")
                 })?)
             }
             _ => None,
@@ -213,14 +212,14 @@ impl Folder {
             _ => None,
         };
         Ok(match (bundle, authority) {
-            (Some(bundle), authority) => State::Whole(bundle, authority),
-            (None, Some(authority)) => State::Authority(authority),
-            (None, None) => State::Empty,
+            (Some(bundle), authority) => Content::Whole(bundle, authority),
+            (None, Some(authority)) => Content::Authority(authority),
+            (None, None) => Content::Empty,
         })
     }
 
-    /// A file is ours if its certificate bears our name; a key, if it is beside such a one.
-    fn refuse_foreign(&self) -> anyhow::Result<()> {
+    /// A certificate of statusgate has its common name; a key belongs to the certificate next to it.
+    fn reject_foreign(&self) -> anyhow::Result<()> {
         let pairs = [
             ("ca.crt", &self.ca_certificate, "ca.key", &self.ca_key, CA_NAME),
             ("tls.crt", &self.certificate, "tls.key", &self.key, LEAF_NAME),
@@ -235,7 +234,7 @@ impl Folder {
                 None => continue,
             };
             bail!(
-                "{} was not made by statusgate; --force overwrites it",
+                "{} was not created by statusgate; --force overwrites it",
                 self.path.join(foreign).display()
             );
         }
@@ -284,10 +283,10 @@ fn days(days: u32) -> Duration {
     Duration::from_secs(u64::from(days) * 86_400)
 }
 
-/// The common name of the CAs that this command makes.
+/// The common name of the CAs of this command.
 const CA_NAME: &str = "statusgate CA";
 
-/// A century: beyond it, dates of certificates mean nothing.
+/// A century.
 const LONGEST_DAYS: i64 = 36_500;
 
 #[cfg(test)]
@@ -319,7 +318,7 @@ mod tests {
     const NOW: &str = "2026-11-21T12:00:00Z";
 
     #[test]
-    fn a_fresh_folder_gets_four_files_and_secret_keys() {
+    fn a_new_folder_gets_four_files_and_private_keys() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("new");
         let said = certs(&folder, &["--ip", "10.0.0.1", "--dns", "gate.example"], NOW).unwrap();
@@ -332,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_set_is_kept_and_one_near_its_end_gets_a_new_leaf_under_the_same_ca() {
+    fn a_valid_certificate_is_kept_and_an_expiring_one_is_renewed_with_the_same_ca() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         certs(folder, &[], NOW).unwrap();
@@ -340,14 +339,14 @@ mod tests {
         assert!(certs(folder, &[], NOW).unwrap().starts_with("kept"));
         assert_eq!(file(folder, "tls.crt"), leaf);
         for later in ["2027-11-01T00:00:00Z", "2030-01-01T00:00:00Z"] {
-            assert!(certs(folder, &[], later).unwrap().contains("the CA is the one"));
+            assert!(certs(folder, &[], later).unwrap().contains("kept the CA"));
             assert_eq!(file(folder, "ca.crt"), ca);
             assert_ne!(file(folder, "tls.crt"), leaf);
         }
     }
 
     #[test]
-    fn other_names_make_a_new_leaf_and_force_makes_a_new_ca() {
+    fn other_names_give_a_new_leaf_and_force_gives_a_new_ca() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         certs(folder, &[], NOW).unwrap();
@@ -359,12 +358,12 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_put_there_is_not_touched_without_force() {
+    fn files_of_other_tools_are_overwritten_only_with_force() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         fs::write(folder.join("tls.crt"), "mine").unwrap();
         let error = certs(folder, &[], NOW).unwrap_err().to_string();
-        assert!(error.ends_with("tls.crt was not made by statusgate; --force overwrites it"));
+        assert!(error.ends_with("tls.crt was not created by statusgate; --force overwrites it"));
         assert_eq!(file(folder, "tls.crt"), "mine");
         certs(folder, &["--force"], NOW).unwrap();
         assert_ne!(file(folder, "tls.crt"), "mine");
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_ca_key_a_good_set_is_kept_and_a_late_one_is_an_error() {
+    fn without_the_ca_key_an_expiring_certificate_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         certs(folder, &[], NOW).unwrap();

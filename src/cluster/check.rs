@@ -1,33 +1,33 @@
-//! What a look at the cluster found: the rows of `doctor`, and the warnings before a backfill.
+//! The results of `doctor`, and the warnings before a backfill.
 
-/// One thing that was looked at.
+/// One result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What it is about, one word or two for a script: `schema-field`, `ca-bundle`.
+    /// The id of the check, for scripts: `schema`, `ca-bundle`.
     pub id: &'static str,
-    /// How it is.
+    /// Its severity.
     pub level: Level,
-    /// What was looked at: a resource, a registration.
+    /// What was checked: a resource, a registration.
     pub subject: String,
     /// What was found.
     pub message: String,
-    /// What to do about it; empty where there is nothing to do.
+    /// The fix; empty if none is needed.
     pub help: String,
 }
 
-/// How a thing is.
+/// The severity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// As it should be.
+    /// Correct.
     Ok,
-    /// It works, but probably not as somebody means it to, or it could not be looked at.
+    /// It works, but probably not as intended; or it could not be checked.
     Warning,
     /// It does not work.
     Problem,
 }
 
 impl Level {
-    /// The word for it.
+    /// Its name in the output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,14 +39,14 @@ impl Level {
 }
 
 impl Check {
-    /// Something that is as it should be.
+    /// A correct result.
     #[must_use]
     pub fn ok(id: &'static str, subject: impl Into<String>, message: impl Into<String>) -> Self {
         let (subject, message) = (subject.into(), message.into());
         Self { id, level: Level::Ok, subject, message, help: String::new() }
     }
 
-    /// Something that somebody should look at.
+    /// A warning.
     #[must_use]
     pub fn warning(
         id: &'static str,
@@ -58,7 +58,7 @@ impl Check {
         Self { id, level: Level::Warning, subject, message, help }
     }
 
-    /// Something that does not work.
+    /// A problem.
     #[must_use]
     pub fn problem(
         id: &'static str,

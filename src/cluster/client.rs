@@ -1,4 +1,4 @@
-//! The connection: from a kubeconfig to answers.
+//! The connection to an API server: from a kubeconfig to responses.
 
 use std::error::Error;
 use std::path::Path;
@@ -9,16 +9,17 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::core::Status;
 use kube::{Client, Config};
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{ClusterError, Patience, told};
+use super::{Backoff, ClusterError, Patience, told};
 
-/// A cluster that one can talk to. Clones share their connections.
+/// A connected cluster. Clones share their connections.
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
@@ -28,27 +29,39 @@ pub struct Cluster {
     authority: Arc<[Vec<u8>]>,
 }
 
-/// What the server said, whether it did what was asked or not.
-#[derive(Debug)]
+/// A request.
+#[derive(Clone, Debug)]
+pub(super) struct Call<'c> {
+    pub(super) method: Method,
+    pub(super) path: &'c str,
+    /// The content type of the body; empty without a body.
+    pub(super) format: &'static str,
+    pub(super) body: Bytes,
+}
+
+/// A response of the server, successful or not.
+#[derive(Clone, Debug)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// `Retry-After`, where it is a number of seconds.
+    /// `Retry-After`, if it is a number of seconds.
     pub retry_after: Option<Duration>,
     /// The body.
     pub body: Bytes,
 }
 
-/// Why there was no answer.
+/// The reason for a missing response.
 pub(super) type Silence = Box<dyn Error + Send + Sync>;
 
+/// The result of sending a request.
+pub(super) type Reply = Result<Answer, Silence>;
+
 impl Cluster {
-    /// Connects with a kubeconfig: the given one, or what kubectl would take, or the service
-    /// account of the pod this runs in. Asks the server for its version, so that an address that
-    /// leads nowhere shows here.
+    /// Connects with a kubeconfig: the given one, the one that kubectl uses, or the service account of
+    /// this pod. Requests the version, so that a wrong address is reported here.
     ///
     /// # Errors
-    /// A kubeconfig that is broken or names no such context; a server that does not answer.
+    /// An invalid kubeconfig, an unknown context, or a server that does not respond.
     pub async fn connect(
         kubeconfig: Option<&Path>,
         context: Option<&str>,
@@ -60,7 +73,7 @@ impl Cluster {
             .map_err(|source| ClusterError::BadConfig { from, source: source.into() })?;
         let mut cluster = Self { client, server, version: String::new(), authority };
         let what = "ask for the version";
-        let version: Version = cluster.read_as(what, "/version", Patience::NONE).await?;
+        let version: Info = cluster.read_as(what, "/version", Patience::NONE).await?;
         cluster.version = version.git_version;
         Ok(cluster)
     }
@@ -71,47 +84,36 @@ impl Cluster {
         &self.server
     }
 
-    /// Its version: `v1.33.2`.
+    /// The version of the API server: `v1.33.2`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The certificates of the authority that vouches for it; none where the machine's own do.
+    /// The certificate authorities of the kubeconfig. Empty if those of the system apply.
     pub(super) fn authority(&self) -> &[Vec<u8>] {
         &self.authority
     }
 
-    /// GETs a path, and tries again for as long as the reason passes. `what` says in messages what
-    /// this is: `list xvshnredis.vshn.appcat.vshn.io`.
+    /// GETs a path and retries temporary failures. `what` describes the request in messages:
+    /// `list xvshnredis.vshn.appcat.vshn.io`.
     ///
     /// # Errors
-    /// No answer, or one that is no success.
+    /// No response, or one without success.
     pub async fn read(
         &self,
         what: &str,
         path: &str,
         patience: Patience,
     ) -> Result<Bytes, ClusterError> {
-        let mut backoff = patience.start();
-        loop {
-            let answer = self.send(Method::GET, path, "", Vec::new()).await;
-            if answer.as_ref().is_ok_and(|answer| answer.status < 300) {
-                return Ok(answer.map(|answer| answer.body).unwrap_or_default());
-            }
-            let passes = passes(&answer);
-            let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
-            match backoff.wait(asked) {
-                Some(wait) if passes => tokio::time::sleep(wait).await,
-                _ => return Err(self.failed(what, answer)),
-            }
-        }
+        let answer = self.retry(what, &Call::get(path), &mut patience.start(), None).await?;
+        if answer.status < 300 { Ok(answer.body) } else { Err(self.failed(what, Ok(answer))) }
     }
 
-    /// The same, read as JSON.
+    /// GETs JSON.
     ///
     /// # Errors
-    /// No answer, one that is no success, or one of another shape.
+    /// No response, one without success, or one of another type.
     pub(super) async fn read_as<T: DeserializeOwned>(
         &self,
         what: &str,
@@ -123,53 +125,68 @@ impl Cluster {
         serde_json::from_slice(&body).map_err(bad)
     }
 
-    /// Sends one request, once. `format` is the content type of the body; empty where there is none.
+    /// Sends a request until it succeeds or fails permanently. `own` limits the retries of a 500, if it
+    /// may be caused by one object.
     ///
     /// # Errors
-    /// Where no whole answer comes back within [`ANSWER_LIMIT`].
-    pub(super) async fn send(
+    /// When the patience ends before a temporary failure does.
+    pub(super) async fn retry(
         &self,
-        method: Method,
-        path: &str,
-        format: &str,
-        body: Vec<u8>,
-    ) -> Result<Answer, Silence> {
-        self.send_for(method, path, format, body, usize::MAX).await
+        what: &str,
+        call: &Call<'_>,
+        backoff: &mut Backoff,
+        mut own: Option<&mut Backoff>,
+    ) -> Result<Answer, ClusterError> {
+        loop {
+            let reply = self.send(call).await;
+            if !passes(&reply) {
+                return reply.map_err(|silence| self.failed(what, Err(silence)));
+            }
+            let backoff = match &mut own {
+                Some(own) if is_internal(&reply) => &mut **own,
+                _ => &mut *backoff,
+            };
+            match backoff.wait(retry_after(&reply)) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(self.failed(what, reply)),
+            }
+        }
     }
 
-    /// The same, for an answer of so many bytes at most; a larger one is none.
-    pub(super) async fn send_for(
-        &self,
-        method: Method,
-        path: &str,
-        format: &str,
-        body: Vec<u8>,
-        most: usize,
-    ) -> Result<Answer, Silence> {
-        let mut request = Request::builder().method(method).uri(path);
-        request = if format.is_empty() {
+    /// Sends a request once.
+    ///
+    /// # Errors
+    /// When no complete response arrives within [`ANSWER_LIMIT`].
+    pub(super) async fn send(&self, call: &Call<'_>) -> Reply {
+        self.send_up_to(call, usize::MAX).await
+    }
+
+    /// The same, but a response with a larger body is an error.
+    pub(super) async fn send_up_to(&self, call: &Call<'_>, bytes: usize) -> Reply {
+        let mut request = Request::builder().method(call.method.clone()).uri(call.path);
+        request = if call.format.is_empty() {
             request.header(ACCEPT, "application/json")
         } else {
-            // Of an object that was written nobody reads more than its metadata.
-            request.header(CONTENT_TYPE, format).header(ACCEPT, METADATA_ONLY)
+            // Of written objects only the metadata is used.
+            request.header(CONTENT_TYPE, call.format).header(ACCEPT, METADATA_ONLY)
         };
-        let request = request.body(Body::from(body))?;
+        let request = request.body(Body::from(call.body.clone()))?;
         let exchange = async {
             let response = self.client.send(request).await?;
             let status = response.status().as_u16();
             let seconds = response.headers().get(RETRY_AFTER);
             let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
             let retry_after = seconds.map(Duration::from_secs);
-            let body = Limited::new(response.into_body(), most).collect().await?.to_bytes();
+            let body = Limited::new(response.into_body(), bytes).collect().await?.to_bytes();
             Ok::<_, Silence>(Answer { status, retry_after, body })
         };
         tokio::time::timeout(ANSWER_LIMIT, exchange).await?
     }
 
-    /// An answer that is no success, or none, as an error.
-    pub(super) fn failed(&self, what: &str, answer: Result<Answer, Silence>) -> ClusterError {
+    /// Turns a failed request into an error.
+    pub(super) fn failed(&self, what: &str, reply: Reply) -> ClusterError {
         let what = what.to_owned();
-        match answer {
+        match reply {
             Ok(answer) => {
                 ClusterError::Refused { what, code: answer.status, message: answer.message() }
             }
@@ -178,93 +195,77 @@ impl Cluster {
     }
 }
 
+impl<'c> Call<'c> {
+    /// A GET.
+    pub(super) const fn get(path: &'c str) -> Self {
+        Self { method: Method::GET, path, format: "", body: Bytes::new() }
+    }
+}
+
 impl Answer {
-    /// Whether the reason of this failure is one that passes.
+    /// Whether this is a temporary failure.
     #[must_use]
     pub const fn passes(&self) -> bool {
         matches!(self.status, 408 | 429 | 500 | 502 | 503 | 504)
     }
 
-    /// The server's own words.
+    /// The message of the server.
     #[must_use]
     pub fn message(&self) -> String {
-        let said = self.said();
-        let causes = said.details.causes.iter().map(|cause| {
-            if cause.field.is_empty() {
-                cause.message.clone()
-            } else {
-                format!("{}: {}", cause.field, cause.message)
-            }
-        });
-        let causes: Vec<String> = causes.collect();
-        match (said.message.as_str(), causes.is_empty()) {
-            // What is not from the API server may be a page of HTML.
-            ("", true) => {
-                let text = String::from_utf8_lossy(&self.body);
-                let line = text.lines().next().unwrap_or_default().chars().take(200);
-                format!("HTTP {} {}", self.status, line.collect::<String>())
-            }
-            (message, true) => message.to_owned(),
-            // The message of `Invalid` repeats its causes.
-            (_, false) => causes.join("; "),
+        let Status { message, details, .. } = self.to_status();
+        let causes = details.into_iter().flat_map(|details| details.causes);
+        let causes: Vec<String> = causes
+            .map(|cause| match cause.field.as_str() {
+                "" => cause.message,
+                field => format!("{field}: {}", cause.message),
+            })
+            .collect();
+        // The message of `Invalid` repeats its causes.
+        if !causes.is_empty() {
+            return causes.join("; ");
         }
+        if !message.is_empty() {
+            return message;
+        }
+        // A proxy may send a page of HTML.
+        let text = String::from_utf8_lossy(&self.body);
+        let line = text.lines().next().unwrap_or_default().chars().take(200);
+        format!("HTTP {} {}", self.status, line.collect::<String>())
     }
 
-    /// What a refusal says in the shape of a `metav1.Status`; nothing, where it has another.
-    pub(super) fn said(&self) -> Said {
+    /// The body as a `metav1.Status`; empty if it is something else.
+    pub(super) fn to_status(&self) -> Status {
         serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// Whether this is a 404 of an API server that knows the kind, but not this object. A router's 404
+    /// names no object.
+    pub(super) fn is_missing(&self, name: &str) -> bool {
+        self.status == 404 && self.to_status().details.is_some_and(|details| details.name == name)
     }
 }
 
-/// Whether the reason of a failure is one that passes. A request that cannot even be made, for a
-/// path that is none, will not be made later either.
-pub(super) fn passes(answer: &Result<Answer, Silence>) -> bool {
-    match answer {
+/// Whether a request failed temporarily. An invalid request always fails.
+pub(super) fn passes(reply: &Reply) -> bool {
+    match reply {
         Ok(answer) => answer.passes(),
         Err(silence) => !is_no_request(silence),
     }
 }
 
-/// Whether there was no answer because there was no question.
+/// The delay that the server requests.
+pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
+    reply.as_ref().ok()?.retry_after
+}
+
+/// Whether the response is a 500.
+pub(super) fn is_internal(reply: &Reply) -> bool {
+    reply.as_ref().is_ok_and(|answer| answer.status == 500)
+}
+
+/// Whether the request was invalid and was not sent.
 pub(super) fn is_no_request(silence: &Silence) -> bool {
     silence.is::<http::Error>()
-}
-
-#[derive(Deserialize)]
-struct Version {
-    #[serde(rename = "gitVersion")]
-    git_version: String,
-}
-
-/// What of a `metav1.Status` counts here.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Said {
-    pub(super) message: String,
-    pub(super) metadata: SaidMetadata,
-    pub(super) details: SaidDetails,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct SaidMetadata {
-    /// Where to go on with a list whose token has expired.
-    #[serde(rename = "continue")]
-    pub(super) continue_: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct SaidDetails {
-    pub(super) name: String,
-    pub(super) causes: Vec<SaidCause>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct SaidCause {
-    pub(super) message: String,
-    pub(super) field: String,
 }
 
 async fn configure(
@@ -285,7 +286,7 @@ async fn configure(
         (Config::from_kubeconfig(&options).await.map_err(without_secrets), from)
     } else {
         let from = "a kubeconfig (KUBECONFIG, ~/.kube/config) or a service account".to_owned();
-        // What `Config::infer` does; but its error has the lines of the file in it.
+        // Like `Config::infer`, whose error contains lines of the file.
         let config = match Config::from_kubeconfig(&options).await {
             Ok(config) => Ok(config),
             Err(error) => Config::incluster()
@@ -307,20 +308,19 @@ async fn configure(
     Ok((config, from))
 }
 
-/// What is wrong with a kubeconfig, without the lines around it: the next one may be a token.
+/// The error of a kubeconfig without an excerpt: the next line may be a token.
 fn without_secrets(error: KubeconfigError) -> Silence {
     match error {
         KubeconfigError::Parse(error) => {
             format!("invalid YAML: {}", error.without_snippet()).into()
         }
-        // It tells its cause itself: one without a cause.
+        // Its message contains its cause.
         error => told(&error).into(),
     }
 }
 
-/// An address without a name and a password. Nothing logs in with them (client-go takes them for
-/// basic auth, which API servers have not had since 1.19), and the address is in errors and in
-/// journals.
+/// Removes user and password from an address, because errors and journals contain it. client-go
+/// uses them for basic auth, which API servers no longer support since 1.19.
 fn without_user(url: &Uri) -> Result<Uri, Silence> {
     let Some((_, host)) = url.authority().and_then(|whole| whole.as_str().rsplit_once('@')) else {
         return Ok(url.clone());
@@ -330,7 +330,7 @@ fn without_user(url: &Uri) -> Result<Uri, Silence> {
     Ok(Uri::from_parts(parts)?)
 }
 
-/// A token as it can stand in a header. A block of YAML (`token: |`) ends with a line break.
+/// A token for a header. A block of YAML (`token: |`) ends with a line break.
 fn one_line(token: &SecretString) -> Result<SecretString, Silence> {
     let text = token.expose_secret().trim();
     if HeaderValue::from_str(text).is_err() {
@@ -339,13 +339,13 @@ fn one_line(token: &SecretString) -> Result<SecretString, Silence> {
     Ok(SecretString::from(text))
 }
 
-/// An address behind which there is nothing should not cost a coffee break.
+/// Limits the wait for an address without a server.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The API server ends every request itself after 60 s (`--request-timeout`).
+/// The API server ends every request after 60 s (`--request-timeout`).
 const ANSWER_LIMIT: Duration = Duration::from_secs(70);
 
-/// Servers behind the aggregation layer may not know how to leave the rest out.
+/// Aggregated API servers may ignore the first type.
 const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_kubeconfig_is_told_by_its_place_and_not_by_its_lines() {
+    async fn the_error_of_a_broken_kubeconfig_has_a_location_and_no_excerpt() {
         let error = configured("https://a", "[SECRET, b]").await.unwrap_err();
         assert!(error.contains("line 7, column 12"), "{error}");
         assert!(!error.contains("SECRET"), "{error}");
@@ -383,13 +383,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_is_without_its_password() {
+    async fn the_password_of_an_address_is_removed() {
         let config = configured("https://me:SECRET@a:6443/path", "b").await.unwrap();
         assert_eq!(config.cluster_url.to_string(), "https://a:6443/path");
     }
 
     #[test]
-    fn a_request_that_cannot_be_made_is_not_made_again() {
+    fn an_invalid_request_is_not_retried() {
         let made = Request::builder().uri("/apis/a b").body(());
         assert!(!passes(&Err(made.unwrap_err().into())));
         assert!(passes(&Err("connection reset".into())));
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_by_its_causes_its_message_or_its_first_line() {
+    fn the_message_of_a_failure_has_its_causes_its_message_or_its_first_line() {
         let invalid = r#"{"message":"long","details":{"causes":[
             {"reason":"FieldValueInvalid","message":"must be a string","field":"status.phase"}]}}"#;
         assert_eq!(answer(422, invalid).message(), "status.phase: must be a string");
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn only_reasons_that_pass_are_worth_another_try() {
+    fn only_temporary_failures_are_retried() {
         for (status, passes) in [(429, true), (500, true), (503, true), (403, false), (422, false)]
         {
             assert_eq!(answer(status, "").passes(), passes, "{status}");

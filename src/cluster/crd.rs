@@ -1,4 +1,4 @@
-//! The schema of a custom resource, as far as it says what of a status is stored.
+//! The schema of a custom resource: which fields of a status the API server stores.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,34 +7,34 @@ use serde_json::value::RawValue;
 use super::pages::crd_path;
 use super::{Cluster, ClusterError, Identity, Patience, Target};
 
-/// What is known of the schema of a target.
+/// The definition of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
     /// A custom resource.
     Custom {
-        /// `metadata.uid`: another one where the definition was installed anew.
+        /// `metadata.uid`. It changes when the CRD is deleted and installed again.
         uid: String,
-        /// What it says of the fields.
+        /// The schema of the fields.
         schema: Schema,
     },
-    /// No custom resource: a built-in kind, or one of an aggregated API.
+    /// Not a custom resource: a built-in kind, or a kind of an aggregated API.
     Other,
-    /// A definition that this account may not read, or that is not understood.
+    /// A definition that this account may not read, or that is invalid, with the reason.
     Unknown(String),
 }
 
-/// An OpenAPI v3 schema of one version, as a CustomResourceDefinition has it.
+/// The OpenAPI v3 schema of one version in a CustomResourceDefinition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema(Value);
 
-/// Where a path leads in a schema.
+/// How a schema treats a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place<'s> {
-    /// To a field with a schema of its own.
+    /// The field has this schema.
     Declared(&'s Value),
-    /// To where everything is kept as it comes.
+    /// The API server stores any value.
     Free,
-    /// Nowhere: what is written there is pruned.
+    /// The API server prunes the field.
     Pruned,
 }
 
@@ -50,7 +50,7 @@ struct Document<'a> {
 struct Spec<'a> {
     #[serde(borrow)]
     versions: Vec<Version<'a>>,
-    /// Of definitions that were once v1beta1.
+    /// In definitions that were created as v1beta1.
     #[serde(rename = "preserveUnknownFields", default)]
     preserve: bool,
 }
@@ -69,11 +69,11 @@ struct VersionSchema<'a> {
 }
 
 impl Cluster {
-    /// The definition of a target. Not a failure where it cannot be read: objects can be judged
-    /// and written without it.
+    /// The definition of a target. Missing permission is not an error: backfill and audit work
+    /// without it.
     ///
     /// # Errors
-    /// When the API server does not answer.
+    /// When the API server does not respond.
     pub async fn definition(&self, target: &Target) -> Result<Definition, ClusterError> {
         let name = target.name();
         let what = format!("read the CustomResourceDefinition {name}");
@@ -87,8 +87,8 @@ impl Cluster {
 }
 
 impl Definition {
-    /// Reads the schema of one version out of a definition. The other versions are skipped: a
-    /// definition may be a megabyte.
+    /// Reads the schema of one version. The other versions are not parsed: a definition may have a
+    /// megabyte.
     #[must_use]
     pub fn read(text: &[u8], version: &str) -> Self {
         let document: Document<'_> = match serde_json::from_slice(text) {
@@ -114,7 +114,7 @@ impl Definition {
         }
     }
 
-    /// The uid of the definition; empty where it has none, or may not be read.
+    /// The uid of the definition; empty if it has none, or cannot be read.
     #[must_use]
     pub fn uid(&self) -> &str {
         match self {
@@ -125,8 +125,8 @@ impl Definition {
 }
 
 impl Schema {
-    /// Where a path of names leads. As the API server prunes: a field stays that is declared, that
-    /// `additionalProperties` let in, or that lies below `x-kubernetes-preserve-unknown-fields`.
+    /// How the schema treats the field at a path. Like the API server, it keeps fields that are
+    /// declared, that `additionalProperties` allows, or below `x-kubernetes-preserve-unknown-fields`.
     #[must_use]
     pub fn at(&self, tokens: &[String]) -> Place<'_> {
         let mut node = &self.0;
@@ -160,7 +160,7 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The schema of what keeps everything.
+/// A schema that keeps everything.
 fn free() -> Value {
     serde_json::json!({"x-kubernetes-preserve-unknown-fields": true})
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_the_schema_lets_through() {
+    fn declared_and_preserved_fields_are_stored() {
         let schema = r#"{"type":"object","properties":{
             "status":{"type":"object","properties":{
                 "phase":{"type":"string"},
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_schema_everything_is_kept_and_without_the_version_nothing_is_known() {
+    fn a_missing_schema_keeps_everything_and_a_missing_version_is_unknown() {
         let kept = |uid: &str| Definition::Custom { uid: uid.into(), schema: Schema(free()) };
         let text = r#"{"metadata":{"uid":"u"},"spec":{"versions":[{"name":"v1"}]}}"#;
         assert_eq!(Definition::read(text.as_bytes(), "v1"), kept("u"));

@@ -1,4 +1,4 @@
-//! Which resources the policies mean in this cluster: globs expanded by what is served.
+//! The resources that policies select in this cluster: globs expanded by the served resources.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,28 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, API
 use super::{Cluster, ClusterError, Patience, Target};
 use crate::policy::{PolicySet, ResourceRule};
 
-/// What the policies mean in this cluster.
+/// The resources that policies select in this cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// The resources that some policy judges, by group and plural.
+    /// The selected resources, by group and plural.
     pub list: Vec<Target>,
-    /// What policies name and nobody will judge.
+    /// Resources that policies name but that cannot be judged.
     pub gaps: Vec<Gap>,
-    /// The versions in which each resource is served, by its name.
+    /// The served versions of each resource, by its name.
     pub versions: BTreeMap<String, Vec<String>>,
 }
 
-/// Something that a policy names and that nobody will judge.
+/// A resource that a policy names but that cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// No resource of this name is served in the groups and versions of the policy.
+    /// The cluster does not serve this resource in the groups and versions of the policy.
     NotServed {
         /// The policy.
         policy: String,
-        /// `xvshnredis.vshn.appcat.vshn.io`, with the stars of the policy.
+        /// `xvshnredis.vshn.appcat.vshn.io`.
         resource: String,
     },
-    /// The policy and the cluster differ on whether there is a status subresource: requests arrive
-    /// where the policy does not look.
+    /// The policy has the wrong `statusSubresource`: no request matches it.
     WrongSubresource {
         /// The policy.
         policy: String,
@@ -37,20 +36,20 @@ pub enum Gap {
         resource: String,
         /// `Widget`.
         kind: String,
-        /// Whether the cluster has it.
+        /// Whether the resource has the subresource.
         served: bool,
     },
-    /// An API group whose server does not answer.
+    /// An API group whose server does not respond.
     Unavailable {
         /// `metrics.k8s.io/v1beta1`.
         api_version: String,
-        /// What was said instead.
+        /// The error.
         reason: String,
     },
 }
 
 impl Targets {
-    /// Groups that could not be asked: whether anything of them was to be judged nobody knows.
+    /// The groups whose server does not respond: their resources are unknown.
     pub fn unavailable(&self) -> impl Iterator<Item = &str> {
         self.gaps.iter().filter_map(|gap| match gap {
             Gap::Unavailable { api_version, .. } => Some(api_version.as_str()),
@@ -60,17 +59,15 @@ impl Targets {
 }
 
 impl Cluster {
-    /// The resources that policies judge.
+    /// The resources that policies select.
     ///
-    /// Through discovery and not through the CustomResourceDefinitions: every account may read it,
-    /// it is small, and it knows the kinds that are no custom resources. Only the groups that a
-    /// policy may mean are asked.
+    /// They come from discovery rather than from CRDs: every account may read it, it is small, and it
+    /// includes built-in kinds. Only groups that a policy may select are requested.
     ///
-    /// A resource that is served in several versions is taken in one of them, where all of its
-    /// policies judge that one; else in as many as they need.
+    /// Of several served versions of a resource, the result contains as few as its policies need.
     ///
     /// # Errors
-    /// When discovery fails. Of a group, only that is missing; see [`Gap::Unavailable`].
+    /// When discovery fails. The failure of one group is a [`Gap::Unavailable`].
     pub async fn targets(&self, policies: &PolicySet) -> Result<Targets, ClusterError> {
         let mut served = Vec::new();
         let mut targets = Targets::default();
@@ -102,7 +99,7 @@ impl Cluster {
         Ok(targets)
     }
 
-    /// The resources of one version of a group, before anyone has asked for policies.
+    /// The resources of one version of a group, without policies.
     async fn resources(
         &self,
         group: &str,
@@ -139,7 +136,7 @@ fn group_matters(policies: &PolicySet, group: &str) -> bool {
     rules.flat_map(|rule| &rule.groups).any(|glob| glob.matches(group))
 }
 
-/// Of all versions of a resource, as few as its policies need.
+/// Of all versions of a resource, the fewest that its policies need.
 fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
     let mut candidates: Vec<Target> = served
         .into_iter()
@@ -149,7 +146,7 @@ fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
         })
         .filter(|target| !target.policies.is_empty())
         .collect();
-    // Stable: among equals the preferred version stays first.
+    // Stable: among equals, the preferred version stays first.
     candidates.sort_by(|one, other| {
         let key = |target: &Target| (target.group.clone(), target.plural.clone());
         key(one).cmp(&key(other)).then(other.policies.len().cmp(&one.policies.len()))
@@ -158,7 +155,7 @@ fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
     for mut candidate in candidates {
         let same = chosen.iter().filter(|target| target.name() == candidate.name());
         let covered: Vec<u16> = same.flat_map(|target| target.policies.clone()).collect();
-        // One object counts once for a policy.
+        // A policy judges each object once.
         candidate.policies.retain(|policy| !covered.contains(policy));
         if !candidate.policies.is_empty() {
             chosen.push(candidate);
@@ -174,7 +171,7 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
         let seen = target.selected(policies, target.subresource());
         for index in target.selected(policies, elsewhere) {
             let Some(policy) = policies.policies().get(usize::from(index)) else { continue };
-            // A policy with a star for every plural means each kind as it is.
+            // A policy with `*` as plural accepts each resource as it is.
             let named = policy.resources.iter().flat_map(|rule| &rule.resources);
             let named = named.filter_map(|glob| glob.exact()).any(|name| name == target.plural);
             let gap = Gap::WrongSubresource {
@@ -191,8 +188,7 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
     gaps
 }
 
-/// The plurals without a star that no target is. Of a group that could not be asked, nobody can say
-/// what it does not serve.
+/// The plurals without `*` that match no target, except in groups whose server does not respond.
 fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for policy in policies.policies() {
@@ -202,7 +198,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
                     target.plural == plural
                         && rule.groups.iter().any(|glob| glob.matches(&target.group))
                 };
-                let told = targets.gaps.iter().any(|gap| {
+                let reported = targets.gaps.iter().any(|gap| {
                     matches!(gap, Gap::WrongSubresource { resource, .. }
                         if resource.split('.').next() == Some(plural))
                 });
@@ -210,7 +206,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
                     let group = api_version.split_once('/').map_or("", |(group, _)| group);
                     rule.groups.iter().any(|glob| glob.matches(group))
                 });
-                if !targets.list.iter().any(served) && !told && !unknown {
+                if !targets.list.iter().any(served) && !reported && !unknown {
                     let policy = policy.name.clone();
                     gaps.push(Gap::NotServed { policy, resource: written(plural, rule) });
                 }
@@ -257,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_version_is_enough_where_all_policies_judge_it() {
+    fn one_version_is_chosen_if_all_policies_judge_it() {
         let policies = policies(&[
             ("both", "{apiGroups: [a.io], apiVersions: [v1, v2], resources: [foos]}"),
             ("new", "{apiGroups: [a.io], apiVersions: [v2], resources: [\"*\"]}"),
@@ -272,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_no_single_one_covers_are_all_gone_over() {
+    fn several_versions_are_chosen_if_policies_need_them() {
         let policies = policies(&[
             ("old", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}"),
             ("new", "{apiGroups: [a.io], apiVersions: [v2], resources: [foos]}"),
@@ -297,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_group_that_could_not_be_asked_nothing_is_said_to_be_missing() {
+    fn resources_of_an_unavailable_group_are_not_reported_as_missing() {
         let policies = policies(&[
             ("here", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}"),
             ("there", "{apiGroups: [b.io], apiVersions: [v1], resources: [foos]}"),
@@ -314,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_looks_at_the_wrong_request_is_told() {
+    fn a_wrong_status_subresource_is_reported() {
         let policies =
             policies(&[("p", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos, bars]}")]);
         let list = vec![served("a.io", "v1", "foos", false)];

@@ -1,62 +1,62 @@
-//! What can go wrong between us and the API server.
+//! Errors of requests to the API server.
 
 use std::error::Error;
 
-/// Why the API server could not be asked, or what it answered instead.
+/// A failed request to the API server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// A kubeconfig that cannot be read or does not lead to a server.
+    /// An invalid kubeconfig.
     #[error("cannot use {from}")]
     BadConfig {
-        /// The file, or where it was looked for.
+        /// The file, or the places where it was searched.
         from: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// No answer: refused, cut off, timed out, or not trusted.
+    /// No response: the connection was refused, broken, timed out or not trusted.
     #[error("cannot {what} at {server}")]
     Unreachable {
         /// `list xvshnredis.vshn.appcat.vshn.io`.
         what: String,
         /// The address.
         server: String,
-        /// Why.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// An answer that is a refusal.
+    /// A response with an error status.
     #[error("cannot {what}: {}{message}", hint(*code))]
     Refused {
         /// `list xvshnredis.vshn.appcat.vshn.io`.
         what: String,
         /// The HTTP status.
         code: u16,
-        /// The server's own words.
+        /// The message of the server.
         message: String,
     },
-    /// A kind that is not served any more.
+    /// A kind that was deleted.
     #[error("{resource} is no longer served: its CustomResourceDefinition was deleted")]
     KindRemoved {
         /// `xvshnredis.vshn.appcat.vshn.io`.
         resource: String,
     },
-    /// A cluster without the kinds of policy reports.
+    /// A cluster without policy reports.
     #[error(
         "this cluster does not serve wgpolicyk8s.io/v1alpha2: install the PolicyReport and ClusterPolicyReport CRDs, or omit --write and apply the output of -o policyreport"
     )]
     NoReports,
-    /// An answer that is not what the API promises.
+    /// A response with an unexpected format.
     #[error("cannot {what}: invalid response")]
     BadAnswer {
-        /// What was asked.
+        /// The request.
         what: String,
-        /// Where it stops making sense.
+        /// The cause.
         source: serde_json::Error,
     },
 }
 
 impl ClusterError {
-    /// The HTTP status of a refusal.
+    /// The HTTP status of an error response.
     #[must_use]
     pub const fn code(&self) -> Option<u16> {
         match self {
@@ -65,7 +65,7 @@ impl ClusterError {
         }
     }
 
-    /// Whether the server itself is out of reach, and so everything is.
+    /// Whether the error concerns the whole server, and so all requests.
     #[must_use]
     pub const fn is_of_the_server(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
@@ -73,22 +73,23 @@ impl ClusterError {
     }
 }
 
-/// An error with its causes, in one line. Some libraries tell the cause themselves; once is enough.
+/// An error with its causes, in one line. Messages of some libraries already contain the cause; it is
+/// not repeated.
 #[must_use]
 pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.ends_with(&said) {
-            text.push_str(&format!(": {said}"));
+        let message = error.to_string();
+        if !text.ends_with(&message) {
+            text.push_str(&format!(": {message}"));
         }
         cause = error.source();
     }
     text
 }
 
-/// What the number means to a person, where the server's words may not say it.
+/// The meaning of an HTTP status.
 const fn hint(code: u16) -> &'static str {
     match code {
         401 => "not logged in: ",
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_not_repeated() {
         let layer = |text, source: Option<Layer>| Layer { text, source: source.map(Box::new) };
         let inner = || layer("no such file", None);
         let middle = || layer("cannot read x: no such file", Some(inner()));

@@ -1,42 +1,48 @@
-//! Which cluster this is. An address does not say it: a cluster on a desk is made anew at the port of
-//! the last one, and a tunnel leads elsewhere tomorrow.
+//! Identifies a cluster. Its address does not: a local cluster is recreated at the same port, and a
+//! tunnel may lead to another cluster.
 
+use super::hash::fnv1a_128;
 use super::{Cluster, ClusterError, Identity, Patience};
 
-/// What tells a cluster from another one at the same address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fingerprint {
-    /// The uid of the namespace `kube-system`, which lives as long as its cluster does.
-    Namespace(String),
-    /// The certificates of the authority that vouches for the server, where the namespace may not be
-    /// read. Most tools make a new one for each cluster.
-    Authority(Vec<u8>),
-    /// There is neither.
-    Nothing,
-}
-
 impl Cluster {
-    /// What tells this cluster from another one at the same address.
+    /// A text that distinguishes this cluster from others at the same address: the uid of the
+    /// namespace `kube-system`, which lives as long as the cluster. If the account may not read the
+    /// namespace: the certificate authority, because most tools create one per cluster.
     ///
     /// # Errors
-    /// When the API server does not answer. That this account may not ask is no failure.
-    pub async fn fingerprint(&self) -> Result<Fingerprint, ClusterError> {
+    /// When the API server does not respond. Missing permission is not an error.
+    pub async fn fingerprint(&self) -> Result<String, ClusterError> {
         let what = "get the namespace kube-system";
         let body = match self.read(what, NAMESPACE, Patience::SHORT).await {
             Ok(body) => body,
             Err(ClusterError::Refused { code: 401 | 403 | 404, .. }) => {
-                return Ok(match self.authority() {
-                    [] => Fingerprint::Nothing,
-                    authority => Fingerprint::Authority(authority.concat()),
-                });
+                return Ok(by_authority(&self.authority().concat()));
             }
             Err(error) => return Err(error),
         };
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let identity = Identity::parse(text)
             .map_err(|source| ClusterError::BadAnswer { what: what.to_owned(), source })?;
-        Ok(Fingerprint::Namespace(identity.uid.into_owned()))
+        Ok(format!("the kube-system {}", identity.uid))
+    }
+}
+
+fn by_authority(certificates: &[u8]) -> String {
+    match certificates {
+        [] => "no identifier".to_owned(),
+        _ => format!("the certificate authority {:032x}", fnv1a_128(certificates)),
     }
 }
 
 const NAMESPACE: &str = "/api/v1/namespaces/kube-system";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_differ() {
+        assert_ne!(by_authority(b"one"), by_authority(b"two"));
+        assert_eq!(by_authority(b""), "no identifier");
+    }
+}

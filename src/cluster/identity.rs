@@ -1,12 +1,15 @@
-//! Which object, in which version: what a guarded patch needs beside the status.
+//! The identity of an object in a cluster: its name, uid and version.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 
-/// The part of `metadata` that names an object and its version.
+use super::hash::fnv1a_128;
+
+/// The part of `metadata` that identifies an object and its version.
 ///
-/// [`crate::model::Object`] does not read these: no rule may depend on them.
+/// [`crate::model::Object`] does not contain it: no rule may depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Identity<'a> {
@@ -24,6 +27,10 @@ pub struct Identity<'a> {
     pub resource_version: Cow<'a, str>,
 }
 
+/// The objects that were processed, in 16 bytes each. A list that restarts returns objects again.
+#[derive(Debug, Default)]
+pub(super) struct Seen(HashSet<u128>);
+
 #[derive(Deserialize)]
 struct Named<'a> {
     #[serde(borrow)]
@@ -34,12 +41,12 @@ impl<'a> Identity<'a> {
     /// Reads the identity of an object.
     ///
     /// # Errors
-    /// When the text is no object with metadata.
+    /// When the text is not an object with metadata.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         Ok(serde_json::from_str::<Named<'a>>(text)?.metadata)
     }
 
-    /// `namespace/name`, or the name alone.
+    /// `namespace/name`, or only the name.
     #[must_use]
     pub fn path(&self) -> String {
         if self.namespace.is_empty() {
@@ -47,6 +54,18 @@ impl<'a> Identity<'a> {
         } else {
             format!("{}/{}", self.namespace, self.name)
         }
+    }
+}
+
+impl Seen {
+    /// Adds an object. Returns whether it is new. Objects of an aggregated API may have no uid: then
+    /// the name identifies them.
+    pub(super) fn insert(&mut self, identity: &Identity<'_>) -> bool {
+        self.0.insert(if identity.uid.is_empty() {
+            fnv1a_128(identity.path().as_bytes())
+        } else {
+            fnv1a_128(identity.uid.as_bytes())
+        })
     }
 }
 
@@ -62,5 +81,17 @@ mod tests {
         assert!(matches!(identity.name, Cow::Borrowed("n")));
         assert_eq!(identity.path(), "n");
         assert!(Identity::parse(r#"{"metadata":null}"#).is_err());
+    }
+
+    #[test]
+    fn objects_differ_by_uid_or_by_name_if_they_have_none() {
+        let of = |uid: &'static str, name: &'static str| Identity {
+            uid: uid.into(),
+            name: name.into(),
+            ..Identity::default()
+        };
+        let mut seen = Seen::default();
+        assert!(seen.insert(&of("u", "a")) && !seen.insert(&of("u", "b")));
+        assert!(seen.insert(&of("", "a")) && seen.insert(&of("", "b")));
     }
 }

@@ -1,4 +1,4 @@
-//! The API server: the only folder that talks to it.
+//! The API server. Only this folder connects to it.
 //!
 //! ```text
 //! Cluster::connect ─► targets ─► pages ─► engine::decide ─► backfill (PATCH /status)
@@ -6,13 +6,11 @@
 //!                        └────► registrations ─► doctor's checks
 //! ```
 //!
-//! Objects travel as the texts that the server sent, and are split out of a page without being
-//! parsed: [`crate::model::Object::parse`] borrows from them, so that a list of a hundred thousand
-//! objects costs the memory of two pages.
+//! A page of objects is split into texts without parsing them, and [`crate::model::Object::parse`]
+//! borrows from these texts. So a list of any length needs the memory of two pages.
 //!
-//! The client is kube's for what is hard (kubeconfigs, logins, TLS) and nothing more. Its own
-//! retries are off: they hide how often something was tried, and stop after seconds, where a
-//! restart of an API server takes a minute.
+//! The kube client is used for kubeconfigs, authentication and TLS. Its retries are disabled: they end
+//! after seconds, but the restart of an API server takes a minute.
 
 pub mod audit;
 pub mod backfill;
@@ -23,6 +21,7 @@ mod discovery;
 pub mod doctor;
 mod error;
 mod fingerprint;
+mod hash;
 mod identity;
 mod pages;
 mod patience;
@@ -34,7 +33,6 @@ pub use client::{Answer, Cluster};
 pub use crd::{Definition, Place, Schema};
 pub use discovery::{Gap, Targets};
 pub use error::{ClusterError, told};
-pub use fingerprint::Fingerprint;
 pub use identity::Identity;
 pub use pages::{Page, Pages, Query};
 pub use patience::{Backoff, Patience};

@@ -1,64 +1,57 @@
-//! Paged listing: a page is the text that came, split into objects without parsing them.
+//! Paged lists. A page is the received text, split into objects without parsing them.
 
 use hyper::body::Bytes;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::task::JoinHandle;
 
-use http::Method;
+use super::client::{Call, Reply, passes, retry_after};
+use super::{Cluster, ClusterError, Patience, Target};
 
-use super::client::{Silence, passes};
-use super::{Answer, Cluster, ClusterError, Patience, Target};
-
-/// Which of a target's objects, and how many at a time.
+/// Which objects of a target, and how many per page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Objects a page, at most.
+    /// The maximum number of objects per page.
     pub limit: u32,
     /// Only this namespace; empty for all.
     pub namespace: String,
-    /// Only what this label selector selects; empty for all.
+    /// Only objects that match this label selector; empty for all.
     pub selector: String,
 }
 
 impl Default for Query {
-    /// All objects, 500 at a time: what kubectl and client-go ask for.
+    /// All objects, 500 per page like kubectl and client-go.
     fn default() -> Self {
         Self { limit: 500, namespace: String::new(), selector: String::new() }
     }
 }
 
-/// A list in the middle of being read.
+/// The pages of a list that are not read yet.
 pub struct Pages {
     cluster: Cluster,
     target: Target,
     query: Query,
-    token: String,
-    state: State,
+    /// The token of the next page, empty for the first one; `None` after the last one.
+    token: Option<String>,
+    /// Whether the first page was received and the others seem small enough for [`Self::all`].
+    little: bool,
     restarts: u32,
-    /// How long a page that fails is tried again.
     patience: Patience,
-    /// Whether a page came: this account may list.
+    /// Whether a page was received, so that this account may list.
     allowed: bool,
-    /// Objects of the next page, at most.
+    /// The maximum number of objects of the next page.
     limit: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The next page is the one of the token.
-    More {
-        /// Whether what follows is little enough to be had at once.
-        little: bool,
-    },
-    Over,
-}
+/// A page that is fetched in the background.
+pub(super) type Load = JoinHandle<(Pages, Result<Option<Page>, ClusterError>)>;
 
-/// One page, as it came.
+/// One page as received.
 #[derive(Clone, Debug)]
 pub struct Page {
     body: Bytes,
-    /// How many objects follow on later pages, where the server says so; with a selector it does
-    /// not.
+    /// The number of objects on later pages, if the server reports it. It does not with a selector.
     pub remaining: Option<u64>,
 }
 
@@ -71,15 +64,7 @@ struct List<'a> {
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
-    metadata: ListMetadata,
-}
-
-#[derive(Default, Deserialize)]
-struct ListMetadata {
-    #[serde(rename = "continue", default)]
-    token: String,
-    #[serde(rename = "remainingItemCount", default)]
-    remaining: Option<u64>,
+    metadata: ListMeta,
 }
 
 impl Cluster {
@@ -90,8 +75,8 @@ impl Cluster {
             cluster: self.clone(),
             target: target.clone(),
             query: query.clone(),
-            token: String::new(),
-            state: State::More { little: false },
+            token: Some(String::new()),
+            little: false,
             restarts: 0,
             patience: Patience::LONG,
             allowed: false,
@@ -99,69 +84,73 @@ impl Cluster {
         }
     }
 
-    /// How many objects a target has, where the server tells: not with a selector, for which it would
-    /// only go through all of them.
+    /// The number of objects of a target, if the server reports it. It does not with a selector.
     ///
     /// # Errors
-    /// When they cannot be listed.
+    /// When the objects cannot be listed.
     pub async fn count(&self, target: &Target, query: &Query) -> Result<Option<u64>, ClusterError> {
         if !query.selector.is_empty() {
             return Ok(None);
         }
         let first = Query { limit: 1, ..query.clone() };
-        // Only a bar wants to know.
+        // Only the progress needs the number.
         let mut pages = Pages { patience: Patience::SHORT, ..self.pages(target, &first) };
         let Some(page) = pages.next().await? else { return Ok(Some(0)) };
-        let items = page.items().map_err(|source| bad(target, source))?.len() as u64;
+        let items = page.items().map_err(|source| target.bad_list(source))?.len() as u64;
         Ok(Some(items + page.remaining.unwrap_or_default()))
     }
 
-    /// Whether a target's kind is gone. A 404 alone does not say so: for some moments after a
-    /// restart the API server knows none of its custom resources.
+    /// Whether the CRD of a target was deleted. A 404 of its objects is no proof: for some moments
+    /// after a restart, the API server does not know its custom resources.
     pub(super) async fn is_removed(&self, target: &Target) -> bool {
-        if target.group.is_empty() {
-            return false;
-        }
-        let path = crd_path(&target.name());
-        match self.send(Method::GET, &path, "", Vec::new()).await {
-            // Said by the storage of definitions, with a name, and not by a router.
-            Ok(answer) => answer.status == 404 && answer.said().details.name == target.name(),
-            Err(_) => false,
-        }
+        let name = target.name();
+        !target.group.is_empty()
+            && self
+                .send(&Call::get(&crd_path(&name)))
+                .await
+                .is_ok_and(|answer| answer.is_missing(&name))
     }
 }
 
 impl Pages {
-    /// The same from a small page on, each of the next ones twice as large until they are as large as
-    /// asked for: for who has work to do with the first objects, while the server makes more. And the
-    /// first page tells how large the objects are before there are 500 of them.
+    /// Starts with a small page and doubles the size up to the limit. Writers can then start while the
+    /// server creates the next page, and the first page shows the size of the objects.
     #[must_use]
     pub fn growing(mut self) -> Self {
         self.limit = self.query.limit.min(FIRST_PAGE);
         self
     }
 
-    /// Whether so little seems to follow the page that came, the first one, that [`Self::all`] is worth a
-    /// try.
+    /// Whether the rest of the list seems small enough for [`Self::all`].
     #[must_use]
-    pub fn are_little(&self) -> bool {
-        self.state == State::More { little: true }
+    pub const fn are_little(&self) -> bool {
+        self.little && self.token.is_some()
     }
 
-    /// All objects as one page, those that came already too, from the API server's watch cache: as
-    /// they are since somebody wrote an object of this kind and got this resourceVersion. Where there is no
-    /// such answer, or it is too large after all, the next page.
+    /// Fetches in the background: the next page, or [`Self::all`] objects since a version.
+    pub(super) fn load(mut self, since: Option<String>) -> Load {
+        tokio::spawn(async move {
+            let page = match since {
+                Some(version) => self.all(&version).await,
+                None => self.next().await,
+            };
+            (self, page)
+        })
+    }
+
+    /// All objects as one page, including those that were received, from the watch cache of the API
+    /// server. `since` is the resourceVersion of a written object of this kind. The next page if the
+    /// server does not support this, or the response is too large.
     ///
-    /// The version of a list would not do: it is that of etcd, and a cache that nothing was written to
-    /// for a while does not know that it is up to date. It keeps whoever asks waiting for three seconds, and
-    /// then refuses (tried on 1.20).
+    /// The version of a list does not work: it is that of etcd, and without a recent write the cache
+    /// does not know that it is up to date. It then waits for three seconds and fails (1.20).
     ///
     /// # Errors
     /// Those of [`Self::next`].
     pub async fn all(&mut self, since: &str) -> Result<Option<Page>, ClusterError> {
-        let path = self.path_of_all(since);
-        let answer = self.cluster.send_for(Method::GET, &path, "", Vec::new(), LITTLE).await;
-        match answer {
+        // Without a limit: with one, the API server reads from etcd.
+        let path = self.path(&[("resourceVersion", since)]);
+        match self.cluster.send_up_to(&Call::get(&path), LITTLE).await {
             Ok(answer) if answer.status < 300 => self.page(answer.body).map(Some),
             _ => self.next().await,
         }
@@ -169,63 +158,57 @@ impl Pages {
 
     /// The next page; `None` after the last one.
     ///
-    /// A token that has expired (etcd's compaction, five minutes by default) is replaced by the one
-    /// the server sends along, which goes on after the last object at the present state. Where
-    /// there is none, the list begins anew, and objects come again.
+    /// If the token expired (after five minutes by default), the server returns another one, which
+    /// continues after the last object. Otherwise the list restarts and returns objects again.
     ///
     /// # Errors
-    /// When the objects cannot be listed. The kind may have been removed meanwhile.
+    /// When the objects cannot be listed, for example because the kind was deleted.
     pub async fn next(&mut self) -> Result<Option<Page>, ClusterError> {
-        if self.state == State::Over {
-            return Ok(None);
-        }
         let what = format!("list {}", self.target.name());
         let mut backoff = self.patience.start();
         loop {
-            let answer = self.cluster.send(Method::GET, &self.path(), "", Vec::new()).await;
-            let asked = answer.as_ref().ok().and_then(|answer| answer.retry_after);
-            match &answer {
+            let Some(token) = &self.token else { return Ok(None) };
+            let path = self.path(&[("limit", &self.limit.to_string()), ("continue", token)]);
+            let reply = self.cluster.send(&Call::get(&path)).await;
+            match &reply {
                 Ok(answer) if answer.status < 300 => {
                     return self.page(answer.body.clone()).map(Some);
                 }
-                Ok(answer) if answer.status == 410 && !self.token.is_empty() => {
-                    self.token = answer.said().metadata.continue_;
+                Ok(answer) if answer.status == 410 && !token.is_empty() => {
+                    let metadata = answer.to_status().metadata.unwrap_or_default();
+                    self.token = Some(metadata.continue_.unwrap_or_default());
                     self.restarts += 1;
                     if self.restarts <= MAX_RESTARTS {
                         continue;
                     }
                 }
+                Ok(answer)
+                    if answer.status == 404 && self.cluster.is_removed(&self.target).await =>
+                {
+                    return Err(ClusterError::KindRemoved { resource: self.target.name() });
+                }
                 _ => {}
             }
-            let missing = answer.as_ref().is_ok_and(|answer| answer.status == 404);
-            if missing && self.cluster.is_removed(&self.target).await {
-                return Err(ClusterError::KindRemoved { resource: self.target.name() });
-            }
-            match backoff.wait(asked) {
-                Some(wait) if self.is_worth_another_try(&answer) => tokio::time::sleep(wait).await,
-                _ => return Err(self.cluster.failed(&what, answer)),
+            match backoff.wait(retry_after(&reply)) {
+                Some(wait) if self.may_pass(&reply) => tokio::time::sleep(wait).await,
+                _ => return Err(self.cluster.failed(&what, reply)),
             }
         }
     }
 
     fn page(&mut self, body: Bytes) -> Result<Page, ClusterError> {
         let envelope: Envelope =
-            serde_json::from_slice(&body).map_err(|source| bad(&self.target, source))?;
+            serde_json::from_slice(&body).map_err(|source| self.target.bad_list(source))?;
+        let ListMeta { continue_, remaining_item_count, .. } = envelope.metadata;
+        let remaining = remaining_item_count.and_then(|count| u64::try_from(count).ok());
+        // An estimate: later objects may be larger. `all` limits the response.
+        let bytes =
+            |count: u64| count.saturating_mul(body.len() as u64) / u64::from(self.limit.max(1));
+        self.little = self.token.as_ref().is_some_and(String::is_empty)
+            && remaining.is_some_and(|count| count <= FEW && bytes(count) <= LITTLE as u64 / 2);
         self.allowed = true;
-        let ListMetadata { token, remaining } = envelope.metadata;
-        let is_first = self.token.is_empty();
-        self.state = if token.is_empty() {
-            State::Over
-        } else {
-            // If they are as large as those of this page, which need not be: `all` looks at what comes.
-            let bytes =
-                |count: u64| count.saturating_mul(body.len() as u64) / u64::from(self.limit.max(1));
-            let little =
-                remaining.is_some_and(|count| count <= FEW && bytes(count) <= LITTLE as u64 / 2);
-            State::More { little: is_first && little }
-        };
-        self.token = token;
-        // Flat memory for objects of any size: the next page is smaller where this one is large.
+        self.token = continue_.filter(|token| !token.is_empty());
+        // Constant memory for objects of any size: a smaller page follows a large one.
         if body.len() > LARGE_PAGE {
             let fewer = u64::from(self.limit) * LARGE_PAGE as u64 / body.len() as u64;
             self.query.limit = u32::try_from(fewer).unwrap_or(1).max(1);
@@ -234,58 +217,49 @@ impl Pages {
         Ok(Page { body, remaining })
     }
 
-    /// For some moments after a restart the API server knows none of its custom resources (see
-    /// [`Cluster::is_removed`]), and may not have read its roles yet.
-    fn is_worth_another_try(&self, answer: &Result<Answer, Silence>) -> bool {
-        let fresh = answer.as_ref().is_ok_and(|answer| match answer.status {
+    /// Whether a failure is temporary. For some moments after a restart, the API server does not know
+    /// its custom resources ([`Cluster::is_removed`]) or its roles.
+    fn may_pass(&self, reply: &Reply) -> bool {
+        let fresh = reply.as_ref().is_ok_and(|answer| match answer.status {
             404 => true,
             401 | 403 => self.allowed,
             _ => false,
         });
-        passes(answer) || fresh
+        passes(reply) || fresh
     }
 
-    fn path(&self) -> String {
+    fn path(&self, parameters: &[(&str, &str)]) -> String {
         let Query { namespace, selector, .. } = &self.query;
-        let mut path = format!("{}?limit={}", self.target.path(namespace), self.limit);
-        for (name, value) in [("labelSelector", selector), ("continue", &self.token)] {
+        let mut path = self.target.path(namespace);
+        let mut sign = '?';
+        for (name, value) in parameters.iter().chain(&[("labelSelector", selector.as_str())]) {
             if !value.is_empty() {
-                path.push_str(&format!("&{name}={}", encoded(value)));
+                path.push_str(&format!("{sign}{name}={}", encoded(value)));
+                sign = '&';
             }
         }
         path
     }
-
-    /// Without a limit: with one, the API server asks etcd.
-    fn path_of_all(&self, version: &str) -> String {
-        let Query { namespace, selector, .. } = &self.query;
-        let path = format!("{}?resourceVersion={}", self.target.path(namespace), encoded(version));
-        if selector.is_empty() {
-            path
-        } else {
-            format!("{path}&labelSelector={}", encoded(selector))
-        }
-    }
 }
 
 impl Page {
-    /// The objects, each as its text.
+    /// The texts of the objects.
     ///
     /// # Errors
-    /// When the page is no list.
+    /// When the page is not a list.
     pub fn items(&self) -> Result<Vec<&str>, serde_json::Error> {
         let list: List<'_> = serde_json::from_slice(&self.body)?;
         Ok(list.items.into_iter().map(RawValue::get).collect())
     }
 }
 
-/// Where the definition of a custom resource is.
+/// The path of the CRD with this name.
 pub(super) fn crd_path(name: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
 }
 
-/// A value as it may stand in a query.
-pub(super) fn encoded(value: &str) -> String {
+/// Percent-encodes a value of a query.
+fn encoded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -297,26 +271,21 @@ pub(super) fn encoded(value: &str) -> String {
     text
 }
 
-fn bad(target: &Target, source: serde_json::Error) -> ClusterError {
-    ClusterError::BadAnswer { what: format!("list {}", target.name()), source }
-}
-
-/// The API server takes half a millisecond for an object of a page, one after the other: before 500
-/// of them are there, eight writers have stood idle for as long as a hundred writes take.
+/// The API server needs half a millisecond per object of a page. For 500 objects, eight writers would
+/// wait as long as a hundred writes take.
 const FIRST_PAGE: u32 = 50;
 
 /// 500 objects of 16 KB.
 const LARGE_PAGE: usize = 8 << 20;
 
-/// What the API server reads from its watch cache costs it a fourth of what it decodes from etcd, but
-/// it makes all of it at once, and here it lies in memory at once: no more than this is taken, and what
-/// looks like more than half of it not asked for.
+/// A list from the watch cache costs the API server a fourth of one from etcd, but both sides hold it
+/// in memory at once. Larger responses are rejected; a list that seems half as large is not requested.
 const LITTLE: usize = 3 * LARGE_PAGE;
 
-/// However small the first ones are.
+/// The maximum number of objects of such a list, however small.
 const FEW: u64 = 5_000;
 
-/// Each takes a page's worth of objects with it at least, unless something is badly wrong.
+/// Each restart follows at least one page of objects, unless something is wrong.
 const MAX_RESTARTS: u32 = 10_000;
 
 #[cfg(test)]
@@ -333,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_may_hold_anything() {
+    fn query_values_are_percent_encoded() {
         assert_eq!(encoded("a in (b,c),d!=é"), "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9");
     }
 }

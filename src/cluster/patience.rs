@@ -1,48 +1,46 @@
-//! How long to go on trying, and how long to wait between two tries.
+//! Retries: for how long, and how long to wait between two attempts.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// For how long a request that fails for reasons that pass is tried again.
+/// How long to retry a request that fails temporarily.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience(pub Duration);
 
 impl Patience {
-    /// One try: for the first words with a server, where a wrong address is likelier than a
-    /// restart, and a person waits.
+    /// One attempt. For the first request: a wrong address is more likely than a restart, and a person
+    /// waits.
     pub const NONE: Self = Self(Duration::ZERO);
-    /// For what one can do without.
+    /// For optional requests.
     pub const SHORT: Self = Self(Duration::from_secs(5));
-    /// For the work itself. A control plane node that reboots is back within this; what takes
-    /// longer is for a person, or for the Job that starts us again.
+    /// For required requests: long enough for the restart of a control plane node.
     pub const LONG: Self = Self(Duration::from_secs(120));
-    /// For a 500. It may be the server's (etcd elects a leader within seconds), and it is what a
-    /// webhook with `failurePolicy: Fail` makes of one object alone.
+    /// For a 500. The server may cause it (etcd elects a leader within seconds), or a webhook with
+    /// `failurePolicy: Fail` for a single object.
     pub const OBJECT: Self = Self(Duration::from_secs(15));
 
-    /// The waits of one request. The time runs from the first failure: a turn at a slow pace may be
-    /// long in coming, and a page long in being made.
+    /// The delays of one request. The time starts at the first failure: a rate limit or a large page
+    /// may delay the first response.
     #[must_use]
     pub const fn start(self) -> Backoff {
         Backoff { patience: self.0, deadline: None, next: FIRST }
     }
 }
 
-/// The waits of one request: doubling, bounded, and no shorter than the server asks for.
+/// The delays of one request: they double up to a limit and are at least as long as the server
+/// requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     patience: Duration,
-    /// From the first failure on.
+    /// Set at the first failure.
     deadline: Option<Instant>,
     next: Duration,
 }
 
 impl Backoff {
-    /// How long to wait before the next try; `None` where there is to be none.
-    ///
-    /// Without jitter: every worker waits for an answer of its own, so they are apart already, and
-    /// there are a handful of them, not a fleet.
+    /// How long to wait before the next attempt; `None` to give up. Without jitter: the few workers
+    /// fail at different times.
     pub fn wait(&mut self, asked: Option<Duration>) -> Option<Duration> {
         self.wait_at(Instant::now(), asked)
     }
@@ -55,14 +53,13 @@ impl Backoff {
     }
 }
 
-/// A dropped connection is back at once, more often than not.
+/// A dropped connection usually works again at once.
 const FIRST: Duration = Duration::from_millis(50);
 
-/// So that the return of the server is noticed soon.
+/// Short enough to notice soon that the server is back.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The API server asks for 1 s, priority and fairness for up to 10 s or so; more is a mistake of
-/// some proxy.
+/// The API server requests 1 s, priority and fairness up to about 10 s. More is an error of a proxy.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
@@ -70,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_limit_and_end() {
+    fn delays_double_up_to_a_limit_and_end() {
         let mut backoff = Patience(Duration::from_secs(60)).start();
         let mut now = Instant::now();
         let mut waits = Vec::new();
@@ -93,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_given_the_time_it_asks_for() {
+    fn the_requested_delay_is_respected() {
         let mut backoff = Patience::LONG.start();
         assert_eq!(backoff.wait(Some(Duration::from_secs(7))), Some(Duration::from_secs(7)));
         assert_eq!(backoff.wait(Some(Duration::from_secs(3600))), Some(LONGEST_ASKED));

@@ -1,4 +1,4 @@
-//! What can be known before anything is written: whether what policies fill in would be stored.
+//! Checks before anything is written: whether the API server would store the values that policies set.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,11 @@ use crate::model::Pointer;
 use crate::policy::convention::{self, ValueSource};
 use crate::policy::{Policy, PolicySet};
 
-/// What the policies name and nobody will judge.
+/// Resources that policies name but that cannot be judged.
 #[must_use]
 pub fn gaps(targets: &Targets) -> Vec<Check> {
     let mut checks = Vec::new();
-    // A policy may name dozens of resources, of which a cluster has a few: one check for all of
-    // them, and no problem.
+    // A policy may name many resources that a cluster lacks: one warning for all of them.
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for gap in &targets.gaps {
         match gap {
@@ -56,7 +55,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
     checks
 }
 
-/// Whether what the policies of a target fill in is stored, as far as the schema says.
+/// Whether the schema of a target allows the values that its policies set.
 #[must_use]
 pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<Check> {
     let name = target.name();
@@ -76,8 +75,8 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     for policy in
         target.policies.iter().filter_map(|index| policies.policies().get(usize::from(*index)))
     {
-        for (pointer, filling) in fillings(policy) {
-            let found = look(schema, &pointer, &filling);
+        for (pointer, setting) in settings(policy) {
+            let found = mismatch(schema, &pointer, &setting);
             let Some((message, help)) = found else { continue };
             let message = format!("{message} (policy {})", policy.name);
             let check = Check::problem("schema", name.clone(), message, help);
@@ -92,30 +91,30 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     checks
 }
 
-/// What may be put in a place.
-enum Filling<'p> {
+/// A value that a policy sets.
+enum Setting<'p> {
     Null,
     Value(&'p Value),
-    /// One of these texts.
+    /// One of these phases.
     Names(Vec<&'p str>),
     /// A time.
     Time,
-    /// What is known only when it happens.
+    /// A value that depends on the object.
     Anything,
 }
 
-/// Everything that a policy may fill in. Places in a list are those of its first element: one schema
-/// holds for all.
-fn fillings(policy: &Policy) -> Vec<(Pointer, Filling<'_>)> {
-    let mut fillings = Vec::new();
+/// The values that a policy may set, with their fields. List elements have the index 0: one schema
+/// applies to all.
+fn settings(policy: &Policy) -> Vec<(Pointer, Setting<'_>)> {
+    let mut settings = Vec::new();
     if let Some(phase) = &policy.convention.phase {
         let imposed = phase.phases.iter().filter(|phase| phase.imposed.is_some());
         let imposed = imposed.map(|phase| phase.name.as_str());
         let names: Vec<&str> = phase.default.as_deref().into_iter().chain(imposed).collect();
         if !names.is_empty() {
-            fillings.push((phase.path.clone(), Filling::Names(names)));
+            settings.push((phase.path.clone(), Setting::Names(names)));
             if let Some(time) = phase.transition_time.as_ref().filter(|time| time.in_step) {
-                fillings.push((time.path.clone(), Filling::Time));
+                settings.push((time.path.clone(), Setting::Time));
             }
         }
     }
@@ -125,39 +124,39 @@ fn fillings(policy: &Policy) -> Vec<(Pointer, Filling<'_>)> {
             | convention::Filling::Steady { .. }
             | convention::Filling::AbsentMember { .. } => {}
             convention::Filling::Field(path, sources) => {
-                fillings.extend(each(path, sources));
+                settings.extend(each(path, sources));
             }
             convention::Filling::Member { list, member, sources } => {
                 let path = in_list(list, member);
-                fillings.extend(path.iter().flat_map(|path| each(path, sources)));
+                settings.extend(path.iter().flat_map(|path| each(path, sources)));
             }
             convention::Filling::Element { list, members, .. } => {
                 for (member, sources) in members {
                     let path = in_list(list, member);
-                    fillings.extend(path.iter().flat_map(|path| each(path, sources)));
+                    settings.extend(path.iter().flat_map(|path| each(path, sources)));
                 }
             }
         }
     }
-    fillings
+    settings
 }
 
-fn each<'p>(path: &Pointer, sources: &'p [ValueSource]) -> Vec<(Pointer, Filling<'p>)> {
-    let filling = |source: &'p ValueSource| match source {
-        ValueSource::Value(Value::Null) => Filling::Null,
-        ValueSource::Value(value) => Filling::Value(value),
-        ValueSource::CreationTimestamp | ValueSource::DeletionTimestamp => Filling::Time,
-        _ => Filling::Anything,
+fn each<'p>(path: &Pointer, sources: &'p [ValueSource]) -> Vec<(Pointer, Setting<'p>)> {
+    let setting = |source: &'p ValueSource| match source {
+        ValueSource::Value(Value::Null) => Setting::Null,
+        ValueSource::Value(value) => Setting::Value(value),
+        ValueSource::CreationTimestamp | ValueSource::DeletionTimestamp => Setting::Time,
+        _ => Setting::Anything,
     };
-    sources.iter().map(|source| (path.clone(), filling(source))).collect()
+    sources.iter().map(|source| (path.clone(), setting(source))).collect()
 }
 
 fn in_list(list: &Pointer, member: &str) -> Option<Pointer> {
     format!("{list}/0/{}", member.replace('~', "~0").replace('/', "~1")).parse().ok()
 }
 
-/// What is wrong with a place, and what to do.
-fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(String, String)> {
+/// The error of a field, and the fix.
+fn mismatch(schema: &Schema, pointer: &Pointer, setting: &Setting<'_>) -> Option<(String, String)> {
     let field = pointer.field();
     let node = match schema.at(pointer.tokens()) {
         Place::Free => return None,
@@ -169,18 +168,17 @@ fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(St
     };
     let nullable = node.get("nullable") == Some(&Value::Bool(true));
     let misfit = |value: &Value| misfit(node, nullable, value);
-    match filling {
-        Filling::Null if !nullable => Some((
-            // Of a client the API server drops such a null, of a webhook it refuses the object.
+    match setting {
+        Setting::Null if !nullable => Some((
             format!(
                 "{field} is not nullable: the API server drops a null from backfill and rejects one from the webhook"
             ),
             format!("set nullable: true on {field} in the schema, or nullable: false in the policy"),
         )),
-        Filling::Null | Filling::Anything => None,
-        Filling::Value(value) => misfit(value),
-        Filling::Names(names) => names.iter().find_map(|name| misfit(&Value::from(*name))),
-        Filling::Time => misfit(&Value::from("2000-01-01T00:00:00Z")),
+        Setting::Null | Setting::Anything => None,
+        Setting::Value(value) => misfit(value),
+        Setting::Names(names) => names.iter().find_map(|name| misfit(&Value::from(*name))),
+        Setting::Time => misfit(&Value::from("2000-01-01T00:00:00Z")),
     }
     .map(|(message, help)| {
         if message.starts_with(field) {
@@ -191,8 +189,7 @@ fn look(schema: &Schema, pointer: &Pointer, filling: &Filling<'_>) -> Option<(St
     })
 }
 
-/// Why the schema of a field refuses a value, by its type and its enum. The other ways (patterns,
-/// limits, CEL) show when the first object is refused.
+/// Why the type or the enum of a field rejects a value. Patterns, limits and CEL are not checked.
 fn misfit(node: &Value, nullable: bool, value: &Value) -> Option<(String, String)> {
     if value.is_null() && nullable {
         return None;
@@ -258,7 +255,7 @@ mod tests {
         "billing":{"type":"object","nullable":true}}}"#;
 
     #[test]
-    fn a_schema_with_every_field_is_clean_and_so_is_one_that_keeps_everything() {
+    fn a_schema_that_declares_or_keeps_every_field_is_clean() {
         let backfill = "{path: /status/billing, value: null, nullable: true}";
         assert_eq!(complaints(WHOLE, backfill), [""; 0]);
         assert_eq!(
@@ -268,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_would_be_pruned_is_told() {
+    fn a_pruned_field_is_reported() {
         let schema = WHOLE.replace("\"phase\"", "\"stage\"");
         assert_eq!(
             complaints(&schema, ""),
@@ -281,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_where_none_is_allowed_is_told_and_one_that_stays_absent_is_not() {
+    fn a_null_that_is_not_allowed_is_reported() {
         let schema = WHOLE.replace("\"nullable\":true", "\"nullable\":false");
         assert_eq!(
             complaints(&schema, "{path: /status/billing, value: null, nullable: true}"),
@@ -296,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_the_schema_refuses_is_told() {
+    fn a_value_that_the_schema_rejects_is_reported() {
         let schema = WHOLE.replace(r#""type":"string"}"#, r#""type":"string","enum":["Ready"]}"#);
         assert_eq!(
             complaints(&schema, ""),
@@ -311,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_looks_at_the_wrong_request_is_a_problem() {
+    fn a_wrong_status_subresource_is_a_problem() {
         let gap = Gap::WrongSubresource {
             policy: "p".into(),
             resource: "foos.a.io".into(),

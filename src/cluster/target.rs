@@ -1,9 +1,10 @@
-//! A kind of objects that policies speak of, as this cluster serves it.
+//! A resource that policies select, as this cluster serves it.
 
+use super::ClusterError;
 use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
 
-/// One resource to go over: in one version, for the policies that judge it in that version.
+/// One resource in one version, with the policies that judge it in this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// `vshn.appcat.vshn.io`; empty for the core group.
@@ -14,17 +15,16 @@ pub struct Target {
     pub plural: String,
     /// `XVSHNPostgreSQL`.
     pub kind: String,
-    /// Whether its objects live in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
     /// Whether status is written through `/status`.
     pub status_subresource: bool,
-    /// The policies, by their place in the set.
+    /// The policies, by their index in the set.
     pub policies: Vec<u16>,
 }
 
 impl Target {
-    /// `xvshnpostgresqls.vshn.appcat.vshn.io`, as kubectl names a resource, and as the
-    /// CustomResourceDefinition is called.
+    /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name of the resource for kubectl and of its CRD.
     #[must_use]
     pub fn name(&self) -> String {
         if self.group.is_empty() {
@@ -44,13 +44,13 @@ impl Target {
         }
     }
 
-    /// The subresource that status is written through: `status` or nothing.
+    /// The subresource of status writes: `status` or nothing.
     #[must_use]
     pub const fn subresource(&self) -> &'static str {
         if self.status_subresource { "status" } else { "" }
     }
 
-    /// The path of all its objects, or of those of one namespace.
+    /// The path of all objects, or of those in one namespace.
     #[must_use]
     pub fn path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
@@ -68,13 +68,11 @@ impl Target {
         format!("{}/{name}", self.path(namespace))
     }
 
-    /// A stored object as a subject: a status write that leaves everything as it is.
-    ///
-    /// Old and new are the same object, so that nothing counts as introduced by this write. It is
-    /// read twice and not cloned: both borrow from `text`.
+    /// A stored object as the subject of a status write that changes nothing. Old and new are the same
+    /// object, so the write introduces no violation.
     ///
     /// # Errors
-    /// When `text` is no object, or its status cannot be judged.
+    /// When `text` is not an object, or its status cannot be judged.
     pub fn subject<'a>(
         &'a self,
         text: &'a str,
@@ -92,6 +90,11 @@ impl Target {
             object: Object::parse(text)?.judgeable()?,
             old: Some(Object::parse(text)?),
         })
+    }
+
+    /// The error of an invalid list.
+    pub(super) fn bad_list(&self, source: serde_json::Error) -> ClusterError {
+        ClusterError::BadAnswer { what: format!("list {}", self.name()), source }
     }
 
     /// The policies that judge status writes of this resource through `subresource`.

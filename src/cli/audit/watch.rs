@@ -1,6 +1,5 @@
 //! `audit --watch`: repeats the audit and serves the counts as metrics.
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,8 +10,8 @@ use super::super::signals::Signals;
 use super::super::survey::Survey;
 use super::super::{Outcome, time};
 use super::Args;
-use crate::cluster::audit::{Audience, Findings, Judged, Store, Stored, audit};
-use crate::cluster::{Check, Target, told};
+use crate::cluster::audit::{Findings, Store, Stored, audit};
+use crate::cluster::{Check, told};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::ProbePort;
@@ -99,7 +98,7 @@ impl Watch<'_> {
         };
         let survey = Survey::make(connection, selection, &self.policies, report).await?;
         let Survey { cluster, targets, .. } = &survey;
-        let findings = audit(cluster, &self.policies, &plan, targets, &mut Silent).await?;
+        let findings = audit(cluster, &self.policies, &plan, targets, &mut |_, _| Ok(())).await?;
         let mut numbers = numbers(&findings);
         numbers.gaps = count_gaps(&survey.gaps);
         numbers.unlisted.extend(survey.unavailable.iter().cloned());
@@ -152,15 +151,6 @@ fn log_gaps(known: &[Check], found: &[Check]) {
     }
     for check in known.iter().filter(|check| !found.contains(check)) {
         tracing::info!(of = check.subject, was = check.message, "resolved");
-    }
-}
-
-/// Prints no objects.
-struct Silent;
-
-impl Audience for Silent {
-    fn object(&mut self, _: &Target, _: &Judged<'_>) -> io::Result<()> {
-        Ok(())
     }
 }
 

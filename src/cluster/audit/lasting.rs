@@ -1,4 +1,4 @@
-//! Which findings are disagreements, and since when an object is as it is.
+//! Which findings are disagreements, and how long an object is unchanged.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use crate::model::{Json, Object, in_status, parse_rfc3339};
 use crate::policy::convention::ConditionList;
 use crate::policy::{Disposition, Policy};
 
-/// The rules of a policy that say that phase and conditions, or conditions among themselves, do not
-/// tell the same story.
+/// The rules of a policy that report disagreements: between phase and conditions, or between
+/// conditions.
 #[derive(Debug)]
 pub(super) struct Disagreements<'p>(HashSet<&'p str>);
 
 impl<'p> Disagreements<'p> {
-    /// A disagreement is what the policy's `disagreement` decides about. A finding has the action
-    /// already, so it is known by the rule.
+    /// The rules with the policy's `disagreement` action. A finding has only the resulting action, so
+    /// the rule id identifies it.
     pub(super) fn of(policy: &'p Policy) -> Self {
         let convention = &policy.convention;
         let is = |action: &Disposition| *action == Disposition::Disagreement;
@@ -27,15 +27,15 @@ impl<'p> Disagreements<'p> {
         Self(ids.chain(each.map(|rule| rule.id.as_str())).collect())
     }
 
-    /// Whether a rule is one of them.
+    /// Whether the rule reports disagreements.
     pub(super) fn contain(&self, rule: &str) -> bool {
         self.0.contains(rule)
     }
 }
 
-/// The newest of the transition times of an object's conditions, in all lists that its convention
-/// knows, and of its phase; in Unix seconds. What is no time is not there, and neither is one that is
-/// still to come: what changes in the year 2999 would never have lasted.
+/// The newest transition time of the phase and of the conditions in all lists of the convention, in Unix
+/// seconds. Invalid and future times are ignored: with a future time, a disagreement would never
+/// persist.
 pub(super) fn newest_transition(
     policy: &Policy,
     object: &Object<'_>,
@@ -56,10 +56,10 @@ pub(super) fn newest_transition(
     times.filter(|time| *time <= now.saturating_add(SKEW)).max()
 }
 
-/// Seconds that a controller's clock may be ahead of ours: then a time is new, and not unknown.
+/// The tolerated clock skew in seconds.
 const SKEW: i64 = 300;
 
-/// The member with the transition time: the convention's, else what metav1 calls it.
+/// The member with the transition time: that of the convention, otherwise that of metav1.
 fn member(list: &ConditionList) -> &str {
     match &list.times {
         Some(times) if !times.member.is_empty() => &times.member,
@@ -73,7 +73,7 @@ mod tests {
     use crate::policy::PolicySet;
 
     #[test]
-    fn disagreements_are_the_contradicted_phases_and_the_rules_that_say_so() {
+    fn disagreements_are_contradicted_phases_and_rules_with_this_action() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let of = |name: &str| {
             let policy = policies.policies().iter().find(|policy| policy.name == name).unwrap();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_time_wins_wherever_it_is() {
+    fn the_newest_time_of_phase_and_conditions_counts() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
         let newest =

@@ -1,9 +1,10 @@
-//! What was found as `wgpolicyk8s.io/v1alpha2` documents: one PolicyReport a namespace, one
-//! ClusterPolicyReport for what has none.
+//! Findings as `wgpolicyk8s.io/v1alpha2` documents: one PolicyReport per namespace, one
+//! ClusterPolicyReport for cluster-scoped objects.
 //!
-//! The same state gives the same bytes, so that a report which says nothing new is no write: the
-//! time of a result is that of the object's newest transition and not of the audit.
+//! The same state gives the same bytes, so that an unchanged report needs no write: the time of a
+//! result is the newest transition of its object, not the time of the audit.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -12,15 +13,15 @@ use super::super::Target;
 use super::Judged;
 use crate::engine::{Action, Found};
 
-/// The name of every report: a namespace has one.
+/// The name of every report.
 pub const REPORT_NAME: &str = "statusgate";
 
-/// `app.kubernetes.io/managed-by`, by which the reports of statusgate are found.
+/// The label of the reports of statusgate.
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "statusgate");
 
 pub(super) const API_VERSION: &str = "wgpolicyk8s.io/v1alpha2";
 
-/// The results for reports, as far as they are kept.
+/// The results for reports, up to a limit.
 #[derive(Debug, Default)]
 pub struct Reports {
     by_namespace: BTreeMap<String, Report>,
@@ -34,7 +35,7 @@ struct Report {
     fail: u64,
     warn: u64,
     /// By action, the worst first; each in the order of the lists.
-    kept: [Vec<Kept>; ACTIONS.len()],
+    kept: BTreeMap<Reverse<Action>, Vec<Kept>>,
 }
 
 /// One result.
@@ -49,7 +50,7 @@ struct Kept {
 }
 
 impl Reports {
-    /// Keeps what was found in an object, and counts the rest.
+    /// Adds the findings of an object. Findings above the limit are only counted.
     pub(super) fn add(&mut self, target: &Target, judged: &Judged<'_>) {
         let report = self.by_namespace.entry(judged.identity.namespace.to_string()).or_default();
         for state in &judged.states {
@@ -76,7 +77,7 @@ impl Reports {
         }
     }
 
-    /// The documents, by namespace; that of what has none is the ClusterPolicyReport, under "".
+    /// The documents, by namespace; "" for the ClusterPolicyReport.
     pub fn documents(&self) -> impl Iterator<Item = (&str, Value)> {
         self.by_namespace
             .iter()
@@ -86,25 +87,23 @@ impl Reports {
 
 impl Report {
     fn held(&self) -> usize {
-        self.kept.iter().map(Vec::len).sum()
+        self.kept.values().map(Vec::len).sum()
     }
 
     fn keep(&mut self, kept: Kept) {
-        if let Some(list) = self.kept.get_mut(rank(kept.found.action)) {
-            list.push(kept);
-        }
+        self.kept.entry(Reverse(kept.found.action)).or_default().push(kept);
     }
 
-    /// Gives up the last of the mildest results for a worse one.
+    /// Drops the last of the mildest results for a worse one.
     fn give_way(&mut self, action: Action) -> bool {
-        let milder = self.kept.iter_mut().skip(rank(action) + 1).rev();
-        milder.into_iter().find_map(Vec::pop).is_some()
+        let mut milder = self.kept.iter_mut().rev().take_while(|(kept, _)| kept.0 < action);
+        milder.find_map(|(_, results)| results.pop()).is_some()
     }
 
     fn document(&self, namespace: &str) -> Value {
         let mut results = Vec::new();
         let mut bytes = 0;
-        for kept in self.kept.iter().flatten() {
+        for kept in self.kept.values().flatten() {
             let result = kept.result(namespace);
             bytes += result.to_string().len();
             if bytes > MAX_BYTES {
@@ -133,9 +132,9 @@ impl Report {
             }
         }
         if listed < all {
-            // The schema of a summary has numbers only.
-            let said = format!("{listed} of {all}, the worst first; the summary counts all");
-            document["metadata"]["annotations"] = json!({"statusgate.dev/results": said});
+            // The schema of a summary allows only numbers.
+            let text = format!("{listed} of {all}, the worst first; the summary counts all");
+            document["metadata"]["annotations"] = json!({"statusgate.dev/results": text});
         }
         document
     }
@@ -162,7 +161,7 @@ impl Kept {
             "rule": found.rule,
             "result": result,
             "severity": severity,
-            // In the words of the API: a result that is not scored warns where it would fail.
+            // In the API, a result that is not scored warns instead of failing.
             "scored": found.action == Action::Deny,
             "resources": [resource],
             "message": shortened(&found.message),
@@ -172,14 +171,7 @@ impl Kept {
     }
 }
 
-/// The worst first.
-const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
-
-fn rank(action: Action) -> usize {
-    ACTIONS.iter().position(|known| *known == action).unwrap_or_default()
-}
-
-/// A message that a wild value made long.
+/// Limits the length of a message, which may contain a value of the object.
 fn shortened(message: &str) -> String {
     if message.chars().count() <= MAX_MESSAGE {
         return message.to_owned();
@@ -189,13 +181,13 @@ fn shortened(message: &str) -> String {
     text
 }
 
-/// More than anybody reads of one namespace.
+/// The maximum number of results per namespace.
 const MAX_RESULTS: usize = 1000;
 
-/// Of all namespaces together; half a kilobyte each.
+/// The maximum number of results of all namespaces; each has half a kilobyte.
 const MAX_HELD: usize = 50_000;
 
-/// etcd takes 1.5 MB, and `managedFields` and metadata come on top.
+/// etcd accepts 1.5 MB, including metadata and `managedFields`.
 const MAX_BYTES: usize = 1 << 20;
 
 /// In characters.
@@ -257,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_has_one_report_and_what_has_no_namespace_another() {
+    fn each_namespace_and_the_cluster_have_one_report() {
         let mut reports = Reports::default();
         add(&mut reports, "shop", "a", &[Action::Audit, Action::Deny]);
         add(&mut reports, "shop", "b", &[]);
@@ -290,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_bounded_keeps_the_worst_and_says_so() {
+    fn a_report_is_bounded_and_keeps_the_worst() {
         let mut reports = Reports::default();
         for number in 0..MAX_RESULTS {
             add(&mut reports, "shop", &format!("warned-{number}"), &[Action::Warn]);
@@ -309,13 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_long_messages_still_fits_into_etcd() {
+    fn a_report_with_long_messages_fits_into_etcd() {
         let mut reports = Reports::default();
         for _ in 0..MAX_RESULTS {
             add(&mut reports, "shop", "n", &[Action::Deny]);
         }
         let report = reports.by_namespace.get_mut("shop").unwrap();
-        for kept in report.kept.iter_mut().flatten() {
+        for kept in report.kept.values_mut().flatten() {
             kept.found.message = "ä".repeat(5000);
             kept.found.field = "f".repeat(2000);
         }

@@ -1,4 +1,4 @@
-//! Counting: by policy and kind, by rule, by phase and by condition.
+//! The counts of an audit: by policy and kind, rule, phase and condition.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use crate::policy::PolicySet;
 pub struct Tally {
     rows: Vec<Row>,
     examples: usize,
-    /// Objects judged, each once.
+    /// Judged objects, each once.
     pub objects: u64,
-    /// Objects with a finding that counts, by the worst of them; each once.
+    /// Objects with findings, by the worst action; each once.
     pub found: BTreeMap<Action, u64>,
-    /// Objects that backfill would write; each once.
+    /// Objects that backfill would write, each once.
     pub fills_in: u64,
-    /// Objects that could not be judged; a few of them, each with the reason.
+    /// The number of objects that could not be judged, and examples with the reason.
     pub broken: (u64, Vec<String>),
 }
 
@@ -28,25 +28,25 @@ pub struct Tally {
 pub struct Row {
     /// The kind.
     pub target: Target,
-    /// Its place in the list of targets.
+    /// Its index in the list of targets.
     index: usize,
-    /// The policy, by its place in the set.
+    /// The index of the policy in the set.
     place: u16,
     /// The name of the policy.
     pub policy: String,
-    /// Whether the kind was gone over to the end.
+    /// Whether all objects of the kind were judged.
     pub complete: bool,
-    /// Objects judged.
+    /// Judged objects.
     pub objects: u64,
-    /// Objects by the worst finding that counts.
+    /// Objects by the worst action.
     pub worst: BTreeMap<Action, u64>,
-    /// Objects with a disagreement, whether it counts or not.
+    /// Objects with a disagreement of any age.
     pub disagreements: u64,
-    /// Objects with a disagreement that counts.
+    /// Objects with a persistent disagreement.
     pub lasting: u64,
-    /// Objects that backfill would write, for whichever of their policies.
+    /// Objects that backfill would write, for any of their policies.
     pub fills_in: u64,
-    /// Objects by phase; `(none)` is one without.
+    /// Objects by phase; `(none)` without one.
     pub phases: BTreeMap<String, u64>,
     /// Conditions by type and status.
     pub conditions: BTreeMap<(String, &'static str), u64>,
@@ -61,7 +61,7 @@ pub struct RuleSums {
     pub findings: u64,
     /// Objects that have one.
     pub objects: u64,
-    /// The first of these.
+    /// The first of these objects.
     pub examples: Vec<Example>,
 }
 
@@ -72,7 +72,7 @@ pub struct Example {
     pub path: String,
     /// The field.
     pub field: String,
-    /// What the finding says.
+    /// The message of the finding.
     pub message: String,
 }
 
@@ -102,8 +102,8 @@ impl Tally {
         Self { rows, examples, ..Self::default() }
     }
 
-    /// The rows, the worst first: most objects that would be denied, then repaired, warned of and
-    /// audited, then most objects.
+    /// The rows, those with the most denied objects first; then by repaired, warned, audited and all
+    /// objects.
     #[must_use]
     pub fn worst_first(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
@@ -114,7 +114,7 @@ impl Tally {
         rows
     }
 
-    /// The worst finding that counts, of all.
+    /// The worst action of all findings.
     #[must_use]
     pub fn worst(&self) -> Option<Action> {
         self.found.iter().filter(|(_, count)| **count > 0).map(|(action, _)| *action).max()
@@ -151,19 +151,19 @@ impl Tally {
 }
 
 impl Row {
-    /// Objects whose worst finding is this.
+    /// The number of objects with this worst action.
     #[must_use]
     pub fn worst(&self, action: Action) -> u64 {
         self.worst.get(&action).copied().unwrap_or_default()
     }
 
-    /// Objects without a finding that counts.
+    /// The number of objects without findings.
     #[must_use]
     pub fn clean(&self) -> u64 {
         self.objects.saturating_sub(self.worst.values().sum())
     }
 
-    /// Objects with a disagreement that does not count yet.
+    /// The number of objects with only recent disagreements.
     #[must_use]
     pub const fn passing(&self) -> u64 {
         self.disagreements.saturating_sub(self.lasting)
@@ -182,12 +182,12 @@ impl Row {
             let key = (kind.to_string(), *status);
             count(&mut self.conditions, key, |(kind, status)| (other(kind), status));
         }
-        let mut told: Vec<(&str, Action)> = Vec::new();
+        let mut counted: Vec<(&str, Action)> = Vec::new();
         for found in &state.findings {
             let sums = self.rules.entry((found.rule.clone(), found.action)).or_default();
             sums.findings += 1;
-            if !told.contains(&(&found.rule, found.action)) {
-                told.push((&found.rule, found.action));
+            if !counted.contains(&(&found.rule, found.action)) {
+                counted.push((&found.rule, found.action));
                 sums.objects += 1;
                 if sums.examples.len() < examples {
                     sums.examples.push(Example::of(judged, found));
@@ -204,7 +204,7 @@ impl Example {
     }
 }
 
-/// Counts under a key; under that of all others, where there are too many keys already.
+/// Counts a key, or `other` if there are too many keys.
 fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, other: impl FnOnce(K) -> K) {
     let key = if counts.len() < MAX_KEYS || counts.contains_key(&key) { key } else { other(key) };
     *counts.entry(key).or_default() += 1;
@@ -217,8 +217,8 @@ fn other(_: String) -> String {
 /// The worst first.
 const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
 
-/// What objects say is not bounded: a controller that writes a time into its phase would make a
-/// count, and in a watch a metric, of every object. Three times what the largest convention has.
+/// Stored values are not bounded: a time in a phase would create a count, and a metric, per object.
+/// The largest convention needs a third of this.
 const MAX_KEYS: usize = 100;
 
 #[cfg(test)]
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_counts_once_by_its_worst_and_each_finding_by_its_rule() {
+    fn an_object_counts_once_by_its_worst_action_and_each_finding_by_its_rule() {
         let mut tally = tally(&["foos"]);
         let (deny, warn) = (("c/a", Action::Deny), ("c/b", Action::Warn));
         tally.add(0, &judged("Ready", &[warn, deny, warn]));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_is_first_by_what_would_be_denied() {
+    fn the_row_with_the_most_denied_objects_is_first() {
         let mut tally = tally(&["many", "bad", "fine"]);
         for _ in 0..5 {
             tally.add(0, &judged("Ready", &[("c/b", Action::Warn)]));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_say_something_new_each_do_not_make_a_count_each() {
+    fn the_number_of_counted_phases_is_bounded() {
         let mut tally = tally(&["foos"]);
         for number in 0..1000 {
             let mut judged = judged("", &[]);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_judged_is_counted_apart() {
+    fn objects_that_cannot_be_judged_are_counted_separately() {
         let mut tally = tally(&["foos"]);
         let broken = Judged { broken: Some("no".into()), ..judged("Ready", &[]) };
         tally.add(0, &broken);

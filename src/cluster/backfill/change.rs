@@ -1,16 +1,16 @@
-//! What a patch changes, for a person: the leaves that differ.
+//! The changes of a patch for people: the leaves that differ.
 
 use serde_json::{Map, Value};
 
-/// One place whose value changes. A patch itself is no diff: it has the parents it had to make,
-/// and not the values that it replaces.
+/// One changed value. The patch itself is not a diff: it contains created parents, but not the replaced
+/// values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// `/status/phase`.
     pub path: String,
-    /// What is there now, if anything.
+    /// The old value, if any.
     pub old: Option<Value>,
-    /// What will be there, if anything.
+    /// The new value, if any.
     pub new: Option<Value>,
 }
 
@@ -28,7 +28,7 @@ fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
     let nothing = Map::new();
     let (before, after) = match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => (old, new),
-        // An object that is new is shown by what is in it.
+        // A new object is shown as its members.
         (None, Some(Value::Object(new))) if !new.is_empty() => (&nothing, new),
         (old, new) => {
             let (old, new) = (old.cloned(), new.cloned());
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_is_new_is_shown_by_its_members() {
+    fn a_new_status_is_shown_as_its_members() {
         let new = json!({"phase": "Unknown"});
         assert_eq!(lines(None, Some(&new)), [r#"/status/phase - "Unknown""#]);
         assert_eq!(lines(Some(&Value::Null), Some(&new)), [r#"/status null {"phase":"Unknown"}"#]);

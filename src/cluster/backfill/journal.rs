@@ -1,7 +1,7 @@
-//! What was written already, so that a run that was stopped can go on.
+//! The completed writes of a run, so that a stopped run can continue.
 //!
-//! A text file of lines that are only ever appended. The first says what the run is about, each
-//! other one what was done:
+//! An append-only text file. The first line contains the scope of the run, each other line a completed
+//! step:
 //!
 //! ```text
 //! {"journal":"statusgate backfill","version":2,"server":"…","cluster":"…","policies":"…","objects":"…"}
@@ -9,13 +9,12 @@
 //! finished vshnredis.vshn.appcat.vshn.io/v1 1 7c24f1d6-…
 //! ```
 //!
-//! A line is written when the API server has confirmed the write, in one call and before anything
-//! else, so that a process that is killed loses at most the line it was writing. That line, torn, is
-//! dropped at the next start; its object is then judged again and found to need nothing. Objects
-//! that needed nothing, or were refused, are not in here: to judge them again is cheap and never
-//! wrong. A target with refused or failed objects is not finished. One that is finished has the uid of its
-//! definition with it (`-` where it has none, or nobody may read it): a definition that was installed
-//! anew has new objects.
+//! A line is written in one call, directly after the API server has confirmed the write. So a killed
+//! process loses at most this line. The next start drops an incomplete last line; its object is judged
+//! again and needs no change. Objects without a change, or that were rejected, are not in the journal:
+//! it is cheap and correct to judge them again. A target with rejected or failed objects is not
+//! finished. A finished target has the uid of its CRD (`-` if it has none, or cannot be read): a CRD that
+//! was installed again has new objects.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, FileType, OpenOptions, TryLockError};
@@ -26,17 +25,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::shard::fnv1a_128;
 use super::{Scope, Target};
+use crate::cluster::hash::fnv1a_128;
 
-/// The journal of a run; without a file it remembers nothing.
+/// The journal of a run. Without a file, it stores nothing.
 #[derive(Debug, Default)]
 pub struct Journal {
     file: Option<Appended>,
     patched: HashMap<String, HashSet<u128>>,
-    /// How many were patched, of targets that are done with, and the uid of their definition.
+    /// Finished targets: the number of patched objects, and the uid of the CRD.
     finished: HashMap<String, (u64, String)>,
-    /// The uids of the definitions as they are now.
+    /// The current uids of the CRDs.
     definitions: HashMap<String, String>,
 }
 
@@ -44,11 +43,11 @@ pub struct Journal {
 struct Appended {
     path: PathBuf,
     file: File,
-    /// The end of the last whole line.
+    /// The end of the last complete line.
     end: u64,
 }
 
-/// What the first line begins with; a [`Scope`] follows.
+/// The start of the first line; a [`Scope`] follows.
 #[derive(Serialize, Deserialize)]
 struct Header {
     journal: String,
@@ -56,14 +55,14 @@ struct Header {
 }
 
 impl Journal {
-    /// Opens a journal, or begins one.
+    /// Opens or creates a journal.
     ///
     /// # Errors
-    /// A file that cannot be read or written, that is no journal or that of another run, or that
-    /// another process is writing.
+    /// A file that cannot be read or written, that is not a journal of this run, or that another process
+    /// uses.
     pub fn open(path: &Path, scope: &Scope) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Failed { path: path.to_owned(), source };
-        // Before it is opened: opening a pipe waits for somebody at its other end, for ever.
+        // Before it is opened: opening a pipe blocks until another process opens it.
         if let Some(kind) = fs::metadata(path).ok().and_then(|of| special(of.file_type())) {
             return Err(JournalError::NotAFile { path: path.to_owned(), kind });
         }
@@ -84,7 +83,7 @@ impl Journal {
         }
         let mut journal = Self::default();
         let end = journal.read(path, &file, scope)?;
-        // Behind the last whole line only a torn one can be.
+        // Only an incomplete line can follow the last complete one.
         file.set_len(end).map_err(failed)?;
         let mut appended = Appended { path: path.to_owned(), file, end };
         appended.file.seek(SeekFrom::Start(end)).map_err(failed)?;
@@ -96,21 +95,20 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Whether an object was patched by an earlier run.
+    /// Whether an earlier run patched an object.
     #[must_use]
     pub fn has_patched(&self, target: &Target, uid: &str) -> bool {
         self.patched.get(&name(target)).is_some_and(|done| done.contains(&key(uid)))
     }
 
-    /// Says which definition a target has now: its uid, empty where that is not known.
+    /// Sets the uid of the CRD of a target; empty if unknown.
     pub fn define(&mut self, target: &Target, uid: &str) {
         if !uid.is_empty() {
             self.definitions.insert(name(target), uid.to_owned());
         }
     }
 
-    /// How many objects of a target were patched, if an earlier run got to its end, and its
-    /// definition is still the same.
+    /// The number of patched objects of a target, if an earlier run finished it with the same CRD.
     #[must_use]
     pub fn finished(&self, target: &Target) -> Option<u64> {
         let name = name(target);
@@ -122,10 +120,10 @@ impl Journal {
         self.definitions.get(name).map_or(NO_DEFINITION, String::as_str)
     }
 
-    /// Notes that an object was patched.
+    /// Adds a patched object.
     ///
     /// # Errors
-    /// When it cannot be written down.
+    /// When the file cannot be written.
     pub fn note_patched(&mut self, target: &Target, uid: &str) -> Result<(), JournalError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         file.append(&format!("{PATCHED} {} {uid}", name(target)))?;
@@ -133,10 +131,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that nothing of a target is left to do, and forgets its objects.
+    /// Adds a finished target, and drops its objects from memory.
     ///
     /// # Errors
-    /// When it cannot be written down.
+    /// When the file cannot be written.
     pub fn note_finished(&mut self, target: &Target) -> Result<(), JournalError> {
         let name = name(target);
         let patched = self.patched.remove(&name).map_or(0, |patched| patched.len());
@@ -146,17 +144,15 @@ impl Journal {
         file.sync()
     }
 
-    /// Puts what was noted on the disk: the end of the machine loses it, the end of the process
-    /// does not.
+    /// Syncs the file to the disk. Without it, only a crash of the machine loses lines.
     ///
     /// # Errors
-    /// When the disk does not take it.
+    /// When the disk fails.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.file.as_mut().map_or(Ok(()), Appended::sync)
     }
 
-    /// The same for another thread: a disk may take a second for it, in which nothing would be
-    /// written. Nothing, where there is no file.
+    /// The same for another thread, because a sync may take a second. `None` without a file.
     pub(super) fn syncer(
         &self,
     ) -> Option<impl FnOnce() -> Result<(), JournalError> + Send + 'static> {
@@ -168,7 +164,7 @@ impl Journal {
         })
     }
 
-    /// Reads what is there; returns where the whole lines end.
+    /// Reads the file. Returns the end of the last complete line.
     fn read(&mut self, path: &Path, file: &File, scope: &Scope) -> Result<u64, JournalError> {
         let bad = |line: usize| JournalError::NotAJournal { path: path.to_owned(), line };
         let mut reader = BufReader::new(file);
@@ -180,7 +176,7 @@ impl Journal {
                 .map_err(|source| JournalError::Failed { path: path.to_owned(), source })?
                 as u64;
             if bytes.pop_if(|byte| *byte == b'\n').is_none() {
-                // A first line that is torn may also be the whole of some other file.
+                // An incomplete first line may also be another file.
                 let is_foreign = number == 1 && !torn_header(&bytes);
                 return if is_foreign || length == LONGEST_LINE {
                     Err(bad(number))
@@ -220,7 +216,7 @@ impl Appended {
     fn append(&mut self, line: &str) -> Result<(), JournalError> {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
         if let Err(source) = written {
-            // A full disk takes half a line. What cannot be undone the next start undoes.
+            // A full disk may store half a line. If it cannot be removed, the next start does.
             let _ = self.file.set_len(self.end);
             return Err(JournalError::Failed { path: self.path.clone(), source });
         }
@@ -247,7 +243,7 @@ fn first_line(scope: &Scope) -> serde_json::Result<String> {
     serde_json::to_string(&Line { header, scope })
 }
 
-/// Compares the first line with that of the present run.
+/// Compares the first line with the scope of this run.
 fn compare(path: &Path, line: &str, scope: &Scope) -> Result<(), JournalError> {
     let path = || path.to_owned();
     let foreign = || JournalError::NotAJournal { path: path(), line: 1 };
@@ -265,7 +261,7 @@ fn compare(path: &Path, line: &str, scope: &Scope) -> Result<(), JournalError> {
     }
 }
 
-/// What there is instead of a file or of nothing.
+/// The kind of something that is not a regular file.
 fn special(of: FileType) -> Option<&'static str> {
     Some(match () {
         () if of.is_file() => return None,
@@ -276,7 +272,7 @@ fn special(of: FileType) -> Option<&'static str> {
     })
 }
 
-/// A header of which only the beginning was written.
+/// Whether this is the start of a header.
 fn torn_header(bytes: &[u8]) -> bool {
     let start = format!("{{\"journal\":\"{NAME}\"");
     let length = bytes.len().min(start.len());
@@ -288,7 +284,7 @@ fn name(target: &Target) -> String {
 }
 
 /// Sixteen bytes for a uid of any length.
-pub(super) fn key(uid: &str) -> u128 {
+fn key(uid: &str) -> u128 {
     fnv1a_128(uid.as_bytes())
 }
 
@@ -301,18 +297,18 @@ pub enum JournalError {
     Failed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A pipe, a device or a folder: nothing that can be read again.
+    /// A pipe, a device or a folder, which cannot be read again.
     #[error("{} is {kind}: a journal must be a regular file", path.display())]
     NotAFile {
-        /// Where it was looked for.
+        /// The path.
         path: PathBuf,
         /// `a pipe`.
         kind: &'static str,
     },
-    /// A file that is something else, or was edited.
+    /// Another file, or an edited journal.
     #[error("{} is not a journal of statusgate backfill: line {line} is invalid; use another file", path.display())]
     NotAJournal {
         /// The file.
@@ -320,21 +316,21 @@ pub enum JournalError {
         /// The line, from 1.
         line: usize,
     },
-    /// A journal of before or after this version.
+    /// A journal of another version.
     #[error("another version of statusgate wrote the journal {}; use another file", path.display())]
     AnotherVersion {
         /// The file.
         path: PathBuf,
     },
-    /// The journal of a run that was about something else.
+    /// A journal of a run with another scope.
     #[error("the journal {} belongs to a run {differs}; use another file", path.display())]
     AnotherRun {
         /// The file.
         path: PathBuf,
-        /// What is different.
+        /// The difference.
         differs: String,
     },
-    /// A journal that is being written.
+    /// A journal in use.
     #[error("another process is using the journal {}", path.display())]
     Busy {
         /// The file.
@@ -342,19 +338,19 @@ pub enum JournalError {
     },
 }
 
-/// A lock outlives its file for a moment where a process is being forked, and where one has just been killed.
+/// A lock is held for a moment longer while a process forks, or after it was killed.
 const LOCK_TRIES: u32 = 25;
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 const NAME: &str = "statusgate backfill";
-/// 1 did not say which cluster it was of.
+/// Version 1 had no cluster.
 const VERSION: u32 = 2;
 const PATCHED: &str = "patched";
 const FINISHED: &str = "finished";
 const NO_DEFINITION: &str = "-";
 
-/// Bytes of a line. The first has a selection in it, the others two names: a few hundred bytes. What
-/// has more is another file, perhaps one of gigabytes without a line break.
+/// The maximum bytes of a line. Lines of a journal have a few hundred. Another file may have gigabytes
+/// without a line break.
 const LONGEST_LINE: u64 = 64 << 10;
 
 #[cfg(test)]

@@ -109,6 +109,16 @@ fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<
     serde_json::to_vec(&steps)
 }
 
+impl Todo {
+    /// The changes of a patch.
+    pub(super) fn into_changes(self) -> Vec<Change> {
+        match self {
+            Self::Patch { changes, .. } => changes,
+            Self::Nothing | Self::Broken(_) => Vec::new(),
+        }
+    }
+}
+
 impl Named {
     /// Whether this is the very version of the very object.
     pub(super) fn is_same_version(&self, other: &Self) -> bool {

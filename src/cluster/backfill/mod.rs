@@ -1,10 +1,8 @@
-//! Bringing stored objects up to date: what the mutating webhook would do, written through
-//! `/status`.
+//! Sets the defaults of stored objects: writes the changes of the mutating webhook through `/status`.
 //!
-//! One task lists and judges, which costs microseconds an object; a fixed number of others
-//! write. The next page is fetched while the objects of this one are written. Everything that is
-//! remembered and told passes through the one task, so there are no locks, and an order: an object
-//! is in the journal before anyone hears of it.
+//! One task lists and judges, which takes microseconds per object; a fixed number of others write. The
+//! next page is fetched while the objects of this one are written. Only the one task writes the journal
+//! and the report, so there are no locks, and an object is in the journal before it is reported.
 
 mod change;
 mod journal;
@@ -15,7 +13,6 @@ mod shard;
 mod write;
 mod writers;
 
-use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -30,57 +27,58 @@ pub use judge::WRITER;
 pub use scope::Scope;
 pub use shard::{Shard, ShardError};
 
-use self::journal::key;
-use self::judge::{Named, Todo, judge};
+use self::judge::{Judged, Named, Todo, judge};
 use self::pace::Pace;
 use self::write::{Abort, Desk, Written};
 use self::writers::Writers;
+use super::identity::Seen;
+use super::pages::Load;
 use super::{Cluster, ClusterError, Identity, Page, Pages, Query, Target};
 use crate::policy::PolicySet;
 
-/// How a backfill is to go about it.
+/// The settings of a backfill.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Which objects.
     pub query: Query,
-    /// Which part of them.
+    /// Which shard of them.
     pub shard: Shard,
-    /// Writes at a time.
+    /// The number of concurrent writes.
     pub concurrency: usize,
-    /// Requests for single objects a second; 0 is no limit.
+    /// The maximum number of requests for single objects per second; 0: no limit.
     pub qps: f64,
-    /// Whether nothing is to be written.
+    /// Whether to write nothing.
     pub dry_run: bool,
-    /// Targets, by name, whose schema does not have everything that is filled in. Pruning is
-    /// silent, so there each object is read again after it was written.
+    /// The names of targets with schema problems. The API server prunes silently, so their objects are
+    /// read again after each write.
     pub distrusted: Vec<String>,
-    /// Where the time comes from.
+    /// The clock.
     pub clock: fn() -> Timestamp,
 }
 
-/// What became of an object.
+/// The outcome for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was written; in a dry run: it would be.
+    /// It was written; in a dry run: it would be written.
     Patched,
-    /// There was nothing to do.
+    /// It needs no change.
     Unchanged,
-    /// An earlier run wrote it: the journal says so.
+    /// An earlier run wrote it, according to the journal.
     Earlier,
-    /// It was deleted meanwhile.
+    /// It was deleted during the run.
     Deleted,
-    /// The API server, a schema or another webhook did not take the patch.
+    /// The API server, a schema or another webhook rejected the patch.
     Rejected(String),
     /// It could not be written or judged.
     Failed(String),
 }
 
-/// One object and what became of it.
+/// One object and its outcome.
 #[derive(Debug)]
 pub struct Report<'r> {
-    /// What it is one of.
+    /// Its resource.
     pub target: &'r Target,
-    /// The policies that judged it, by their place in the set.
+    /// The policies that judged it, by their index in the set.
     pub policies: &'r [u16],
     /// `metadata.namespace`; empty for cluster-scoped objects.
     pub namespace: &'r str,
@@ -88,73 +86,72 @@ pub struct Report<'r> {
     pub name: &'r str,
     /// `metadata.uid`.
     pub uid: &'r str,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: &'r Outcome,
-    /// How often somebody else was faster.
+    /// How often another client wrote it first.
     pub conflicts: u32,
-    /// What is different now, or would be.
+    /// The changes that were made, or would be made.
     pub changes: &'r [Change],
 }
 
-/// Who is told.
+/// Receives the results.
 pub trait Audience {
-    /// An object is done with.
+    /// An object was processed.
     ///
     /// # Errors
-    /// When it cannot be passed on, which ends the run.
+    /// When the report cannot be written. This ends the run.
     fn object(&mut self, report: &Report<'_>) -> io::Result<()>;
 
-    /// An earlier run got to the end of a target with nothing refused, and wrote so many of its
-    /// objects: it is not listed again.
+    /// A target is skipped because an earlier run finished it, after it wrote this number of objects.
     fn finished_earlier(&mut self, _target: &Target, _patched: u64) {}
 
-    /// Somebody may want to hear from us: called now and then, also when nothing happens.
+    /// Called regularly, for progress output.
     fn tick(&mut self) {}
 }
 
 /// How a run ended.
 #[derive(Debug, Default)]
 pub struct End {
-    /// Whether it was stopped before it was done.
+    /// Whether it was stopped before the end.
     pub stopped: bool,
-    /// Kinds that could not be gone over to the end, and why.
+    /// The reasons why kinds are incomplete.
     pub failures: Vec<ClusterError>,
 }
 
-/// What ends a run at once.
+/// An error that ends a run at once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackfillError {
-    /// The API server takes no writes.
+    /// The API server rejects all writes.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// What was done cannot be written down.
+    /// The journal cannot be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// What was done cannot be told.
+    /// The report cannot be written.
     #[error("cannot write the report")]
     Report(#[from] io::Error),
-    /// Everything fails.
+    /// All objects fail.
     #[error("{count} objects failed in a row; the last error: {reason}")]
     Hopeless {
-        /// How many.
+        /// The number of objects.
         count: u32,
         /// The last reason.
         reason: String,
     },
-    /// A task of ours did not come to its end.
+    /// A task panicked.
     #[error("a task ended unexpectedly: this is a bug in statusgate")]
     Lost(#[from] tokio::task::JoinError),
 }
 
 impl BackfillError {
-    /// Whether it ends the run, and not only that of one target.
+    /// Whether it ends the run, and not only the current target.
     const fn is_of_everything(&self) -> bool {
         !matches!(self, Self::Cluster(error) if !error.is_of_the_server())
     }
 }
 
-/// A backfill.
+/// A run.
 pub struct Backfill<'a> {
     desk: Arc<Desk>,
     plan: &'a Plan,
@@ -164,16 +161,16 @@ pub struct Backfill<'a> {
     writers: Writers,
     syncing: Option<JoinHandle<Result<(), JournalError>>>,
     failed_in_a_row: u32,
-    /// Objects of the present target that were deleted meanwhile.
-    gone: u64,
-    /// Objects of the present target that were refused or failed.
+    /// Deleted objects of the current target.
+    deleted: u64,
+    /// Rejected and failed objects of the current target.
     undone: u64,
-    /// The resourceVersion of the last object of the present target that was written.
+    /// The resourceVersion of the last written object of the current target.
     version: Option<String>,
 }
 
 impl<'a> Backfill<'a> {
-    /// Prepares a run. `stop` turns true when it is to end; what is being written is finished.
+    /// Prepares a run. When `stop` turns true, the run ends after the writes in progress.
     pub fn new(
         cluster: &Cluster,
         policies: Arc<PolicySet>,
@@ -203,22 +200,21 @@ impl<'a> Backfill<'a> {
             writers,
             syncing: None,
             failed_in_a_row: 0,
-            gone: 0,
+            deleted: 0,
             undone: 0,
             version: None,
         }
     }
 
-    /// Goes over the targets, one after the other. A kind that cannot be listed does not end it:
-    /// the others are done, and the end tells.
+    /// Processes the targets in order. After a failure of one kind, the run continues with the next.
     ///
     /// # Errors
-    /// When going on makes no sense. What was done until then is in the journal and was told.
+    /// When the run cannot continue. The journal and the report contain the completed writes.
     pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
         let mut end = End::default();
         let cluster = self.desk.cluster.clone();
         for target in targets {
-            (self.gone, self.undone, self.version) = (0, 0, None);
+            (self.deleted, self.undone, self.version) = (0, 0, None);
             if *self.stop.borrow() {
                 break;
             }
@@ -231,11 +227,11 @@ impl<'a> Backfill<'a> {
             if outcome.as_ref().is_err_and(BackfillError::is_of_everything) {
                 self.desk.hopeless.send_replace(true);
             }
-            // Whatever happened: what has been sent is waited for, and noted.
+            // In any case, wait for the requests in flight and record their results.
             let drained = self.drain(target).await;
             let outcome = match outcome {
-                // Objects that are gone may be gone with their kind.
-                Ok(()) if self.gone > 0 && cluster.is_removed(target).await => {
+                // Objects may have been deleted with their kind.
+                Ok(()) if self.deleted > 0 && cluster.is_removed(target).await => {
                     Err(ClusterError::KindRemoved { resource: target.name() }.into())
                 }
                 outcome => outcome,
@@ -244,7 +240,7 @@ impl<'a> Backfill<'a> {
             for error in [outcome.err(), drained.err()].into_iter().flatten() {
                 match error {
                     BackfillError::Cluster(error) if !error.is_of_the_server() => {
-                        // The writers that were under way say the same.
+                        // Writers in progress report the same failure.
                         failure.get_or_insert(error);
                     }
                     error => {
@@ -255,8 +251,7 @@ impl<'a> Backfill<'a> {
             }
             match failure {
                 Some(failure) => end.failures.push(failure),
-                // What was refused the next run tries again: the schema or the webhook that did not
-                // take it may have been mended since.
+                // The next run tries rejected objects again: the schema or the webhook may have changed.
                 None if *self.stop.borrow() || self.undone > 0 => {}
                 None => self.journal.note_finished(target)?,
             }
@@ -268,22 +263,17 @@ impl<'a> Backfill<'a> {
 
     async fn go_over(&mut self, target: &Target) -> Result<(), BackfillError> {
         let shared = Arc::new(target.clone());
-        // Sixteen bytes an object: a list that has to begin anew brings all of them again.
-        let mut seen = HashSet::new();
-        let mut load = load(self.desk.cluster.pages(target, &self.plan.query).growing(), None);
+        let mut seen = Seen::default();
+        let mut load = self.desk.cluster.pages(target, &self.plan.query).growing().load(None);
         while let Some((pages, page)) = self.await_page(target, load).await? {
             let Some(page) = page? else { break };
-            // Little is had at once, and cheaply, as it is since a write: then that is waited for.
+            // A small rest is cheaper as one list since a write. So wait for a write first.
             let waits = pages.are_little() && !self.plan.dry_run;
             let mut ahead =
-                if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::of(pages, None) };
-            let bad = |source| ClusterError::BadAnswer {
-                what: format!("list {}", target.name()),
-                source,
-            };
-            for text in page.items().map_err(bad)? {
-                let uid = Identity::parse(text).map_err(bad)?.uid;
-                if self.plan.shard.holds(&uid) && seen.insert(key(&uid)) {
+                if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };
+            for text in page.items().map_err(|source| target.bad_list(source))? {
+                let identity = Identity::parse(text).map_err(|source| target.bad_list(source))?;
+                if self.plan.shard.holds(&identity.uid) && seen.insert(&identity) {
                     self.object(&shared, text).await?;
                     ahead = ahead.after(self.version.as_deref());
                 }
@@ -301,8 +291,7 @@ impl<'a> Backfill<'a> {
         Ok(())
     }
 
-    /// Has the journal put on the disk, beside everything else. Not again before the last time is
-    /// over.
+    /// Syncs the journal to the disk in the background, if no sync is in progress.
     async fn begin_sync(&mut self) -> Result<(), BackfillError> {
         if self.syncing.as_ref().is_some_and(|syncing| !syncing.is_finished()) {
             return Ok(());
@@ -314,7 +303,7 @@ impl<'a> Backfill<'a> {
         Ok(())
     }
 
-    /// Waits for a page, and meanwhile for what is being written. Nothing, where the run is to end.
+    /// Waits for a page, and records written objects meanwhile. `None` if the run must end.
     async fn await_page(
         &mut self,
         target: &Target,
@@ -324,7 +313,7 @@ impl<'a> Backfill<'a> {
         loop {
             tokio::select! {
                 loaded = &mut load => return Ok(Some(loaded?)),
-                written = self.writers.next() => self.tell(target, written?)?,
+                written = self.writers.next() => self.record(target, written?)?,
                 Ok(_) = stop.wait_for(|stop| *stop) => {
                     load.abort();
                     return Ok(None);
@@ -336,9 +325,7 @@ impl<'a> Backfill<'a> {
 
     async fn object(&mut self, target: &Arc<Target>, text: &str) -> Result<(), BackfillError> {
         let judged = judge(&self.desk.policies, target, text, (self.plan.clock)());
-        let bad =
-            |source| ClusterError::BadAnswer { what: format!("list {}", target.name()), source };
-        let judged = judged.map_err(bad)?;
+        let judged = judged.map_err(|source| target.bad_list(source))?;
         let earlier = self.journal.has_patched(target, &judged.object.uid);
         let outcome = match &judged.todo {
             _ if earlier => Outcome::Earlier,
@@ -353,64 +340,49 @@ impl<'a> Backfill<'a> {
                 return Ok(());
             }
         };
-        let changes = match judged.todo {
-            Todo::Patch { changes, .. } => changes,
-            Todo::Nothing | Todo::Broken(_) => Vec::new(),
-        };
-        let (object, policies) = (judged.object, judged.policies);
-        let (conflicts, version, end) = (0, None, Ok(outcome));
-        self.tell(target, Written { object, policies, changes, conflicts, version, end })
+        let Judged { object, policies, todo } = judged;
+        let (changes, version, end) = (todo.into_changes(), None, Ok(outcome));
+        self.record(target, Written { object, policies, changes, conflicts: 0, version, end })
     }
 
-    /// Notes and tells what became of an object.
-    fn tell(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
+    /// Writes the outcome of an object to the journal and the report.
+    fn record(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
         let Written { object, policies, changes, conflicts, version, end } = written;
         self.version = version.or_else(|| self.version.take());
         let outcome = match end {
             Ok(outcome) => outcome,
-            // Left as it is, and found again by the next run.
+            // The next run finds it again.
             Err(Abort::Stopped) => return Ok(()),
             Err(Abort::Hopeless(error)) => return Err(error.into()),
         };
         let Named { namespace, name, uid, .. } = &object;
-        self.gone += u64::from(outcome == Outcome::Deleted);
+        self.deleted += u64::from(outcome == Outcome::Deleted);
         self.undone += u64::from(matches!(outcome, Outcome::Rejected(_) | Outcome::Failed(_)));
         if outcome == Outcome::Patched && !self.plan.dry_run {
             self.journal.note_patched(target, uid)?;
         }
-        let outcome = &outcome;
-        let (policies, changes) = (&*policies, &*changes);
-        self.audience.object(&Report {
-            target,
-            policies,
-            namespace,
-            name,
-            uid,
-            outcome,
-            conflicts,
-            changes,
-        })?;
-        match outcome {
-            Outcome::Failed(reason) => {
-                self.failed_in_a_row += 1;
-                if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW {
-                    let (count, reason) = (self.failed_in_a_row, reason.clone());
-                    return Err(BackfillError::Hopeless { count, reason });
-                }
-            }
-            _ => self.failed_in_a_row = 0,
+        let (policies, changes, outcome) = (&*policies, &*changes, &outcome);
+        let report = Report { target, policies, namespace, name, uid, outcome, conflicts, changes };
+        self.audience.object(&report)?;
+        let Outcome::Failed(reason) = outcome else {
+            self.failed_in_a_row = 0;
+            return Ok(());
+        };
+        self.failed_in_a_row += 1;
+        if self.failed_in_a_row < MAX_FAILED_IN_A_ROW {
+            return Ok(());
         }
-        Ok(())
+        Err(BackfillError::Hopeless { count: self.failed_in_a_row, reason: reason.clone() })
     }
 
-    /// Waits for what is being written. All of it, even when something fails in between.
+    /// Waits for all writes in progress, even if one fails.
     async fn drain(&mut self, target: &Target) -> Result<(), BackfillError> {
         let mut first = Ok(());
         while !self.writers.are_idle() {
-            let told = self.await_written(target).await;
-            // Without a writer there is nothing more to wait for.
-            let lost = matches!(told, Err(BackfillError::Lost(_)));
-            first = first.and(told);
+            let result = self.await_written(target).await;
+            // Without a writer, no more results arrive.
+            let lost = matches!(result, Err(BackfillError::Lost(_)));
+            first = first.and(result);
             if lost {
                 break;
             }
@@ -418,63 +390,49 @@ impl<'a> Backfill<'a> {
         first
     }
 
-    /// Waits until one more object is written.
+    /// Waits until one more object was written.
     async fn await_written(&mut self, target: &Target) -> Result<(), BackfillError> {
         loop {
             tokio::select! {
-                written = self.writers.next() => return self.tell(target, written?),
+                written = self.writers.next() => return self.record(target, written?),
                 () = tokio::time::sleep(TICK) => self.audience.tick(),
             }
         }
     }
 }
 
-/// The page behind the present one.
+/// The next page.
 enum Ahead {
-    /// It is asked for once an object was written.
+    /// It is requested after the first write.
     Waits(Box<Pages>),
     Loads(Load),
 }
 
 impl Ahead {
-    fn of(pages: Pages, since: Option<&str>) -> Self {
-        Self::Loads(load(pages, since.map(str::to_owned)))
-    }
-
     const fn waits(&self) -> bool {
         matches!(self, Self::Waits(_))
     }
 
-    /// Asked for, if an object was written with this version.
+    /// Requests it if an object was written with this version.
     fn after(self, version: Option<&str>) -> Self {
         match self {
-            Self::Waits(pages) if version.is_some() => Self::of(*pages, version),
+            Self::Waits(pages) if version.is_some() => {
+                Self::Loads(pages.load(version.map(str::to_owned)))
+            }
             ahead => ahead,
         }
     }
 
-    /// Asked for, whatever was written.
+    /// Requests it in any case.
     fn load(self) -> Load {
         match self {
-            Self::Waits(pages) => load(*pages, None),
+            Self::Waits(pages) => pages.load(None),
             Self::Loads(load) => load,
         }
     }
 }
 
-type Load = JoinHandle<(Pages, Result<Option<Page>, ClusterError>)>;
-
-fn load(mut pages: Pages, since: Option<String>) -> Load {
-    tokio::spawn(async move {
-        let page = match since {
-            Some(version) => pages.all(&version).await,
-            None => pages.next().await,
-        };
-        (pages, page)
-    })
-}
-
 const TICK: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// A webhook that is down with `failurePolicy: Fail` fails everything, and each try takes long.
+/// A webhook that is down with `failurePolicy: Fail` fails all objects, and each attempt is slow.
 const MAX_FAILED_IN_A_ROW: u32 = 50;

@@ -1,12 +1,11 @@
-//! No more than so many requests a second.
+//! A rate limit for requests.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Hands out turns at even distances. Unused turns are not saved up: a burst is what a limit is to
-/// prevent.
+/// Allows requests at even intervals, without bursts after idle time.
 #[derive(Debug)]
 pub(super) struct Pace {
     distance: Option<Duration>,
@@ -14,13 +13,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// `per_second` of 0 is no limit.
+    /// `per_second` of 0: no limit.
     pub(super) fn new(per_second: f64) -> Self {
         let distance = (per_second > 0.0).then(|| Duration::from_secs_f64(1.0 / per_second));
         Self { distance, next: Mutex::new(Instant::now()) }
     }
 
-    /// Waits for one's turn.
+    /// Waits until the next request is allowed.
     pub(super) async fn turn(&self) {
         if let Some(distance) = self.distance {
             let turn = self.take(distance, Instant::now());
@@ -41,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_are_apart_and_not_saved_up() {
+    fn turns_have_even_intervals_and_no_bursts() {
         let pace = Pace::new(10.0);
         let distance = pace.distance.unwrap();
         let start = Instant::now();

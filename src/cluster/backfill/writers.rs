@@ -1,8 +1,7 @@
-//! A fixed number of writers behind a short queue.
+//! A fixed number of writers with a short queue.
 //!
-//! The queue is why there is one: a writer that is done takes the next object at once, and does not
-//! wait until the task that lists and judges has noted the last one and come round to the next. On a
-//! busy machine that wait is as long as a write.
+//! Because of the queue, a writer starts the next object at once, and does not wait until the listing
+//! task has recorded the last one. On a busy machine this wait is as long as a write.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use super::Target;
 use super::judge::Judged;
 use super::write::{Desk, Written};
 
-/// What is to be written, and who writes it.
+/// The writers and their queue.
 pub(super) struct Writers {
     jobs: mpsc::Sender<Job>,
     results: mpsc::Receiver<Written>,
@@ -25,10 +24,10 @@ pub(super) struct Writers {
 type Job = (Arc<Target>, Judged);
 
 impl Writers {
-    /// Writes so many objects at a time.
+    /// Starts this number of writers.
     pub(super) fn start(desk: &Arc<Desk>, concurrency: usize) -> Self {
         let concurrency = concurrency.max(1);
-        // As many waiting as there are being written.
+        // As many objects in the queue as in progress.
         let most = 2 * concurrency;
         let (jobs, queue) = mpsc::channel(most);
         let (sender, results) = mpsc::channel(most);
@@ -40,33 +39,33 @@ impl Writers {
         Self { jobs, results, tasks, under_way: 0, most }
     }
 
-    /// Whether one has to wait before there is room for another object.
+    /// Whether the queue is full.
     pub(super) const fn are_busy(&self) -> bool {
         self.under_way >= self.most
     }
 
-    /// Whether nothing is waiting or being written.
+    /// Whether no object is queued or in progress.
     pub(super) const fn are_idle(&self) -> bool {
         self.under_way == 0
     }
 
-    /// Takes an object; there has to be room.
+    /// Queues an object. The queue must not be full.
     pub(super) async fn take(&mut self, target: Arc<Target>, judged: Judged) {
-        // Nobody is there to take it only where a writer has ended early, which `next` tells.
+        // It fails only if the writers panicked; `next` returns this error.
         let _ = self.jobs.send((target, judged)).await;
         self.under_way += 1;
     }
 
-    /// The next object that is done with. Never comes where they are idle.
+    /// Waits for the next written object; forever if idle.
     ///
     /// # Errors
-    /// When a writer has ended early.
+    /// When a writer panicked.
     pub(super) async fn next(&mut self) -> Result<Written, JoinError> {
         if self.are_idle() {
             std::future::pending::<()>().await;
         }
         tokio::select! {
-            // Results first: a writer that ended may have left some.
+            // Results first: a writer that panicked may have left some.
             biased;
             Some(written) = self.results.recv() => {
                 self.under_way -= 1;

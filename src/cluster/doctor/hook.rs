@@ -1,230 +1,127 @@
-//! A webhook as it is registered: both kinds of registration in one shape.
+//! A registered webhook, mutating or validating.
 
-use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
-    ValidatingWebhookConfiguration, WebhookClientConfig,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, ClusterError, Patience};
-
-/// The two kinds of registration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
-    /// `MutatingWebhookConfiguration`.
-    Mutating,
-    /// `ValidatingWebhookConfiguration`.
-    Validating,
-}
+use crate::model::Webhook;
 
 /// One webhook of a registration.
 #[derive(Clone, Debug)]
-pub struct Hook {
-    /// Which kind of registration it is in.
-    pub door: Door,
+pub(super) struct Hook {
+    pub(super) webhook: Webhook,
     /// The name of the registration.
-    pub registration: String,
-    /// The name of the webhook in it.
-    pub name: String,
-    /// What is called, where it is a service.
-    pub service: Option<Service>,
-    /// What is called, where it is a URL.
-    pub url: Option<String>,
-    /// The authorities that the API server trusts in this call, PEM.
-    pub ca_bundle: Vec<u8>,
-    /// Which requests it is asked about.
-    pub rules: Vec<RuleWithOperations>,
-    /// `Fail` or `Ignore`.
-    pub failure_policy: String,
-    /// `Equivalent` or `Exact`.
-    pub match_policy: String,
-    /// `Never` or `IfNeeded`.
-    pub reinvocation_policy: String,
-    /// `None` or `NoneOnDryRun`.
-    pub side_effects: String,
-    /// In seconds.
-    pub timeout: i32,
-    /// The versions of AdmissionReview that it understands.
-    pub review_versions: Vec<String>,
-    /// Whether it is asked only about some objects, namespaces or requests.
-    pub narrowed: bool,
+    pub(super) registration: String,
+    /// Its settings. A validating webhook has the same fields, except for the reinvocation policy.
+    pub(super) settings: MutatingWebhook,
 }
 
-/// A service that is called.
+/// The Service that a webhook calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its port.
-    pub port: u16,
-    /// The path of the call.
-    pub path: String,
+pub(super) struct Service {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) port: u16,
 }
 
-impl Door {
-    /// The kind of the registration.
-    #[must_use]
-    pub const fn kind(self) -> &'static str {
-        match self {
-            Self::Mutating => "MutatingWebhookConfiguration",
-            Self::Validating => "ValidatingWebhookConfiguration",
-        }
-    }
-
-    /// Its plural.
-    #[must_use]
-    pub const fn resource(self) -> &'static str {
-        match self {
-            Self::Mutating => "mutatingwebhookconfigurations",
-            Self::Validating => "validatingwebhookconfigurations",
-        }
-    }
-
-    /// The path that answers such calls.
-    #[must_use]
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Mutating => "/mutate",
-            Self::Validating => "/validate",
-        }
-    }
+/// A registration of either kind.
+#[derive(Deserialize)]
+struct Registration {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    webhooks: Option<Vec<MutatingWebhook>>,
 }
 
 #[derive(Deserialize)]
-struct Items<T> {
-    items: Vec<T>,
+struct Registrations {
+    items: Vec<Registration>,
+}
+
+/// The kind of the registrations of a webhook.
+pub(super) const fn kind(webhook: Webhook) -> &'static str {
+    match webhook {
+        Webhook::Mutate => "MutatingWebhookConfiguration",
+        Webhook::Validate => "ValidatingWebhookConfiguration",
+    }
+}
+
+/// The path that statusgate serves for a webhook.
+pub(super) fn path(webhook: Webhook) -> String {
+    format!("/{}", webhook.name())
 }
 
 impl Cluster {
-    /// The webhooks of registrations with these names; without names those that look like
+    /// The webhooks of the registrations with these names; without names, those that look like
     /// statusgate's.
-    ///
-    /// # Errors
-    /// When the registrations cannot be listed.
-    pub async fn hooks(&self, door: Door, names: &[String]) -> Result<Vec<Hook>, ClusterError> {
-        let resource = door.resource();
+    pub(super) async fn hooks(
+        &self,
+        webhook: Webhook,
+        names: &[String],
+    ) -> Result<Vec<Hook>, ClusterError> {
+        let resource = format!("{}s", kind(webhook).to_lowercase());
         let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
-        let what = format!("list {resource}");
-        let wanted = |metadata: &ObjectMeta, hook: &Hook| {
-            if names.is_empty() {
-                is_ours(metadata, hook)
-            } else {
-                names.contains(&hook.registration)
-            }
-        };
+        let list: Registrations =
+            self.read_as(&format!("list {resource}"), &path, Patience::SHORT).await?;
         let mut hooks = Vec::new();
-        match door {
-            Door::Mutating => {
-                let list: Items<MutatingWebhookConfiguration> =
-                    self.read_as(&what, &path, Patience::SHORT).await?;
-                for item in list.items {
-                    let all = item.webhooks.unwrap_or_default().into_iter();
-                    let all = all.map(|hook| mutating(&item.metadata, hook));
-                    hooks.extend(all.filter(|hook| wanted(&item.metadata, hook)));
-                }
-            }
-            Door::Validating => {
-                let list: Items<ValidatingWebhookConfiguration> =
-                    self.read_as(&what, &path, Patience::SHORT).await?;
-                for item in list.items {
-                    let all = item.webhooks.unwrap_or_default().into_iter();
-                    let all = all.map(|hook| validating(&item.metadata, hook));
-                    hooks.extend(all.filter(|hook| wanted(&item.metadata, hook)));
-                }
-            }
+        for Registration { metadata, webhooks } in list.items {
+            let registration = metadata.name.clone().unwrap_or_default();
+            let of = |settings| Hook { webhook, registration: registration.clone(), settings };
+            hooks.extend(webhooks.into_iter().flatten().map(of).filter(|hook| match names {
+                [] => is_ours(&metadata, hook),
+                names => names.contains(&hook.registration),
+            }));
         }
         Ok(hooks)
     }
 }
 
 impl Hook {
-    /// What it is called in messages.
-    #[must_use]
-    pub fn subject(&self) -> String {
-        let door = match self.door {
-            Door::Mutating => "mutating",
-            Door::Validating => "validating",
+    /// Its name in messages.
+    pub(super) fn subject(&self) -> String {
+        let kind = match self.webhook {
+            Webhook::Mutate => "mutating",
+            Webhook::Validate => "validating",
         };
-        format!("{door} {}/{}", self.registration, self.name)
+        format!("{kind} {}/{}", self.registration, self.settings.name)
+    }
+
+    /// The Service that it calls, if it does not call a URL.
+    pub(super) fn service(&self) -> Option<Service> {
+        let service = self.settings.client_config.service.as_ref()?;
+        Some(Service {
+            namespace: service.namespace.clone(),
+            name: service.name.clone(),
+            port: service.port.and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
+        })
+    }
+
+    /// The PEM certificates of the authorities that the API server trusts for this call.
+    pub(super) fn ca_bundle(&self) -> &[u8] {
+        self.settings.client_config.ca_bundle.as_ref().map_or(&[], |bundle| &bundle.0)
+    }
+
+    /// Whether it receives only some of the objects, namespaces or requests.
+    pub(super) fn is_narrow(&self) -> bool {
+        let hook = &self.settings;
+        selects(hook.object_selector.as_ref())
+            || selects(hook.namespace_selector.as_ref())
+            || hook.match_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty())
     }
 }
 
-/// The label of `deploy/base`, or the word in one of the names.
+/// The label of `deploy/base`, or `statusgate` in a name.
 fn is_ours(metadata: &ObjectMeta, hook: &Hook) -> bool {
-    let labels = metadata.labels.iter().flatten();
-    let labelled = labels
-        .filter(|(name, _)| *name == "app.kubernetes.io/name")
-        .any(|(_, value)| value == "statusgate");
-    let service = hook.service.as_ref().map_or("", |service| service.name.as_str());
-    labelled
-        || [hook.registration.as_str(), &hook.name, service]
+    let mut labels = metadata.labels.iter().flatten();
+    let service = hook.service().map(|service| service.name).unwrap_or_default();
+    labels.any(|(name, value)| name == "app.kubernetes.io/name" && value == "statusgate")
+        || [&hook.registration, &hook.settings.name, &service]
             .iter()
             .any(|name| name.contains("statusgate"))
 }
 
-fn mutating(metadata: &ObjectMeta, hook: MutatingWebhook) -> Hook {
-    let narrowed = is_narrow(hook.object_selector.as_ref())
-        || is_narrow(hook.namespace_selector.as_ref())
-        || hook.match_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty());
-    let (service, url, ca_bundle) = called(hook.client_config);
-    Hook {
-        door: Door::Mutating,
-        registration: metadata.name.clone().unwrap_or_default(),
-        name: hook.name,
-        service,
-        url,
-        ca_bundle,
-        rules: hook.rules.unwrap_or_default(),
-        failure_policy: hook.failure_policy.unwrap_or_default(),
-        match_policy: hook.match_policy.unwrap_or_default(),
-        reinvocation_policy: hook.reinvocation_policy.unwrap_or_default(),
-        side_effects: hook.side_effects,
-        timeout: hook.timeout_seconds.unwrap_or_default(),
-        review_versions: hook.admission_review_versions,
-        narrowed,
-    }
-}
-
-fn validating(metadata: &ObjectMeta, hook: ValidatingWebhook) -> Hook {
-    let narrowed = is_narrow(hook.object_selector.as_ref())
-        || is_narrow(hook.namespace_selector.as_ref())
-        || hook.match_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty());
-    let (service, url, ca_bundle) = called(hook.client_config);
-    Hook {
-        door: Door::Validating,
-        registration: metadata.name.clone().unwrap_or_default(),
-        name: hook.name,
-        service,
-        url,
-        ca_bundle,
-        rules: hook.rules.unwrap_or_default(),
-        failure_policy: hook.failure_policy.unwrap_or_default(),
-        match_policy: hook.match_policy.unwrap_or_default(),
-        reinvocation_policy: String::new(),
-        side_effects: hook.side_effects,
-        timeout: hook.timeout_seconds.unwrap_or_default(),
-        review_versions: hook.admission_review_versions,
-        narrowed,
-    }
-}
-
-fn called(config: WebhookClientConfig) -> (Option<Service>, Option<String>, Vec<u8>) {
-    let service = config.service.map(|service| Service {
-        namespace: service.namespace,
-        name: service.name,
-        port: service.port.and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
-        path: service.path.unwrap_or_default(),
-    });
-    (service, config.url, config.ca_bundle.map(|bundle| bundle.0).unwrap_or_default())
-}
-
-fn is_narrow(
-    selector: Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector>,
-) -> bool {
-    // The API server fills in an empty one, which selects everything.
+/// Whether a selector excludes objects. The default of the API server is an empty one.
+fn selects(selector: Option<&LabelSelector>) -> bool {
     selector.is_some_and(|selector| {
         selector.match_labels.as_ref().is_some_and(|labels| !labels.is_empty())
             || selector.match_expressions.as_ref().is_some_and(|list| !list.is_empty())
@@ -238,20 +135,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_match_condition_narrows_as_a_selector_does() {
-        let narrowed = |more: serde_json::Value| {
+    fn selectors_and_match_conditions_narrow() {
+        let is_narrow = |more: serde_json::Value| {
             let mut webhook = json!({"name": "a", "clientConfig": {}, "sideEffects": "None",
                 "admissionReviewVersions": ["v1"]});
             webhook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            let one = serde_json::from_value(webhook.clone()).unwrap();
-            let other = serde_json::from_value(webhook).unwrap();
-            let metadata = ObjectMeta::default();
-            let both = (mutating(&metadata, one).narrowed, validating(&metadata, other).narrowed);
-            assert_eq!(both.0, both.1);
-            both.0
+            let settings = serde_json::from_value(webhook).unwrap();
+            let registration = String::new();
+            Hook { webhook: Webhook::Validate, registration, settings }.is_narrow()
         };
-        assert!(!narrowed(json!({"objectSelector": {}, "matchConditions": []})));
-        assert!(narrowed(json!({"objectSelector": {"matchLabels": {"a": "b"}}})));
-        assert!(narrowed(json!({"matchConditions": [{"name": "a", "expression": "false"}]})));
+        assert!(!is_narrow(json!({"objectSelector": {}, "matchConditions": []})));
+        assert!(is_narrow(json!({"objectSelector": {"matchLabels": {"a": "b"}}})));
+        assert!(is_narrow(json!({"matchConditions": [{"name": "a", "expression": "false"}]})));
     }
 }

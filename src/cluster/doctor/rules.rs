@@ -1,16 +1,23 @@
-//! Whether a webhook is asked about the requests that can change a stored status.
+//! Whether the rules of a registration match the requests that can change a stored status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
-use super::Hook;
+use super::hook::Hook;
+use super::{Facts, WEBHOOKS};
 use crate::cluster::{Check, Target, Targets};
 use crate::policy::PolicySet;
 
-/// Compares the rules of all webhooks of one door with what the policies judge here: together they
-/// have to cover it. Nothing, where there is no webhook.
-pub(super) fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<Check> {
+/// Checks the rules of both kinds of webhooks.
+pub(super) fn coverage(facts: &Facts<'_>) -> Vec<Check> {
+    let of = |webhook| facts.hooks.iter().filter(move |hook| hook.webhook == webhook);
+    let fit = |webhook| fit(&of(webhook).collect::<Vec<_>>(), facts.policies, &facts.targets);
+    WEBHOOKS.into_iter().flat_map(fit).collect()
+}
+
+/// Checks that the webhooks of one kind together match every selected resource.
+fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<Check> {
     let subject = match hooks {
         [] => return Vec::new(),
         [hook] => hook.subject(),
@@ -48,13 +55,13 @@ pub(super) fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> V
     checks
 }
 
-/// What a webhook is asked about and need not be.
+/// Rules that match more than necessary.
 fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
     let subject = hook.subject();
     let mut checks = Vec::new();
     let mut stars: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for target in targets {
-        let rules = hook.rules.iter().filter(|rule| speaks_of(rule, target));
+        let rules = rules(hook).iter().filter(|rule| speaks_of(rule, target));
         let entries = rules.flat_map(|rule| rule.resources.iter().flatten());
         let in_vain = entries.filter(|entry| target.status_subresource && is_main(entry, target));
         for entry in in_vain {
@@ -68,7 +75,7 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
             }
         }
     }
-    // A star may stand for dozens of kinds: one check for all of them.
+    // `*` may match dozens of kinds: one warning for all of them.
     for (entry, plurals) in stars {
         let Some(first) = plurals.first() else { continue };
         let more = match plurals.len() - 1 {
@@ -84,7 +91,9 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
     let star = |list: Option<&Vec<String>>| {
         list.is_some_and(|list| list.iter().any(|name| name.starts_with('*')))
     };
-    if hook.rules.iter().any(|rule| star(rule.api_groups.as_ref()) && star(rule.resources.as_ref()))
+    if rules(hook)
+        .iter()
+        .any(|rule| star(rule.api_groups.as_ref()) && star(rule.resources.as_ref()))
     {
         let message = "a rule matches every resource of every group";
         let help = "name groups and resources: each of these writes waits for a response";
@@ -93,7 +102,7 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
     checks
 }
 
-/// How a status is written: the resource as a rule names it.
+/// The resource of a status write, in the syntax of rules.
 fn request(target: &Target) -> String {
     if target.status_subresource {
         format!("{}/status", target.plural)
@@ -102,12 +111,12 @@ fn request(target: &Target) -> String {
     }
 }
 
-/// With the subresource a status cannot come with a creation.
+/// With the subresource, a creation cannot set the status.
 const fn operations(target: &Target) -> &'static [&'static str] {
     if target.status_subresource { &["UPDATE"] } else { &["CREATE", "UPDATE"] }
 }
 
-/// Whether some rule sends a request our way, in a version that a policy judges.
+/// Whether a rule matches a request in a version that a policy judges.
 fn is_asked(
     hook: &Hook,
     policies: &PolicySet,
@@ -116,14 +125,15 @@ fn is_asked(
     operation: &str,
 ) -> bool {
     let served = targets.versions.get(&target.name()).map_or(&[][..], Vec::as_slice);
-    hook.rules.iter().any(|rule| {
+    let is_equivalent = hook.settings.match_policy.as_deref() == Some("Equivalent");
+    rules(hook).iter().any(|rule| {
         let versions = rule.api_versions.as_deref().unwrap_or_default();
         let in_version = versions.iter().any(|version| {
-            // With `Equivalent`, a write in any version arrives in the version that the rule names, if
-            // there is such a version.
+            // With `Equivalent`, the API server converts the request to the version of the rule, if it
+            // serves this version.
             version == "*"
                 || *version == target.version
-                || (hook.match_policy == "Equivalent" && served.contains(version) && {
+                || (is_equivalent && served.contains(version) && {
                     let other = Target { version: version.clone(), ..target.clone() };
                     !other.selected(policies, other.subresource()).is_empty()
                 })
@@ -134,6 +144,10 @@ fn is_asked(
             && in_scope(rule, target)
             && matches(rule.resources.as_ref(), target)
     })
+}
+
+fn rules(hook: &Hook) -> &[RuleWithOperations] {
+    hook.settings.rules.as_deref().unwrap_or_default()
 }
 
 fn speaks_of(rule: &RuleWithOperations, target: &Target) -> bool {
@@ -152,8 +166,8 @@ fn has(list: Option<&Vec<String>>, name: &str) -> bool {
     list.is_some_and(|list| list.iter().any(|entry| entry == "*" || entry == name))
 }
 
-/// Whether an entry of a rule stands for the main resource. `*/*` and `foos/*` do, too: to the API
-/// server no subresource is one of all.
+/// Whether an entry matches the main resource. `*/*` and `foos/*` do: for the API server, the empty
+/// subresource is one of all.
 fn is_main(entry: &str, target: &Target) -> bool {
     let (resource, subresource) = entry.split_once('/').unwrap_or((entry, ""));
     (resource == "*" || resource == target.plural) && matches!(subresource, "" | "*")
@@ -161,8 +175,8 @@ fn is_main(entry: &str, target: &Target) -> bool {
 
 const IN_VAIN: &str = "whose writes cannot change a stored status";
 
-/// The vocabulary of rules: `foos`, `foos/status`, `foos/*`, `*/status`, `*/*`; and `*`, which is
-/// every resource and no subresource.
+/// The syntax of rules: `foos`, `foos/status`, `foos/*`, `*/status`, `*/*`; and `*`, which matches
+/// every resource but no subresource.
 fn matches(list: Option<&Vec<String>>, target: &Target) -> bool {
     list.into_iter().flatten().any(|entry| match entry.split_once('/') {
         None => !target.status_subresource && (entry == "*" || *entry == target.plural),
@@ -175,9 +189,11 @@ fn matches(list: Option<&Vec<String>>, target: &Target) -> bool {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::Door;
+    use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
+
     use super::*;
     use crate::cluster::Level;
+    use crate::model::Webhook;
     use crate::policy::Source;
 
     fn policies() -> PolicySet {
@@ -211,29 +227,25 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn hook(rules: Vec<RuleWithOperations>) -> Hook {
-        Hook {
-            door: Door::Mutating,
-            registration: "statusgate".into(),
+        let settings = MutatingWebhook {
             name: "mutate.statusgate.dev".into(),
-            service: None,
-            url: None,
-            ca_bundle: Vec::new(),
-            rules,
-            failure_policy: "Ignore".into(),
-            match_policy: "Equivalent".into(),
-            reinvocation_policy: "IfNeeded".into(),
+            rules: Some(rules),
+            failure_policy: Some("Ignore".into()),
+            match_policy: Some("Equivalent".into()),
+            reinvocation_policy: Some("IfNeeded".into()),
             side_effects: "None".into(),
-            timeout: 5,
-            review_versions: vec!["v1".into()],
-            narrowed: false,
-        }
+            timeout_seconds: Some(5),
+            admission_review_versions: vec!["v1".into()],
+            ..MutatingWebhook::default()
+        };
+        Hook { webhook: Webhook::Mutate, registration: "statusgate".into(), settings }
     }
 
-    fn told(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {
-        told_of(&[hook], targets)
+    fn found(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {
+        found_of(&[hook], targets)
     }
 
-    fn told_of(hooks: &[&Hook], targets: &[Target]) -> Vec<(Level, String)> {
+    fn found_of(hooks: &[&Hook], targets: &[Target]) -> Vec<(Level, String)> {
         let served = |target: &Target| (target.name(), vec!["v1".to_owned(), "v2".to_owned()]);
         let versions = targets.iter().map(served).collect();
         let targets = Targets { list: targets.to_vec(), versions, ..Targets::default() };
@@ -242,75 +254,76 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn rules_that_name_what_the_policies_judge_are_clean() {
+    fn rules_that_match_the_selected_resources_are_clean() {
         let rules = vec![
             rule("v1", &["UPDATE"], &["foos/status"]),
             rule("v1", &["CREATE", "UPDATE"], &["bars"]),
         ];
-        let told = told(&hook(rules), &[target("foos", true), target("bars", false)]);
+        let found = found(&hook(rules), &[target("foos", true), target("bars", false)]);
         assert_eq!(
-            told,
+            found,
             [(Level::Ok, "the rules match all resources that the policies select: 2".into())]
         );
     }
 
     #[test]
-    fn a_star_does_not_match_a_subresource_and_the_plural_neither() {
+    fn a_star_and_a_plural_do_not_match_a_subresource() {
         for resources in [["*"], ["foos"]] {
-            let told = told(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
+            let found = found(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
             let missing = "the rules do not match UPDATE of foos/status".to_owned();
-            assert_eq!(told[0], (Level::Problem, missing), "{resources:?}");
+            assert_eq!(found[0], (Level::Problem, missing), "{resources:?}");
         }
         for resources in [["*/*"], ["foos/*"], ["*/status"]] {
-            let told = told(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
-            assert!(told.iter().all(|(level, _)| *level < Level::Problem), "{resources:?}");
+            let found = found(&hook(vec![rule("v1", &["*"], &resources)]), &[target("foos", true)]);
+            assert!(found.iter().all(|(level, _)| *level < Level::Problem), "{resources:?}");
         }
     }
 
     #[test]
-    fn a_star_asks_about_main_resources_too_and_is_told_once_for_all_of_them() {
+    fn a_star_that_also_matches_main_resources_gives_one_warning() {
         let targets = [target("foos", true), target("bars", false), target("zoos", true)];
         for (star, asked) in
             [("*/*", "foos and 1 more"), ("*", "foos and 1 more"), ("zoos/*", "zoos")]
         {
-            let told = told(&hook(vec![rule("v1", &["*"], &[star])]), &targets);
+            let found = found(&hook(vec![rule("v1", &["*"], &[star])]), &targets);
             let expected =
                 format!("{star} matches {asked}, whose writes cannot change a stored status");
             let warnings: Vec<_> =
-                told.iter().filter(|(level, _)| *level == Level::Warning).collect();
+                found.iter().filter(|(level, _)| *level == Level::Warning).collect();
             assert_eq!(warnings, [&(Level::Warning, expected)]);
         }
-        let told = told(&hook(vec![rule("v1", &["*"], &["*/status", "bars"])]), &targets);
-        assert!(told.iter().all(|(level, _)| *level == Level::Ok), "{told:?}");
+        let found = found(&hook(vec![rule("v1", &["*"], &["*/status", "bars"])]), &targets);
+        assert!(found.iter().all(|(level, _)| *level == Level::Ok), "{found:?}");
     }
 
     #[test]
-    fn without_the_subresource_creations_count_too() {
-        let told = told(&hook(vec![rule("v1", &["UPDATE"], &["bars"])]), &[target("bars", false)]);
-        assert_eq!(told, [(Level::Problem, "the rules do not match CREATE of bars".into())]);
+    fn without_the_subresource_creations_must_match() {
+        let found =
+            found(&hook(vec![rule("v1", &["UPDATE"], &["bars"])]), &[target("bars", false)]);
+        assert_eq!(found, [(Level::Problem, "the rules do not match CREATE of bars".into())]);
     }
 
     #[test]
-    fn a_rule_about_the_main_resource_is_in_vain() {
+    fn a_rule_for_the_main_resource_is_unnecessary() {
         let rules = vec![rule("v1", &["UPDATE"], &["foos/status", "foos"])];
-        let told = told(&hook(rules), &[target("foos", true)]);
+        let found = found(&hook(rules), &[target("foos", true)]);
         let message = "the rules match foos, whose writes cannot change a stored status";
-        assert_eq!(told[0], (Level::Warning, message.into()));
+        assert_eq!(found[0], (Level::Warning, message.into()));
     }
 
     #[test]
-    fn another_version_will_do_where_it_is_equivalent_and_judged() {
+    fn an_equivalent_and_judged_version_is_sufficient() {
         let foos = [target("foos", true)];
         let mut hook = hook(vec![rule("v2", &["UPDATE"], &["foos/status"])]);
-        assert_eq!(told(&hook, &foos)[0].0, Level::Ok);
-        hook.match_policy = "Exact".into();
-        assert_eq!(told(&hook, &foos)[0].0, Level::Problem);
+        assert_eq!(found(&hook, &foos)[0].0, Level::Ok);
+        hook.settings.match_policy = Some("Exact".into());
+        assert_eq!(found(&hook, &foos)[0].0, Level::Problem);
         let unjudged = self::hook(vec![rule("v3", &["UPDATE"], &["foos/status"])]);
-        assert_eq!(told(&unjudged, &foos)[0].0, Level::Problem);
+        assert_eq!(found(&unjudged, &foos)[0].0, Level::Problem);
     }
 
     #[test]
-    fn a_version_that_is_not_served_is_never_asked_about() {
+    fn a_version_that_is_not_served_never_matches() {
         let hook = hook(vec![rule("v2", &["UPDATE"], &["foos/status"])]);
         let foos = target("foos", true);
         let versions = [("foos.a.io".to_owned(), vec!["v1".to_owned()])].into();
@@ -319,13 +332,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn rules_may_be_spread_over_the_webhooks_of_a_door() {
+    fn several_webhooks_of_one_kind_are_checked_together() {
         let (foos, bars) = (target("foos", true), target("bars", false));
         let first = hook(vec![rule("v1", &["UPDATE"], &["foos/status"])]);
         let second = hook(vec![rule("v1", &["CREATE", "UPDATE"], &["bars"])]);
-        let together = told_of(&[&first, &second], &[foos.clone(), bars.clone()]);
+        let together = found_of(&[&first, &second], &[foos.clone(), bars.clone()]);
         assert_eq!(together.iter().map(|(level, _)| *level).collect::<Vec<_>>(), [Level::Ok]);
-        assert_eq!(told(&first, &[foos, bars])[0].0, Level::Problem);
+        assert_eq!(found(&first, &[foos, bars])[0].0, Level::Problem);
         assert_eq!(fit(&[], &policies(), &Targets::default()), []);
     }
 
@@ -333,6 +346,6 @@ pub(super) mod tests {
     fn the_scope_of_a_rule_counts() {
         let mut rule = rule("v1", &["UPDATE"], &["foos/status"]);
         rule.scope = Some("Cluster".into());
-        assert_eq!(told(&hook(vec![rule]), &[target("foos", true)])[0].0, Level::Problem);
+        assert_eq!(found(&hook(vec![rule]), &[target("foos", true)])[0].0, Level::Problem);
     }
 }

@@ -1,5 +1,5 @@
-//! What answers where a registration points: whether its certificate is one that the API server
-//! accepts, and whether it is statusgate.
+//! The server that a registration calls: whether the API server accepts its certificate, and whether it
+//! is statusgate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::Hook;
+use super::Facts;
+use super::hook::{self, Hook};
 use super::trust::{Authorities, Life};
 use crate::cluster::Check;
 use crate::cluster::client::Silence;
@@ -31,9 +32,17 @@ pub struct Address {
     port: u16,
 }
 
-/// Looks at what one webhook calls. `elsewhere` is where that is reached from here, if not under
-/// its own name.
-pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<Check> {
+/// Checks the server of each webhook.
+pub(super) async fn check(facts: &Facts<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for hook in &facts.hooks {
+        checks.extend(look(hook, facts.address, facts.now).await);
+    }
+    checks
+}
+
+/// Checks the server of one webhook. `elsewhere` is its address from here, if different.
+async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<Check> {
     let subject = hook.subject();
     let problem =
         |id, message: String, help: &str| vec![Check::problem(id, subject.clone(), message, help)];
@@ -45,11 +54,11 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
         );
     };
     let fill_in = "set caBundle with cert-manager, or with the commands in deploy/README.md";
-    if hook.ca_bundle.is_empty() {
+    if hook.ca_bundle().is_empty() {
         let message = "caBundle is empty: the API server uses its system roots";
         return vec![Check::warning("ca-bundle", subject, message, fill_in)];
     }
-    let authorities = Authorities::read(&hook.ca_bundle, now);
+    let authorities = Authorities::read(hook.ca_bundle(), now);
     if authorities.valid.is_empty() {
         let message = match authorities.invalid {
             Some(Life { from, until }) => {
@@ -62,7 +71,7 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     let address = elsewhere.unwrap_or(&own);
     let stream = match connect(address, &own.host, authorities.clone()).await {
         Ok(stream) => stream,
-        Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service.is_some() => {
+        Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service().is_some() => {
             let message = format!("cannot reach {address} from here: {error}");
             let help = "run doctor in the cluster, or forward the port and pass it with --url";
             return vec![Check::warning("reachable", subject, message, help)];
@@ -98,13 +107,13 @@ pub(super) async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestam
     checks
 }
 
-/// Where the API server connects to, and by which name it asks for a certificate.
+/// The address that the API server connects to; its host is the expected name of the certificate.
 fn own_address(hook: &Hook) -> Option<Address> {
-    if let Some(service) = &hook.service {
+    if let Some(service) = hook.service() {
         let host = format!("{}.{}.svc", service.name, service.namespace);
         return Some(Address { host, port: service.port });
     }
-    hook.url.as_deref()?.parse().ok()
+    hook.settings.client_config.url.as_deref()?.parse().ok()
 }
 
 enum Miss {
@@ -139,7 +148,7 @@ async fn connect(
     limit.unwrap_or_else(|error| Err(unreachable(error.into())))
 }
 
-/// Why a certificate is not accepted, in words that lead to what has to be done.
+/// Why a certificate is rejected, and the fix.
 fn distrust(error: &rustls::Error, name: &str) -> (String, &'static str) {
     let rustls::Error::InvalidCertificate(reason) = error else {
         return (format!("the handshake fails: {error}"), "check what listens there");
@@ -160,7 +169,7 @@ fn distrust(error: &rustls::Error, name: &str) -> (String, &'static str) {
     }
 }
 
-/// How far the certificate is from its end, and the authority behind it.
+/// Checks the expiry of the certificate and of its CA.
 fn expiry(
     chain: &[CertificateDer<'_>],
     authorities: &Authorities,
@@ -186,14 +195,13 @@ fn expiry(
     checks
 }
 
-/// Asks about a resource that no policy judges. The answer of statusgate is its own: the uid of
-/// the question, allowed.
+/// Sends a review for a resource that no policy judges. statusgate allows it and returns its uid.
 async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result<(), Silence> {
     let exchange = async {
         let (mut requests, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(connection);
-        let request = Request::post(hook.door.path())
+        let request = Request::post(hook::path(hook.webhook))
             .header(HOST, &own.host)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from_static(QUESTION.as_bytes())))?;
@@ -247,7 +255,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The API server itself waits this long by default.
+/// The default timeout of the API server.
 const LIMIT: Duration = Duration::from_secs(10);
 
 const UID: &str = "statusgate-doctor";
@@ -264,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_read_in_the_forms_people_write() {
+    fn an_address_may_be_a_url_or_host_and_port() {
         for (text, address) in [
             ("https://127.0.0.1:8443", "127.0.0.1:8443"),
             ("https://statusgate.example.org/mutate", "statusgate.example.org:443"),
@@ -279,10 +287,10 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_a_distrust_leads_to_what_to_do() {
-        let told = |reason| distrust(&rustls::Error::InvalidCertificate(reason), "a.b.svc").0;
-        assert!(told(CertificateError::UnknownIssuer).contains("registered CA did not issue"));
-        assert!(told(CertificateError::NotValidForName).ends_with("is not valid for a.b.svc"));
-        assert!(told(CertificateError::Expired).ends_with("has expired"));
+    fn the_reason_of_a_rejected_certificate_is_named() {
+        let message = |reason| distrust(&rustls::Error::InvalidCertificate(reason), "a.b.svc").0;
+        assert!(message(CertificateError::UnknownIssuer).contains("registered CA did not issue"));
+        assert!(message(CertificateError::NotValidForName).ends_with("is not valid for a.b.svc"));
+        assert!(message(CertificateError::Expired).ends_with("has expired"));
     }
 }

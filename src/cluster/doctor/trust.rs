@@ -1,8 +1,8 @@
-//! What the API server accepts of a webhook: `crypto/x509` of Go, where webpki judges otherwise.
+//! Verifies certificates like the API server: `crypto/x509` of Go, which differs from webpki.
 //!
-//! Go looks at the dates of the authorities, too; webpki takes a trust anchor for a name and a key.
-//! And Go accepts a certificate that is itself registered (`x509.Certificate.Verify`: a leaf that is
-//! among the roots is a chain of one), be it an authority or not; then only name and dates count.
+//! Go checks the dates of the authorities; for webpki, a trust anchor is only a name and a key. And Go
+//! accepts a registered leaf certificate (`x509.Certificate.Verify`: a leaf among the roots is a chain of
+//! one); then only name and dates matter.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use rustls::server::{ParsedCertificate, VerifierBuilderError};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// The authorities that a registration names.
+/// The authorities of a registration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Authorities {
-    /// Those whose time it is.
+    /// Those that are currently valid.
     pub(super) valid: Vec<CertificateDer<'static>>,
-    /// The life of one whose time is over, or still to come.
+    /// The validity of one that is expired or not valid yet.
     pub(super) invalid: Option<Life>,
 }
 
-/// From when until when a certificate is valid.
+/// The validity of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
     pub(super) from: Timestamp,
@@ -32,7 +32,7 @@ pub(super) struct Life {
 }
 
 impl Authorities {
-    /// Reads a `caBundle`. What is no certificate is not in it, as Go leaves it out.
+    /// Reads a `caBundle`. Like Go, it ignores everything that is not a certificate.
     pub(super) fn read(bundle: &[u8], now: Timestamp) -> Self {
         let mut authorities = Self::default();
         for certificate in CertificateDer::pem_slice_iter(bundle).flatten() {
@@ -45,11 +45,11 @@ impl Authorities {
         authorities
     }
 
-    /// What judges a certificate that is shown.
+    /// The verifier for served certificates.
     pub(super) fn verifier(self) -> Result<Arc<Verifier>, VerifierBuilderError> {
         let mut roots = RootCertStore::empty();
         for certificate in &self.valid {
-            // One that webpki cannot use signs nothing; it may still be shown itself.
+            // A certificate that webpki rejects cannot sign, but the server may serve it itself.
             let _ = roots.add(certificate.clone());
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -57,8 +57,8 @@ impl Authorities {
         Ok(Arc::new(Verifier { registered: self.valid, webpki }))
     }
 
-    /// The life of the authority behind a chain: of those by the name of an issuer in it, or that
-    /// are in it themselves, the longest.
+    /// The validity of the authority of a chain: the longest of those that are an issuer in the chain
+    /// or a part of it.
     pub(super) fn life_behind(&self, chain: &[CertificateDer<'_>]) -> Option<Life> {
         let behind = |authority: &&CertificateDer<'static>| {
             let Ok((_, parsed)) = X509Certificate::from_der(authority) else { return false };
@@ -88,7 +88,7 @@ impl Life {
     }
 }
 
-/// Judges a certificate as the API server does.
+/// Verifies a certificate like the API server.
 #[derive(Debug)]
 pub(super) struct Verifier {
     registered: Vec<CertificateDer<'static>>,
@@ -105,7 +105,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if self.registered.iter().any(|registered| registered == end_entity) {
-            // Its dates were looked at when it was read.
+            // `read` has checked its dates.
             let parsed = ParsedCertificate::try_from(end_entity)?;
             rustls::client::verify_server_name(&parsed, server_name)?;
             return Ok(ServerCertVerified::assertion());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_has_expired_is_none() {
+    fn an_expired_authority_is_ignored() {
         let year_ago = now() - 365 * DAY;
         let old = Authority::make("old", 30 * DAY, year_ago).unwrap();
         let new = Authority::make("new", 3650 * DAY, now()).unwrap();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_registered_itself_is_accepted_under_its_name() {
+    fn a_registered_leaf_is_accepted_for_its_name() {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(["a.b.svc".to_owned()]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_authority_behind_a_certificate_is_known() {
+    fn the_expiry_of_the_authority_of_a_certificate_is_known() {
         let authority = Authority::make("ca", 10 * DAY, now()).unwrap();
         let other = Authority::make("other", 3650 * DAY, now()).unwrap();
         let leaf = authority.issue(&["a.b.svc".into()], 365 * DAY, now()).unwrap();

@@ -1,7 +1,6 @@
 use std::os::unix::net::UnixListener;
 
 use super::*;
-use crate::cluster::Fingerprint;
 
 fn target(plural: &str) -> Target {
     Target {
@@ -16,12 +15,12 @@ fn target(plural: &str) -> Target {
 }
 
 fn scope(documents: &[&str]) -> Scope {
-    let cluster = Fingerprint::Namespace("one".to_owned());
-    Scope::new("https://here/", &cluster, documents.iter().copied(), "everything".into())
+    let cluster = "the kube-system one".to_owned();
+    Scope::new("https://here/", cluster, documents.iter().copied(), "everything".into())
 }
 
 #[test]
-fn what_was_noted_is_known_to_the_next_run() {
+fn the_next_run_knows_patched_and_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let (foos, bars) = (target("foos"), target("bars"));
@@ -38,7 +37,7 @@ fn what_was_noted_is_known_to_the_next_run() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_a_shorter_journal_and_can_be_gone_on_with() {
+fn a_file_cut_anywhere_is_a_shorter_valid_journal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let foos = target("foos");
@@ -63,21 +62,21 @@ fn a_file_cut_anywhere_is_a_shorter_journal_and_can_be_gone_on_with() {
 }
 
 #[test]
-fn the_journal_of_another_run_is_refused_and_says_what_differs() {
+fn the_journal_of_another_run_is_rejected_with_the_difference() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     drop(Journal::open(&path, &scope(&["p", "q"])).unwrap());
     let refused = |scope: Scope| Journal::open(&path, &scope).unwrap_err().to_string();
     assert!(refused(scope(&["pq"])).contains("with other policies"));
-    let elsewhere = Fingerprint::Namespace("two".to_owned());
+    let elsewhere = "the kube-system two".to_owned();
     let elsewhere =
-        Scope::new("https://here/", &elsewhere, ["p", "q"].into_iter(), "everything".into());
+        Scope::new("https://here/", elsewhere, ["p", "q"].into_iter(), "everything".into());
     assert!(refused(elsewhere).contains("against a cluster with the kube-system one"));
     assert!(Journal::open(&path, &scope(&["p", "q"])).is_ok());
 }
 
 #[test]
-fn a_journal_that_does_not_say_which_cluster_it_is_of_is_refused_for_its_version() {
+fn a_journal_of_version_1_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let old = r#"{"journal":"statusgate backfill","version":1,"server":"https://here/","policies":"0","objects":"everything, shard 0/1"}"#;
@@ -87,7 +86,7 @@ fn a_journal_that_does_not_say_which_cluster_it_is_of_is_refused_for_its_version
 }
 
 #[test]
-fn a_definition_that_was_installed_anew_has_new_objects() {
+fn a_reinstalled_definition_has_new_objects() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let foos = target("foos");
@@ -110,7 +109,7 @@ fn a_definition_that_was_installed_anew_has_new_objects() {
 }
 
 #[test]
-fn a_file_that_is_something_else_is_left_alone() {
+fn another_file_is_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes");
     for text in ["shopping list", "bread\nbutter\n", "{}\n"] {
@@ -122,7 +121,7 @@ fn a_file_that_is_something_else_is_left_alone() {
 }
 
 #[test]
-fn a_line_in_the_middle_that_makes_no_sense_is_told_by_its_number() {
+fn an_invalid_line_is_reported_with_its_number() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     drop(Journal::open(&path, &scope(&["p"])).unwrap());
@@ -134,7 +133,7 @@ fn a_line_in_the_middle_that_makes_no_sense_is_told_by_its_number() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_before_it_is_opened() {
+fn special_files_are_rejected_before_they_are_opened() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -154,7 +153,7 @@ fn what_is_no_file_is_refused_before_it_is_opened() {
 }
 
 #[test]
-fn a_line_that_does_not_end_is_read_no_further_than_any_of_a_journal() {
+fn the_length_of_a_line_is_limited() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("zeros");
     // Eight gigabytes, of which the disk has nothing.
@@ -176,7 +175,7 @@ fn a_line_that_does_not_end_is_read_no_further_than_any_of_a_journal() {
 }
 
 #[test]
-fn two_processes_cannot_write_one_journal() {
+fn two_processes_cannot_use_one_journal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
     let _held = Journal::open(&path, &scope(&["p"])).unwrap();
