@@ -11,7 +11,7 @@ use crate::server::policy_files;
 #[derive(Debug, clap::Args)]
 pub struct Policies {
     /// Policies: a file or a folder. May be repeated. Default: the built-in example policies.
-    #[arg(long = "policies", value_name = "PATH")]
+    #[arg(id = "policies", long, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
 }
 
