@@ -232,7 +232,7 @@ cases:
     for (file, said) in [
         ("nowhere", "this cannot be read: "),
         ("wrong.yaml", "a case that expects nothing cannot fail"),
-        ("unknown.yaml", "these policies cannot be used"),
+        ("unknown.yaml", "these policies are invalid"),
     ] {
         let told = |mistake: &Value| {
             mistake["file"] == file && mistake["message"].as_str().unwrap().contains(said)
@@ -249,13 +249,13 @@ cases:
         "did you mean \"object\"?",
         "\"object\" is missing here",
         "unknown value \"denied\"",
-        "this is no JSON patch",
+        "not a JSON patch",
         "\"apiVersion\" is missing: without it this is not a Kubernetes object",
         "unknown value \"PATCH\"",
         "a case that expects nothing cannot fail",
         "\"soon\" is not a time such as 2024-06-01T12:00:00Z",
         "no policy selects this Tihng: nothing is tested",
-        "these policies cannot be used",
+        "these policies are invalid",
         "unknown convention \"apcat\"; did you mean \"appcat\"?",
         "not YAML",
         "nowhere: error: this cannot be read",
@@ -283,7 +283,7 @@ fn policies_that_cannot_be_used_are_told_beside_mistakes_in_the_cases() {
     for file in ["a.yaml:3", "b.yaml:3", "c.yaml:3"] {
         assert!(err.contains(file), "{err}");
     }
-    assert_eq!(err.matches("these policies cannot be used").count(), 2, "{err}");
+    assert_eq!(err.matches("these policies are invalid").count(), 2, "{err}");
     assert!(err.contains("nowhere.yaml: No such file"), "{err}");
     assert!(err.contains("psec"), "{err}");
 }

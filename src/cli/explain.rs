@@ -13,7 +13,7 @@ use crate::policy::{PolicySet, Source};
 use crate::server::policy_files;
 use crate::source::tree::did_you_mean;
 
-/// What `explain` can be told.
+/// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Without a name: the list of conventions. Exit code 2: there is no such \
                         convention, or it cannot be shown so.")]

@@ -14,30 +14,27 @@ pub(super) struct Input {
     #[arg(value_name = "FILE")]
     paths: Vec<PathBuf>,
 
-    /// The same, as kubectl spells it. May be repeated.
+    /// The same, in the syntax of kubectl. May be repeated.
     #[arg(short = 'f', long = "file", visible_alias = "filename", value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Look into the subfolders of folders.
+    /// Include subfolders.
     #[arg(short = 'R', long)]
     pub(super) recursive: bool,
 }
 
 impl Input {
-    /// Refuses standard input where it is named more than once, here or in `others`: the second
-    /// reader finds nothing, which must not pass for empty.
-    ///
-    /// # Errors
-    /// Then.
+    /// Rejects `-` if it occurs more than once, here or in `others`: the second reader would find an
+    /// empty input.
     pub(super) fn check_stdin(&self, others: &[&[PathBuf]]) -> anyhow::Result<()> {
         let here = [self.files.as_slice(), &self.paths];
         check_stdin(here.into_iter().chain(others.iter().copied()).flatten())
     }
 
-    /// Reads them; where none is named, what `otherwise` is.
+    /// Reads the inputs; without any, reads `otherwise`.
     ///
     /// # Errors
-    /// When there is nothing to read.
+    /// When there is no input.
     pub(super) fn open(
         &self,
         otherwise: Option<&str>,
@@ -54,13 +51,10 @@ impl Input {
     }
 }
 
-/// Refuses standard input where several of these paths are it.
-///
-/// # Errors
-/// Then.
+/// Rejects `-` if it occurs more than once.
 pub(super) fn check_stdin<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> anyhow::Result<()> {
     if paths.filter(|path| path.as_path() == Path::new("-")).count() > 1 {
-        bail!("- is named more than once: standard input can be read only once");
+        bail!("- occurs more than once: standard input can be read only once");
     }
     Ok(())
 }

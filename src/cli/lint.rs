@@ -12,7 +12,7 @@ use crate::lint::{self, Remark, Report};
 use crate::policy::{Diagnostics, PolicySet, Source};
 use crate::server::policy_files;
 
-/// What `lint` can be told.
+/// The arguments of `lint`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit code 0: everything is sound (there may be notes). 1: a mistake in a \
                         document, or a fault. 2: something cannot be read, or there is no such \

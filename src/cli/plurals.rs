@@ -1,4 +1,4 @@
-//! From kinds, which manifests have, to plurals, which policies select by.
+//! From kinds, which manifests contain, to plurals, which policies select.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use serde::de::IgnoredAny;
 use crate::policy::PolicySet;
 use crate::source::{Identity, Manifest, Manifests, Mistake, reason};
 
-/// What is known of resources: what CRDs say, and good guesses for the rest.
+/// The plurals of kinds: from CRDs, otherwise guessed.
 #[derive(Debug, Default)]
 pub struct Plurals {
     known: HashMap<(String, String), Known>,
 }
 
-/// What a CRD says.
+/// The names of a CRD.
 #[derive(Debug)]
 struct Known {
     plural: String,
@@ -23,7 +23,7 @@ struct Known {
 }
 
 impl Plurals {
-    /// Reads the CustomResourceDefinitions among some objects; others are passed over.
+    /// Reads the CustomResourceDefinitions among objects. Ignores others.
     #[must_use]
     pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Mistake>) {
         let (mut known, mut mistakes) = (HashMap::new(), Vec::new());
@@ -39,7 +39,7 @@ impl Plurals {
                 }
                 Err(error) => {
                     let message =
-                        format!("this is no CustomResourceDefinition: {}", reason(&error));
+                        format!("not a valid CustomResourceDefinition: {}", reason(&error));
                     mistakes.push(manifest.mistake("spec", message));
                 }
             }
@@ -47,11 +47,11 @@ impl Plurals {
         (Self { known }, mistakes)
     }
 
-    /// The plural of an object's kind: what its CRD says; else a candidate that a policy names for
-    /// the same group and version; else a guess by the rules of English, as `kubectl` makes one.
+    /// The plural of an object's kind: from its CRD; otherwise a candidate that a policy names for the
+    /// same group and version; otherwise a guess by the rules of English, like `kubectl`.
     ///
-    /// Policies come before the guess because they were written by somebody who knows: the plural of
-    /// AppCat's VSHNRedis is `vshnredis`.
+    /// Policies come before the guess, because plurals may be irregular: that of AppCat's VSHNRedis is
+    /// `vshnredis`.
     #[must_use]
     pub fn plural(&self, identity: &Identity, policies: &PolicySet) -> String {
         if let Some(known) = self.find(identity) {
@@ -71,7 +71,7 @@ impl Plurals {
         std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone()
     }
 
-    /// Whether status has a subresource of its own; `None` where no CRD says.
+    /// Whether the kind has a status subresource; `None` without a CRD.
     #[must_use]
     pub fn has_status_subresource(&self, identity: &Identity) -> Option<bool> {
         self.find(identity)?.status_subresource.get(identity.version()).copied()
@@ -82,15 +82,15 @@ impl Plurals {
     }
 }
 
-/// apimachinery's `UnsafeGuessKindToResource`, and what it forgets: a vowel before the y, and
-/// sibilants other than s. It guesses `gatewaies`; discovery corrects it, and there is none here.
+/// apimachinery's `UnsafeGuessKindToResource`, with two additions: a vowel before the y, and sibilants
+/// other than s. apimachinery guesses `gatewaies`, and discovery corrects it.
 fn guess(singular: &str) -> String {
     if let Some(stem) = singular.strip_suffix('y')
         && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
     {
         return format!("{stem}ies");
     }
-    // The one built-in kind that is plural already.
+    // The only built-in kind in the plural.
     if singular == "endpoints" {
         return singular.to_owned();
     }
@@ -103,7 +103,7 @@ struct Crd {
     spec: Spec,
 }
 
-/// v1, and what v1beta1 had in other places.
+/// v1, and the fields of v1beta1.
 #[derive(Deserialize)]
 struct Spec {
     group: String,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn crds_say_plurals_and_subresources_by_version() {
+    fn crds_have_plurals_and_subresources_by_version() {
         let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: g.io\n  names: {kind: Mouse, plural: mice}\n  versions:\n  - {name: v1, subresources: {status: {}}}\n  - {name: v2}\n---\n\
             apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {group: g.io, version: v1, names: {kind: Ox, plural: oxen}, subresources: {status: {}}}\n---\n\
             apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: g.io}\n---\n{apiVersion: v1, kind: Secret}";

@@ -1,20 +1,20 @@
-//! The request that an object of a desk stands for.
+//! The request for which a manifest is judged.
 
 use super::plurals::Plurals;
 use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
 use crate::source::{Identity, Members, kind_of, reason};
 
-/// A write, as far as a desk knows of it.
+/// A write of a manifest.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// What the object is called.
+    /// The identity of the object.
     pub identity: &'a Identity,
     /// The object, as JSON text.
     pub object: &'a str,
-    /// The same object as it was before, as JSON text.
+    /// The previous object, as JSON text.
     pub old: Option<&'a str>,
-    /// Who writes.
+    /// The writer.
     pub writer: Writer<'a>,
 }
 
@@ -22,17 +22,17 @@ pub struct Request<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Unfit {
-    /// Whether it is the object as it was before.
+    /// Whether the previous object is invalid.
     pub is_old: bool,
-    /// The member of it that cannot be read.
+    /// The invalid member.
     pub field: &'static str,
-    /// What is wrong with it, in one sentence without a full stop.
+    /// The error, in one sentence without a full stop.
     pub message: String,
 }
 
 impl Unfit {
-    /// The two members that are read as something: `metadata` must be an object, and what `status`
-    /// may hold has a bound.
+    /// The two members that can be invalid: `metadata` must be an object, and the size of `status` is
+    /// limited.
     fn of(text: &str, is_old: bool, error: &ObjectError) -> Self {
         let metadata = Members::parse(text).and_then(|members| members.get("metadata"));
         if let Some(metadata) = metadata.filter(|text| !text.starts_with(['{', 'n'])) {
@@ -48,14 +48,14 @@ impl Unfit {
 }
 
 impl<'a> Request<'a> {
-    /// The subject of a judgement.
+    /// The subject of the judgement.
     ///
-    /// Status writes go to the `status` subresource, unless the object's CRD says that there is
-    /// none or, where no CRD is known, the only policies that select it say so. Then status travels
-    /// with the main resource, and an object without an old one is new.
+    /// The write uses the `status` subresource, unless the CRD has none. Without a CRD, the policies
+    /// that select the object decide. Without the subresource, status is a part of the main resource,
+    /// and an object without a previous one is new.
     ///
     /// # Errors
-    /// When the object, or the old one, cannot be judged.
+    /// When the object or the previous one cannot be judged.
     pub fn subject(self, policies: &PolicySet, plurals: &Plurals) -> Result<Subject<'a>, Unfit> {
         let Request { identity, object, old, writer } = self;
         let read =
@@ -92,7 +92,7 @@ mod tests {
     use crate::source::{File, Manifests};
 
     #[test]
-    fn status_goes_where_the_policy_or_the_crd_says() {
+    fn the_crd_or_the_policy_decides_on_the_subresource() {
         let policy = |name: &str, plural: &str, subresource: bool| {
             format!(
                 "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec: {{convention: appcat, resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{plural}], statusSubresource: {subresource}}}]}}\n"

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use super::Outcome;
 use crate::policy::DocumentKind;
 
-/// What `schema` can be told.
+/// The arguments of `schema`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Editors that speak to yaml-language-server read the first line of a document:\n  \
@@ -24,7 +24,7 @@ enum Kind {
     /// Which resources follow which convention.
     #[value(name = "StatusPolicy", alias = "statuspolicy")]
     Policy,
-    /// What is true of .status under one system.
+    /// The rules of .status in one system.
     #[value(name = "StatusConvention", alias = "statusconvention")]
     Convention,
 }

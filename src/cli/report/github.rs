@@ -6,7 +6,7 @@ use super::Report;
 use crate::engine::Action;
 use crate::source::{Place, one_line};
 
-/// A command for each finding and for each document that could not be read, then the totals.
+/// Writes a command for each finding and each unreadable document, then the totals.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for (object, found, place) in report.findings() {
         let level = match found.action {
@@ -35,20 +35,19 @@ fn command(
     write!(out, "::{level} file={}", property(file))?;
     if let Some(place) = place {
         let Place { line, column, end_column, .. } = place;
-        // GitHub's last column is the last one that is meant.
+        // GitHub's end column is inclusive.
         let end = end_column.saturating_sub(1).max(*column);
         write!(out, ",line={line},col={column},endColumn={end}")?;
     }
     writeln!(out, ",title={}::{}", property(title), data(message))
 }
 
-/// actions/toolkit, `command.ts`: `escapeData`; and what is left that would steer a terminal, because
-/// the log is shown in one, too.
+/// `escapeData` in `command.ts` of actions/toolkit. Other control characters are removed for terminals.
 fn data(text: &str) -> String {
     one_line(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
-/// The same file: `escapeProperty`.
+/// `escapeProperty` in the same file.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

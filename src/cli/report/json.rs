@@ -1,4 +1,4 @@
-//! For programs.
+//! JSON, for programs.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Judged, Report};
 use crate::source::{Mistake, Place};
 
-/// One document. Its keys are a promise: they may become more, never others.
+/// Writes one document. Its keys are stable; new ones may be added.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let totals = report.totals();
     let document = Document {
@@ -65,7 +65,7 @@ struct Finding<'r> {
     position: Position,
 }
 
-/// What could not be read.
+/// A document that could not be read.
 #[derive(Serialize)]
 pub(in crate::cli) struct Unread<'r> {
     file: &'r str,
@@ -74,7 +74,7 @@ pub(in crate::cli) struct Unread<'r> {
     position: Option<Position>,
 }
 
-/// Counted from 1, in characters.
+/// In characters, starting at 1.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Position {

@@ -1,6 +1,4 @@
-//! JUnit XML, as Jenkins and GitLab read it.
-//!
-//! Written by hand: it is five elements, and what a library would do for them is the escaping below.
+//! JUnit XML for Jenkins and GitLab. A library would only provide the escaping below.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,22 +19,22 @@ pub(in crate::cli) struct Case {
     pub(in crate::cli) class: String,
     pub(in crate::cli) name: String,
     pub(in crate::cli) result: Outcome,
-    /// What does not decide.
+    /// Text that does not affect the result.
     pub(in crate::cli) output: String,
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Debug)]
 pub(in crate::cli) enum Outcome {
     Passed,
     Skipped(&'static str),
-    /// A headline, a kind, the whole text. One a case: GitLab shows only the first of several.
+    /// A headline, a type, the full text. One per case: GitLab shows only the first.
     Failed(String, String, String),
-    /// The same for what could not be tried.
+    /// The case could not be run.
     Broken(String),
 }
 
-/// Suites by their names, in the order in which they are met.
+/// Suites by name, in order of their first case.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Suites {
     list: Vec<Suite>,
@@ -62,7 +60,7 @@ impl Suites {
     }
 }
 
-/// A suite a file, a case an object.
+/// One suite per file, one case per object.
 pub(super) fn suites(report: &Report) -> Vec<Suite> {
     let mut suites = Suites::default();
     for file in &report.files {
@@ -162,7 +160,7 @@ fn counts<'c>(cases: impl Iterator<Item = &'c Case>) -> String {
     format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
 }
 
-/// A text for an element or an attribute. XML 1.0 has no way to write most control characters.
+/// Escapes a text for an element or an attribute. XML 1.0 cannot represent most control characters.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -171,7 +169,7 @@ fn escaped(text: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            // An attribute would read a plain one as a space.
+            // In an attribute, a plain one is read as a space.
             '\n' | '\r' | '\t' => {
                 let _ = write!(safe, "&#{};", u32::from(letter));
             }
@@ -187,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_cannot_hold_is_replaced() {
+    fn characters_that_xml_cannot_represent_are_replaced() {
         assert_eq!(
             escaped("a\u{0}\u{1b}[1m<&\">\n"),
             "a\u{fffd}\u{fffd}[1m&lt;&amp;&quot;&gt;&#10;"

@@ -1,4 +1,4 @@
-//! What `check` found, in the formats that people and pipelines read.
+//! The report of `check`, in formats for people and pipelines.
 
 mod github;
 pub(super) mod json;
@@ -17,55 +17,55 @@ use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
 use crate::source::{Identity, Mistake, Place};
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// For a person: each finding with its place and a caret.
+    /// Each finding with its location and a caret.
     Table,
     /// One document with all objects, findings and patches.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// JUnit XML: a test suite a file, a test case an object.
+    /// JUnit XML: one test suite per file, one test case per object.
     Junit,
-    /// Workflow commands, which GitHub shows beside the lines of a pull request.
+    /// Workflow commands, which GitHub shows at the lines of a pull request.
     Github,
 }
 
-/// Everything there is to say about one run.
+/// The results of a run.
 #[derive(Debug)]
 pub(super) struct Report {
-    /// The files that were read, in order, those without objects too.
+    /// The files in order, including those without objects.
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
     pub(super) mistakes: Vec<Mistake>,
-    /// The rules that found something, by their ids.
+    /// The rules with findings, by id.
     pub(super) rules: BTreeMap<String, Rule>,
     pub(super) fail_on: FailOn,
     pub(super) verbose: bool,
 }
 
-/// What is known of a rule, whatever it found; empty where nothing is.
+/// The declaration of a rule; empty if unknown.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
     pub(super) message: String,
     pub(super) source: String,
 }
 
-/// One object and what was found.
+/// One object with its findings.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) file: String,
     pub(super) document: usize,
     pub(super) item: Option<usize>,
     pub(super) identity: Identity,
-    /// The policies that select it; without one nothing was judged.
+    /// The policies that select it. Without one, it was not judged.
     pub(super) policies: Vec<String>,
     pub(super) findings: Vec<(Found, Place)>,
     pub(super) patch: Vec<PatchOperation>,
 }
 
-/// The rules of some findings.
+/// The rules of the findings.
 pub(super) fn rules(objects: &[Judged], policies: &PolicySet) -> BTreeMap<String, Rule> {
     let mut rules = BTreeMap::new();
     for (found, _) in objects.iter().flat_map(|object| &object.findings) {
@@ -89,7 +89,7 @@ pub(super) struct Totals<'r> {
     pub(super) patched: usize,
     /// Objects by policy.
     pub(super) policies: BTreeMap<&'r str, usize>,
-    /// Findings by action, strongest first.
+    /// Findings by action, the worst first.
     pub(super) findings: [(Action, usize); 4],
 }
 
@@ -105,7 +105,7 @@ impl Report {
         }
     }
 
-    /// Whether there is a finding that fails the run.
+    /// Whether a finding fails the run.
     pub(super) fn fails(&self) -> bool {
         self.findings().any(|(_, found, _)| self.fail_on.includes(found.action))
     }
@@ -233,7 +233,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_fails_by_the_strongest_finding() {
+    fn the_worst_finding_decides_whether_a_run_fails() {
         let mut report = report();
         assert!(report.fails());
         report.objects[0].findings.remove(0);
@@ -247,7 +247,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn totals_are_told_in_one_line() {
+    fn totals_are_one_line() {
         assert_eq!(
             report().to_string(),
             "2 objects in 1 file: 1 judged (p 1), 1 selected by no policy; 1 deny, 1 repair, 1 warn, 1 audit; 1 would be patched; 1 document could not be read"

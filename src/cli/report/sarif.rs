@@ -9,7 +9,7 @@ use super::{Report, Rule};
 use crate::engine::Action;
 use crate::source::Place;
 
-/// One run: its rules, its results, and what could not be read as notifications of the tool.
+/// Writes one run: rules, results, and unreadable documents as notifications of the tool.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let rules: BTreeMap<&str, Action> =
         report.findings().fold(BTreeMap::new(), |mut all, found| {
@@ -56,7 +56,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
                     .map(|(id, action)| rule(id, *action, report.rules.get(*id)))
                     .collect::<Vec<_>>(),
             }},
-            // Places are counted in characters, not in UTF-16 units, which is the other choice.
+            // The alternative is UTF-16 units.
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 "executionSuccessful": report.mistakes.is_empty(),
@@ -69,18 +69,18 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// A rule and what was declared of it. Of a finding nothing is taken: it names values of one object.
+/// A rule with its declaration. Not from a finding, which contains values of one object.
 fn rule(id: &str, action: Action, declared: Option<&Rule>) -> Value {
     let mut rule = json!({"id": id, "defaultConfiguration": {"level": level(action)}});
     let Some(Rule { message, source }) = declared else { return rule };
-    let said = [message.clone(), source_of(source)];
-    let said: Vec<String> = said.into_iter().filter(|text| !text.is_empty()).collect();
+    let texts = [message.clone(), source_of(source)];
+    let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
     if !message.is_empty() {
         rule["shortDescription"] = json!({"text": message});
     }
-    if !said.is_empty() {
-        rule["fullDescription"] = json!({"text": said.join(". ")});
-        rule["help"] = json!({"text": said.join(". ")});
+    if !texts.is_empty() {
+        rule["fullDescription"] = json!({"text": texts.join(". ")});
+        rule["help"] = json!({"text": texts.join(". ")});
     }
     rule
 }
@@ -109,7 +109,7 @@ fn physical(place: &Place) -> Value {
     })
 }
 
-/// A path as a URI reference: relative ones stay relative, so that they fit the repository.
+/// A path as a URI reference. Relative paths stay relative to the repository.
 fn uri(path: &str) -> String {
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     let path = path.strip_prefix("./").unwrap_or(path);

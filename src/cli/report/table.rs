@@ -1,22 +1,22 @@
-//! For a person.
+//! The table, for people.
 
 use std::io::{self, Write};
 
 use super::Report;
 use crate::source::{one_line, picture};
 
-/// Each finding with its place and a caret, then the totals. What could not be read goes to stderr:
-/// that is for the caller.
+/// Writes each finding with its location and a caret, then the totals. The caller reports unreadable
+/// documents.
 pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
     for object in &report.objects {
         let identity = &object.identity;
-        // What stands in one place is drawn once.
+        // Findings at the same location share one excerpt.
         for same in object.findings.chunk_by(|(_, one), (_, other)| one == other) {
             for (found, place) in same {
                 let (action, field) = (found.action.label(), &found.field);
                 let (message, rule) = (&found.message, &found.rule);
-                let said = format!("{identity}: {field}: {message} [{rule}]");
-                writeln!(out, "{place}: {action}: {}", one_line(&said))?;
+                let line = format!("{identity}: {field}: {message} [{rule}]");
+                writeln!(out, "{place}: {action}: {}", one_line(&line))?;
             }
             for (_, place) in same.iter().take(1) {
                 writeln!(out, "{}", picture(place))?;

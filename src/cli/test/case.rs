@@ -1,9 +1,9 @@
-//! Cases as people write them.
+//! The documents with test cases.
 //!
-//! A case is read as policies are, in YAML 1.2, where `yes` is a text. What it holds of a cluster
-//! (objects, their status, patches) is read as manifests are: a unit test that reads `status: yes` as a
-//! text passes on what the cluster refuses. So every document is read twice, and those members are
-//! taken from the JSON that the readers of manifests make of it; their places are those of the tree.
+//! A case is read like a policy, in YAML 1.2, where `yes` is a string. Objects, statuses and patches are
+//! read like manifests: a test that reads `status: yes` as a string would pass where the cluster rejects
+//! it. So every document is read twice: these members come from the JSON of the manifest reader, their
+//! locations from the tree.
 
 use std::path::{Path, PathBuf};
 
@@ -17,22 +17,22 @@ use crate::model::Operation;
 use crate::source::Identity;
 use crate::source::tree::{Node, Problems, Span};
 
-/// One document: what to judge by, and the cases.
+/// One document: the policies, and the cases.
 #[derive(Debug)]
 pub(super) struct Suite {
-    /// Files and folders, found from where the document lies.
+    /// Files and folders, relative to the document.
     pub(super) policies: Vec<PathBuf>,
     pub(super) convention: Option<String>,
-    /// Where it is said what to judge by.
+    /// The location of the policies.
     pub(super) place: Span,
     pub(super) cases: Vec<Case>,
 }
 
-/// One write, and what should come of it.
+/// One write with its expected result.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) name: String,
-    /// Where its name stands.
+    /// The location of its name.
     pub(super) place: Span,
     pub(super) identity: Identity,
     /// JSON text.
@@ -46,7 +46,7 @@ pub(super) struct Case {
     pub(super) expect: Expectation,
 }
 
-/// What should come of a write. A part that is `None` is not compared.
+/// The expected result of a write. A part that is `None` is not compared.
 #[derive(Debug, Default)]
 pub(super) struct Expectation {
     pub(super) verdict: Option<Word>,
@@ -58,16 +58,16 @@ pub(super) struct Expectation {
     pub(super) status: Option<Value>,
 }
 
-/// A verdict in a word.
+/// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Allow,
-    /// Allowed, with something for the writer to read.
+    /// Allowed with warnings.
     Warn,
     Deny,
 }
 
-/// A finding as far as it is told. A part that is `None` is not compared.
+/// An expected finding. A part that is `None` is not compared.
 #[derive(Clone, Debug)]
 pub(super) struct ExpectedFinding {
     pub(super) rule: String,
@@ -78,7 +78,7 @@ pub(super) struct ExpectedFinding {
 }
 
 impl Suite {
-    /// What to judge by, for messages.
+    /// The policies, for messages.
     pub(super) fn policies_named(&self) -> String {
         let paths = self.policies.iter().map(|path| path.display().to_string());
         let convention = self.convention.iter().map(|name| format!("convention {name}"));
@@ -86,13 +86,13 @@ impl Suite {
     }
 }
 
-/// Whether a document is one of cases, and not a policy that lies beside them.
+/// Whether a document contains cases. Policies in the same folder do not.
 pub(super) fn is_suite(node: &Node, problems: &Problems) -> bool {
     problems.map(node).is_some_and(|map| map.get("apiVersion").is_none())
 }
 
-/// Reads a document of cases. `json` is the same document as manifests are read, `folder` is where it
-/// lies.
+/// Reads a document with cases. `json` is the same document, read like a manifest; `folder` contains
+/// it.
 pub(super) fn read(node: &Node, json: &Value, folder: &Path, problems: &Problems) -> Option<Suite> {
     let map = problems.map(node)?;
     let policies_node = map.get("policies");
@@ -213,14 +213,14 @@ fn read_patch(node: &Node, json: &Value, problems: &Problems) -> Option<Vec<Patc
     if let Err(error) = &patch {
         let help =
             "write `none`, or a list such as [{op: add, path: /status/phase, value: Unknown}]";
-        let message = format!("this is no JSON patch: {error}");
+        let message = format!("not a JSON patch: {error}");
         problems.report_with_help(&node.span, message, Some(help.to_owned()));
     }
     patch.ok()
 }
 
-/// The time of cases that name none: always the same, so that a case that holds today holds
-/// tomorrow, and so late that no time anybody writes into a case lies in the future.
+/// The default time of a case: constant, so that results do not change, and late, so that no time in a
+/// case is in the future.
 const LATE: Timestamp = Timestamp::constant(4_102_444_800, 0);
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_time_is_what_the_documentation_says() {
+    fn the_default_time_matches_the_documentation() {
         assert_eq!(LATE.to_string(), "2100-01-01T00:00:00Z");
     }
 }

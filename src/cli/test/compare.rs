@@ -1,4 +1,4 @@
-//! What was expected beside what came.
+//! Compares the expected with the actual result.
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -8,13 +8,12 @@ use crate::cli::judge::Judgement;
 use crate::engine::Action;
 use crate::engine::Found;
 
-/// A part that is not as expected.
+/// A part that differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// `verdict`, `findings`, `patch` or `status`.
     pub(super) part: &'static str,
-    /// Lines that begin with `- ` for what was expected and is not there, `+ ` for what is there and
-    /// was not expected, and two spaces for what both have.
+    /// Lines that start with `- ` if expected and missing, `+ ` if unexpected, and two spaces if equal.
     pub(super) lines: Vec<String>,
 }
 
@@ -33,7 +32,7 @@ pub(super) fn compare(
     if let Some(word) = expected.verdict {
         let came = Word::of(found);
         if came != word {
-            // Why it came, too: the findings may not be among the parts that are compared.
+            // With the reasons: the findings may not be compared.
             let deciding = found.findings.iter().filter(|found| Word::by(found.action) == came);
             let lines = [format!("- {}", word.label()), format!("+ {}", came.label())];
             let lines =
@@ -85,8 +84,8 @@ impl Word {
     }
 }
 
-/// Every expected finding takes one that came, those that say most first: `{rule: a}` must not take
-/// what only `{rule: a, field: b}` could mean.
+/// Matches each expected finding with an actual one, the most precise first: `{rule: a}` must not take
+/// the only match of `{rule: a, field: b}`.
 fn compare_findings(expected: &[ExpectedFinding], found: &[Found]) -> Vec<String> {
     let mut wanted: Vec<&ExpectedFinding> = expected.iter().collect();
     wanted.sort_by_key(|finding| std::cmp::Reverse(finding.precision()));
@@ -122,7 +121,7 @@ impl ExpectedFinding {
     }
 }
 
-/// In the form of a finding, `*` for what is not compared.
+/// In the format of a finding, with `*` for parts that are not compared.
 impl std::fmt::Display for ExpectedFinding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let action = self.action.map_or("*", Action::label);

@@ -28,38 +28,38 @@ use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 use crate::source::tree::{self, Node, Problems};
 use crate::source::{File, Mistake, Place, json_at, one_line, open, reason};
 
-/// What `test` can be told.
+/// The arguments of `test`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: every case is as expected. 1: one is not. 2: a file of cases is \
-                  wrong or cannot be read; the cases of the others were tried all the same."
+    after_help = "Exit code 0: all cases pass. 1: a case fails. 2: a file is invalid or cannot be read; \
+                  the cases of the other files are run."
 )]
 pub struct Args {
-    /// Files of cases, and folders of them with all their subfolders. Documents with an apiVersion
-    /// are passed over: policies may lie beside their cases.
+    /// Files with cases, or folders, including subfolders. Documents with an apiVersion are ignored:
+    /// policies may be in the same folder.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
 
-    /// Only the cases whose name contains this.
+    /// Only cases with this text in their name.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 
-    /// How to report.
+    /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// A line a case, and a diff where it fails.
+    /// One line per case, with a diff if it fails.
     Table,
     /// One document.
     Json,
-    /// JUnit XML: a test suite a file.
+    /// JUnit XML: one test suite per file.
     Junit,
 }
 
-/// One case that was tried.
+/// One case that was run.
 #[derive(Debug)]
 struct Tried {
     place: Place,
@@ -67,10 +67,10 @@ struct Tried {
     differences: Vec<Difference>,
 }
 
-/// Tries the cases of some folders.
+/// Runs the cases of files and folders.
 ///
 /// # Errors
-/// When files of cases are wrong; then the others have been tried.
+/// When files are invalid. The cases of the other files are run.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     check_stdin(args.paths.iter())?;
     let (files, unread) = open(&args.paths, true);
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         bail!("{} in the cases", plural(mistakes, "mistake"));
     }
-    // Without a filter there may be nothing yet to try; a filter that finds nothing has a slip in it.
+    // No cases are not an error, but a filter without matches is.
     if let Some(filter) = args.filter.as_ref().filter(|_| tried.is_empty()) {
         bail!("no case has {filter:?} in its name");
     }
@@ -116,17 +116,17 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(if failed { Outcome::Findings } else { Outcome::Clean })
 }
 
-/// What a suite says to judge by: files and folders, and a convention.
+/// The policies of a suite: files and folders, and a convention.
 type Named = (Vec<PathBuf>, Option<String>);
 
-/// What is needed to try cases, and what went wrong on the way.
+/// The state of a run: compiled policies and errors.
 struct Bench {
-    /// Compiled once for all files that name the same.
+    /// Compiled once for all suites with the same policies.
     policies: HashMap<Named, Option<Rc<PolicySet>>>,
-    /// Files, and documents of them, that are nothing a cluster could hold.
+    /// Files and documents that are not valid manifests.
     unread: Vec<Mistake>,
     mistakes: Vec<Diagnostic>,
-    /// Mistakes in policies, drawn by those who found them, under what names the policies.
+    /// Formatted errors of policies, with the names of the policies.
     broken: Vec<(String, String)>,
 }
 
@@ -150,14 +150,14 @@ impl Bench {
             }
         }
         self.mistakes.extend(problems.into_list());
-        // Their cases are not tried, but what is wrong with their policies is told all the same.
+        // Their cases are not run, but errors of their policies are reported.
         for suite in wrong {
             self.load(&suite);
         }
         suites
     }
 
-    /// The policies of a suite, unless they cannot be used, which is noted.
+    /// The policies of a suite. Records an error if they are invalid.
     fn load(&mut self, suite: &Suite) -> Option<Rc<PolicySet>> {
         let key = (suite.policies.clone(), suite.convention.clone());
         let broken = &mut self.broken;
@@ -169,7 +169,7 @@ impl Bench {
                 .map(Rc::new)
         });
         if policies.is_none() {
-            let message = "these policies cannot be used; see their own mistakes".to_owned();
+            let message = "these policies are invalid; see their errors".to_owned();
             self.mistakes.push(Diagnostic::new(suite.place.clone(), message));
         }
         policies.clone()
@@ -194,7 +194,7 @@ impl Bench {
     }
 }
 
-/// A document as manifests are read.
+/// A document, read like a manifest.
 fn json_of(file: &File, node: &Node) -> Result<Value, Mistake> {
     let text = json_at(file, node.span.bytes.start)?;
     serde_json::from_str(&text).map_err(|error| Mistake {
@@ -223,12 +223,12 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         subject.subresource = subresource.into();
     }
     if subject.operation == Operation::Delete {
-        // A review of a deletion has only an old object.
+        // The review of a deletion has only an old object.
         let object = std::mem::take(&mut subject.object);
         subject.old.get_or_insert(object);
     }
     let judgement = judge(policies, subject, case.now, true);
-    // A kind with a slip in it would be allowed for ever. Who names the request means it.
+    // A misspelled kind would always be allowed. A case that names the request is intentional.
     if judgement.policies.is_empty() && case.operation.is_none() && case.subresource.is_none() {
         return Err(format!("no policy selects this {}: nothing is tested", case.identity.kind));
     }
@@ -268,7 +268,7 @@ fn json(
     #[derive(Serialize)]
     struct Document<'t> {
         cases: Vec<Line<'t>>,
-        /// Of files, of cases and of policies.
+        /// Errors of files, cases and policies.
         mistakes: Vec<Value>,
         summary: Summary,
     }

@@ -1,4 +1,4 @@
-//! One stored object, judged.
+//! Judges one stored object.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,21 +19,21 @@ use crate::policy::{Policy, PolicySet};
 pub struct Judge<'p> {
     policies: &'p PolicySet,
     by_name: HashMap<&'p str, u16>,
-    /// By the place of the policy in the set.
+    /// By the index of the policy in the set.
     disagreements: Vec<Disagreements<'p>>,
     older_than: Option<i64>,
 }
 
-/// What there is to say about one object.
+/// The result for one object.
 #[derive(Debug)]
 pub struct Judged<'a> {
-    /// Which one.
+    /// Its identity.
     pub identity: Identity<'a>,
-    /// The policies that judged it, by their place in the set, and what it is under each.
+    /// The result under each policy that judged it.
     pub states: Vec<State<'a>>,
     /// Whether backfill would write it.
     pub fills_in: bool,
-    /// Since when it is as it is, in Unix seconds: the newest transition time, else its creation.
+    /// The newest transition time, otherwise the creation, in Unix seconds.
     pub since: Option<i64>,
     /// Why it could not be judged.
     pub broken: Option<String>,
@@ -42,23 +42,23 @@ pub struct Judged<'a> {
 /// One object under one policy.
 #[derive(Debug)]
 pub struct State<'a> {
-    /// The policy, by its place in the set.
+    /// The index of the policy in the set.
     pub policy: u16,
-    /// The phase as it is stored; nothing, where there is none.
+    /// The stored phase, if any.
     pub phase: Option<Cow<'a, str>>,
-    /// Type and status of each condition as it is stored.
+    /// Type and status of each stored condition.
     pub conditions: Vec<(Cow<'a, str>, &'static str)>,
-    /// What counts.
+    /// The findings that count.
     pub findings: Vec<Found>,
-    /// Disagreements that are not old enough to count.
+    /// Disagreements that are too recent to count.
     pub passing: Vec<Found>,
-    /// How many of the findings that count are disagreements.
+    /// The number of disagreements among the findings.
     pub lasting: usize,
 }
 
 impl<'p> Judge<'p> {
-    /// Prepares to judge by these policies. Of disagreements only those count that have lasted
-    /// longer than so many seconds; all of them, where there is no number.
+    /// Prepares to judge by these policies. Only disagreements older than this number of seconds count;
+    /// without a number, all count.
     #[must_use]
     pub fn new(policies: &'p PolicySet, older_than: Option<i64>) -> Self {
         let list = policies.policies();
@@ -70,8 +70,8 @@ impl<'p> Judge<'p> {
         }
     }
 
-    /// Judges an object as it is stored, as a write of nobody in particular: of a policy's
-    /// `writers` none is meant.
+    /// Judges a stored object as the write of an unnamed user, who matches none of a policy's
+    /// `writers`.
     ///
     /// # Errors
     /// When the text is no object with metadata.
@@ -86,9 +86,9 @@ impl<'p> Judge<'p> {
             Judged { identity, states: Vec::new(), fills_in: false, since: None, broken: None };
         let object = match Object::parse(text).and_then(Object::judgeable) {
             Ok(object) => object,
-            // One object of two hundred thousand values must not end the run.
+            // One object that is too large must not end the run.
             Err(error) => {
-                judged.broken = Some(format!("it cannot be judged: {}", told(&error)));
+                judged.broken = Some(format!("cannot be judged: {}", told(&error)));
                 return Ok(judged);
             }
         };
@@ -114,7 +114,7 @@ impl<'p> Judge<'p> {
         let subject = Subject {
             resource,
             subresource: target.subresource().into(),
-            // Where status has no request of its own, its first write is the creation.
+            // Without the subresource, the first write of a status is the creation.
             operation: if target.status_subresource {
                 Operation::Update
             } else {
@@ -125,7 +125,7 @@ impl<'p> Judge<'p> {
             old: None,
         };
         for mut found in review(self.policies, subject, now).findings {
-            // In the row of each policy that says it, as it would be without the others.
+            // Count it for each policy that reports it.
             for (policy, action) in std::mem::take(&mut found.others) {
                 self.file(Found { policy, action, ..found.clone() }, now.as_second(), &mut judged);
             }
@@ -134,7 +134,7 @@ impl<'p> Judge<'p> {
         Ok(judged)
     }
 
-    /// Puts a finding where it belongs.
+    /// Adds a finding to the result of its policy.
     fn file(&self, found: Found, now: i64, judged: &mut Judged<'_>) {
         let Some(index) = self.by_name.get(found.policy.as_str()) else { return };
         let Some(state) = judged.states.iter_mut().find(|state| state.policy == *index) else {
@@ -145,7 +145,7 @@ impl<'p> Judge<'p> {
             state.findings.push(found);
             return;
         }
-        // Without any time at all nobody can say that it is new.
+        // Without any time, a disagreement counts.
         let lasts = match (self.older_than, judged.since) {
             (Some(seconds), Some(since)) => now.saturating_sub(since) > seconds,
             _ => true,
@@ -160,7 +160,7 @@ impl<'p> Judge<'p> {
 }
 
 impl Judged<'_> {
-    /// The worst that counts under any policy.
+    /// The worst action under any policy.
     #[must_use]
     pub fn worst(&self) -> Option<Action> {
         self.states.iter().filter_map(State::worst).max()
@@ -168,7 +168,7 @@ impl Judged<'_> {
 }
 
 impl State<'_> {
-    /// The worst that counts.
+    /// The worst action.
     #[must_use]
     pub fn worst(&self) -> Option<Action> {
         self.findings.iter().map(|found| found.action).max()
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disagreement_counts_once_it_has_lasted() {
+    fn a_disagreement_counts_when_it_is_old_enough() {
         let text = disagreeing(NOT_READY);
         let rule = || vec!["appcat/phase-ready".to_owned()];
         let (now, ten) = ("2024-06-01T12:10:00Z", Some(600));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_transition_time_the_creation_counts() {
+    fn without_a_transition_time_the_creation_time_counts() {
         let text =
             disagreeing(r#","conditions":[{"type":"Ready","status":"False","reason":"No"}]"#);
         let old = counted(&text, Some(600), "2024-06-01T09:10:01Z");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disagreement_with_a_time_that_is_still_to_come_lasts_from_the_creation_on() {
+    fn a_future_transition_time_is_ignored() {
         let text = disagreeing(&NOT_READY.replace("2024-06-01T12", "2999-06-01T12"));
         let (rules, passing, lasting) = counted(&text, Some(600), "2024-06-01T12:10:01Z");
         assert!(rules.contains(&"appcat/phase-ready".to_owned()), "{rules:?}");
@@ -276,14 +276,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_disagreement_counts_however_young() {
+    fn other_findings_always_count() {
         let text = disagreeing(NOT_READY).replace("Ready\",\"instance", "ready\",\"instance");
         let (rules, passing, lasting) = counted(&text, Some(600), "2024-06-01T12:00:01Z");
         assert_eq!((rules, passing, lasting), (vec!["appcat/phase-value".to_owned()], 0, 0));
     }
 
     #[test]
-    fn phase_and_conditions_are_those_that_are_stored() {
+    fn phase_and_conditions_are_the_stored_ones() {
         let policies = policies();
         let target = target(&policies);
         let judge = Judge::new(&policies, None);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_policies_find_counts_for_each_with_its_own_action() {
+    fn a_finding_of_two_policies_counts_for_each_with_its_action() {
         let policy = |name: &str, enforcement: &str| {
             format!(
                 "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_cannot_be_judged_is_told_and_does_not_end_the_run() {
+    fn an_object_that_cannot_be_judged_does_not_end_the_run() {
         let policies = policies();
         let target = target(&policies);
         let list = vec!["0"; 200_001].join(",");

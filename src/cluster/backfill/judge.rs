@@ -1,4 +1,4 @@
-//! What the mutating webhook would do with a stored object, as a patch that can be sent.
+//! The change that the mutating webhook would make to a stored object, as a patch.
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
@@ -11,20 +11,20 @@ use crate::engine::{Verdict, decide};
 use crate::model::{Json, Object, Webhook, Writer};
 use crate::policy::PolicySet;
 
-/// Who writes, for policies that name writers: the service account of `deploy/backfill`, under
-/// whatever name a person runs the command.
+/// The writer for policies with `writers`: the service account of `deploy/backfill`, regardless of the
+/// actual user.
 pub const WRITER: &str = "system:serviceaccount:statusgate-system:statusgate-backfill";
 
 /// One object, judged.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     pub(super) object: Named,
-    /// The policies that judged it, by their place in the set.
+    /// The policies that judged it, by their index in the set.
     pub(super) policies: Vec<u16>,
     pub(super) todo: Todo,
 }
 
-/// Which object this is about, in which version.
+/// The object and its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) namespace: String,
@@ -33,20 +33,20 @@ pub(super) struct Named {
     pub(super) resource_version: String,
 }
 
-/// What is to be done with it.
+/// The required change.
 #[derive(Clone, Debug)]
 pub(super) enum Todo {
     Nothing,
-    /// A JSON patch, guards first, ready to be sent.
+    /// A JSON patch that starts with guards.
     Patch {
         body: Vec<u8>,
         changes: Vec<Change>,
     },
-    /// It cannot be judged, and why.
+    /// It cannot be judged, with the reason.
     Broken(String),
 }
 
-/// Judges an object as it is stored.
+/// Judges a stored object.
 pub(super) fn judge(
     policies: &PolicySet,
     target: &Target,
@@ -57,7 +57,7 @@ pub(super) fn judge(
     let writer = Writer { user: WRITER.into(), groups: Vec::new() };
     let subject = match target.subject(text, writer) {
         Ok(subject) => subject,
-        // One object of two hundred thousand values must not end the run.
+        // One object that is too large must not end the run.
         Err(error) => {
             let todo = Todo::Broken(format!("cannot be judged: {error}"));
             return Ok(Judged { object, policies: target.policies.clone(), todo });
@@ -75,7 +75,7 @@ fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
         );
     }
     let Some(patch) = &verdict.patch else { return Todo::Nothing };
-    // A null and a member that is not there differ in a diff, and for a patch.
+    // A null and a missing member differ.
     let old = object.status.as_ref().map(Json::to_value);
     let mut whole = old.as_ref().map_or_else(|| json!({}), |status| json!({"status": status}));
     if json_patch::patch(&mut whole, &patch.0).is_err() {
@@ -90,8 +90,8 @@ fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
     }
 }
 
-/// The operations behind two tests: of the uid, for the name may be another object's by now, and
-/// of the version, for what was judged is what is changed.
+/// The operations after two tests: of the uid, because another object may have the name now, and of the
+/// version, because the judged object must be the changed one.
 fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<u8>> {
     #[derive(Serialize)]
     #[serde(untagged)]
@@ -120,7 +120,7 @@ impl Todo {
 }
 
 impl Named {
-    /// Whether this is the very version of the very object.
+    /// Whether both are the same version of the same object.
     pub(super) fn is_same_version(&self, other: &Self) -> bool {
         self.uid == other.uid && self.resource_version == other.resource_version
     }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_disagreement_is_not_touched() {
+    fn a_stored_disagreement_is_not_changed() {
         let judged = judged(
             r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"status":{"phase":"Ready",
                 "lastTransitionTime":"2024-01-01T00:00:00Z","conditions":[{"type":"Ready","status":"False",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_cannot_be_judged_is_told_and_does_not_end_the_run() {
+    fn an_object_that_cannot_be_judged_does_not_end_the_run() {
         let list = vec!["0"; 200_001].join(",");
         let text = format!(r#"{{"metadata":{{"name":"a"}},"status":{{"list":[{list}]}}}}"#);
         assert!(matches!(judged(&text).todo, Todo::Broken(_)));
