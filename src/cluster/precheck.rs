@@ -75,8 +75,8 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     for policy in
         target.policies.iter().filter_map(|index| policies.policies().get(usize::from(*index)))
     {
-        for (pointer, setting) in settings(policy) {
-            let found = mismatch(schema, &pointer, &setting);
+        for (pointer, values) in settings(policy) {
+            let found = mismatch(schema, &pointer, &values);
             let Some((message, help)) = found else { continue };
             let message = format!("{message} (policy {})", policy.name);
             let check = Check::problem("schema", name.clone(), message, help);
@@ -91,30 +91,19 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     checks
 }
 
-/// A value that a policy sets.
-enum Setting<'p> {
-    Null,
-    Value(&'p Value),
-    /// One of these phases.
-    Names(Vec<&'p str>),
-    /// A time.
-    Time,
-    /// A value that depends on the object.
-    Anything,
-}
-
-/// The values that a policy may set, with their fields. List elements have the index 0: one schema
-/// applies to all.
-fn settings(policy: &Policy) -> Vec<(Pointer, Setting<'_>)> {
+/// The fields that a policy sets, each with the values to check: none if they depend on the object.
+/// List elements have the index 0: one schema applies to all.
+fn settings(policy: &Policy) -> Vec<(Pointer, Vec<Value>)> {
     let mut settings = Vec::new();
     if let Some(phase) = &policy.convention.phase {
         let imposed = phase.phases.iter().filter(|phase| phase.imposed.is_some());
         let imposed = imposed.map(|phase| phase.name.as_str());
-        let names: Vec<&str> = phase.default.as_deref().into_iter().chain(imposed).collect();
+        let names = phase.default.as_deref().into_iter().chain(imposed);
+        let names: Vec<Value> = names.map(Value::from).collect();
         if !names.is_empty() {
-            settings.push((phase.path.clone(), Setting::Names(names)));
+            settings.push((phase.path.clone(), names));
             if let Some(time) = phase.transition_time.as_ref().filter(|time| time.in_step) {
-                settings.push((time.path.clone(), Setting::Time));
+                settings.push((time.path.clone(), vec![TIME.into()]));
             }
         }
     }
@@ -123,17 +112,13 @@ fn settings(policy: &Policy) -> Vec<(Pointer, Setting<'_>)> {
             convention::Filling::Absent(_)
             | convention::Filling::Steady { .. }
             | convention::Filling::AbsentMember { .. } => {}
-            convention::Filling::Field(path, sources) => {
-                settings.extend(each(path, sources));
-            }
+            convention::Filling::Field(path, sources) => settings.extend(each(path, sources)),
             convention::Filling::Member { list, member, sources } => {
-                let path = in_list(list, member);
-                settings.extend(path.iter().flat_map(|path| each(path, sources)));
+                settings.extend(in_list(list, member, sources));
             }
             convention::Filling::Element { list, members, .. } => {
                 for (member, sources) in members {
-                    let path = in_list(list, member);
-                    settings.extend(path.iter().flat_map(|path| each(path, sources)));
+                    settings.extend(in_list(list, member, sources));
                 }
             }
         }
@@ -141,83 +126,71 @@ fn settings(policy: &Policy) -> Vec<(Pointer, Setting<'_>)> {
     settings
 }
 
-fn each<'p>(path: &Pointer, sources: &'p [ValueSource]) -> Vec<(Pointer, Setting<'p>)> {
-    let setting = |source: &'p ValueSource| match source {
-        ValueSource::Value(Value::Null) => Setting::Null,
-        ValueSource::Value(value) => Setting::Value(value),
-        ValueSource::CreationTimestamp | ValueSource::DeletionTimestamp => Setting::Time,
-        _ => Setting::Anything,
+fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
+    let values = |source: &ValueSource| match source {
+        ValueSource::Value(value) => vec![value.clone()],
+        ValueSource::CreationTimestamp | ValueSource::DeletionTimestamp => vec![TIME.into()],
+        _ => Vec::new(),
     };
-    sources.iter().map(|source| (path.clone(), setting(source))).collect()
+    sources.iter().map(|source| (path.clone(), values(source))).collect()
 }
 
-fn in_list(list: &Pointer, member: &str) -> Option<Pointer> {
-    format!("{list}/0/{}", member.replace('~', "~0").replace('/', "~1")).parse().ok()
+fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
+    let member = member.replace('~', "~0").replace('/', "~1");
+    let path = format!("{list}/0/{member}").parse::<Pointer>();
+    path.map(|path| each(&path, sources)).unwrap_or_default()
 }
 
-/// The error of a field, and the fix.
-fn mismatch(schema: &Schema, pointer: &Pointer, setting: &Setting<'_>) -> Option<(String, String)> {
+/// The error of a field with its first invalid value, and the fix.
+fn mismatch(schema: &Schema, pointer: &Pointer, values: &[Value]) -> Option<(String, String)> {
     let field = pointer.field();
-    let node = match schema.at(pointer.tokens()) {
-        Place::Free => return None,
-        Place::Pruned => {
-            let message = format!("{field} is not in the schema: the API server prunes its value");
-            return Some((message, format!("add {field} to the CustomResourceDefinition first")));
-        }
-        Place::Declared(node) => node,
-    };
-    let nullable = node.get("nullable") == Some(&Value::Bool(true));
-    let misfit = |value: &Value| misfit(node, nullable, value);
-    match setting {
-        Setting::Null if !nullable => Some((
-            format!(
-                "{field} is not nullable: the API server drops a null from backfill and rejects one from the webhook"
-            ),
-            format!("set nullable: true on {field} in the schema, or nullable: false in the policy"),
+    match schema.at(pointer.tokens()) {
+        Place::Free => None,
+        Place::Pruned => Some((
+            format!("{field} is not in the schema: the API server prunes its value"),
+            format!("add {field} to the CustomResourceDefinition first"),
         )),
-        Setting::Null | Setting::Anything => None,
-        Setting::Value(value) => misfit(value),
-        Setting::Names(names) => names.iter().find_map(|name| misfit(&Value::from(*name))),
-        Setting::Time => misfit(&Value::from("2000-01-01T00:00:00Z")),
+        Place::Declared(node) => values.iter().find_map(|value| misfit(field, node, value)),
     }
-    .map(|(message, help)| {
-        if message.starts_with(field) {
-            (message, help)
-        } else {
-            (format!("{field} {message}"), help)
-        }
-    })
 }
 
 /// Why the type or the enum of a field rejects a value. Patterns, limits and CEL are not checked.
-fn misfit(node: &Value, nullable: bool, value: &Value) -> Option<(String, String)> {
-    if value.is_null() && nullable {
-        return None;
+fn misfit(field: &str, node: &Value, value: &Value) -> Option<(String, String)> {
+    let has = |name: &str| node.get(name) == Some(&Value::Bool(true));
+    if value.is_null() {
+        let message = format!(
+            "{field} is not nullable: the API server drops a null from backfill and rejects one from \
+             the webhook"
+        );
+        let help = format!(
+            "set nullable: true on {field} in the schema, or nullable: false in the policy"
+        );
+        return (!has("nullable")).then_some((message, help));
     }
-    let kind = node.get("type").and_then(Value::as_str);
+    let kind = node.get("type").and_then(Value::as_str).unwrap_or_default();
     let fits = match kind {
-        None => true,
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("integer") => value.is_i64() || value.is_u64(),
-        Some("number") => value.is_number(),
-        Some("array") => value.is_array(),
-        Some("object") => value.is_object(),
-        Some(_) => true,
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
     };
-    let open = node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
-    if !fits && !open {
-        let kind = kind.unwrap_or_default();
-        let message = format!("has type {kind}: the API server rejects {value}");
+    if !fits && !has("x-kubernetes-int-or-string") {
+        let message = format!("{field} has type {kind}: the API server rejects {value}");
         return Some((message, "use a value of this type in the policy".to_owned()));
     }
     let values = node.get("enum").and_then(Value::as_array)?;
     if values.contains(value) {
         return None;
     }
-    let message = format!("has an enum without {value}: the API server rejects this value");
+    let message = format!("{field} has an enum without {value}: the API server rejects this value");
     Some((message, format!("add {value} to the enum first")))
 }
+
+/// A time in the format of every time that a policy sets.
+const TIME: &str = "2000-01-01T00:00:00Z";
 
 #[cfg(test)]
 mod tests {
