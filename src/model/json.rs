@@ -12,9 +12,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Pointer;
 use super::members::Members;
 use super::reader::read;
+use super::{Pointer, same_instant};
 
 /// Levels of a status that are looked at. No rule reaches this far; what lies deeper is skipped
 /// without recursion, so that nesting costs neither stack nor memory. Half of serde_json's own
@@ -228,6 +228,15 @@ impl PartialEq for Json<'_> {
             (Self::Object(one), Self::Object(other)) => one == other,
             _ => false,
         }
+    }
+}
+
+/// Equal, where null is the same as absence and times are compared as times.
+pub(crate) fn same(one: Option<&Json<'_>>, other: Option<&Json<'_>>) -> bool {
+    let present = |value: &&Json<'_>| !value.is_null();
+    match (one.filter(present), other.filter(present)) {
+        (Some(Json::String(one)), Some(Json::String(other))) => same_instant(one, other),
+        (one, other) => one == other,
     }
 }
 

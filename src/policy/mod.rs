@@ -14,13 +14,11 @@ mod predicate;
 mod schema;
 mod set;
 
-pub use crate::language::{Glob, Observed, Pattern};
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
 pub use declared::Declared;
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use json_schema::DocumentKind;
-pub use predicate::{ConditionTest, Place, Predicate, ValueTest};
 pub use schema::{Check, FieldRule, FieldType, Format};
 pub use set::PolicySet;
