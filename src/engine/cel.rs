@@ -19,8 +19,8 @@ use cel::context::VariableResolver;
 use cel::{Context, Env, ExecutionError, Value};
 
 use super::because::quoted;
+use crate::language::Pattern;
 use crate::model::{Json, Metadata, Object, Writer};
-use crate::policy::Pattern;
 use crate::policy::cel::{Expression, Needs, ORDERED, PATTERN, Part, STEP, Work};
 
 /// The values that one evaluation may read. 1,000 conditions are 7,000 values. Converting 10,000 takes

@@ -5,17 +5,18 @@ mod generations;
 mod history;
 mod keys;
 
-use crate::model::{Json, Object, in_status, same_instant};
+use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{Backfill, ConditionList, ConditionType, Filling};
 use crate::policy::{Action, Disposition};
 
 use super::evidence::{self, Answers, Facts, Truth};
 use super::ratchet::{Violation, Violations};
 use super::{Cause, fields};
+pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
 use elements::Element;
 pub(crate) use generations::Generations;
 use keys::Keys;
-pub(crate) use keys::{ByKey, ByType, Key, SCAN_LIMIT};
+pub(crate) use keys::{ByKey, Key};
 
 /// What a list is judged with, in addition to its rules.
 #[derive(Clone, Copy)]
@@ -197,7 +198,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     }
 }
 
-fn holds(facts: &Facts<'_, '_>, when: Option<&crate::policy::Predicate>) -> bool {
+fn holds(facts: &Facts<'_, '_>, when: Option<&crate::language::Predicate>) -> bool {
     when.is_none_or(|when| facts.ask(when) == Truth::True)
 }
 
@@ -237,14 +238,5 @@ pub(super) fn violation(rule: &str, field: String, message: String) -> Violation
         action: Disposition::Fixed(Action::Deny),
         ratcheted: true,
         value: None,
-    }
-}
-
-/// Whether two values are equal. Null equals absence, and times are compared as times.
-pub(crate) fn same(one: Option<&Json<'_>>, other: Option<&Json<'_>>) -> bool {
-    let present = |value: &&Json<'_>| !value.is_null();
-    match (one.filter(present), other.filter(present)) {
-        (Some(Json::String(one)), Some(Json::String(other))) => same_instant(one, other),
-        (one, other) => one == other,
     }
 }

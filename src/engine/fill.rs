@@ -9,9 +9,10 @@ use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::{Draft, Seen};
 use super::evidence::{Answers, Element, Facts, Truth};
 use super::fields;
+use crate::language::Predicate;
 use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
-use crate::policy::{Action, Check, Predicate};
+use crate::policy::{Action, Check};
 
 /// Fills in the defaults of one policy.
 pub(super) struct Filler<'f, 's, 'a> {

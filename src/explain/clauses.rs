@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use super::facts::Question;
+use crate::language::{Condition, Predicate};
 use crate::model::Pointer;
 use crate::policy::convention::{ConditionList, Convention, Trigger};
-use crate::policy::{Action, ConditionTest, Disposition, Predicate};
+use crate::policy::{Action, Disposition};
 
 /// Something that fires where a predicate definitely holds.
 #[derive(Clone, Debug)]
@@ -32,18 +33,15 @@ pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
     let mut clauses = Vec::new();
     for list in &convention.conditions {
         for kind in &list.types.known {
-            let present = |wanted| {
-                let test = ConditionTest::Present;
-                let present = Predicate::Condition { old: false, kind: kind.sample(), test };
-                if wanted { present } else { Predicate::Not(Box::new(present)) }
-            };
+            let present =
+                |wanted| Condition { present: Some(wanted), ..Condition::of(kind.sample()) }.into();
             let presences = [(&kind.missing, false), (&kind.present, true)];
             for (presence, wanted) in presences {
                 let Some(presence) = presence else { continue };
                 let parts = std::iter::once(present(wanted)).chain(presence.when.clone());
                 clauses.push(Clause {
                     id: &presence.sanction.rule,
-                    when: Cow::Owned(Predicate::All(parts.collect())),
+                    when: Cow::Owned(Predicate::all(parts)),
                     list: Some(list),
                     of_element: false,
                     action: presence.sanction.action,

@@ -6,13 +6,12 @@ use super::facts::{Answer, Fact, Space};
 use super::page::MAX_COMBINATIONS;
 use super::table::{Table, has_evidence};
 use super::words;
+use crate::language::{Pattern, Predicate};
 use crate::policy::convention::{
     Backfill, ConditionList, ConditionType, Convention, Filling, GenerationRules, Movers, Phase,
     PhaseRules, Presence, RepairTo, Rule, Sanction, Since, Trigger, ValueSource, Watched,
 };
-use crate::policy::{
-    Check, ConditionTest, FieldType, Format, Pattern, Place, Predicate, ValueTest,
-};
+use crate::policy::{Check, FieldType, Format};
 
 /// Everything that a convention says. Members that say nothing are left out. A predicate has its
 /// words, and its parts as documents write them.
@@ -377,70 +376,7 @@ fn backfill(fill: &Backfill) -> Value {
 
 /// A predicate with its words.
 fn predicate(found: &Predicate) -> Value {
-    json!({"words": words::predicate(found), "predicate": parts(found)})
-}
-
-/// A predicate as documents write it, each question in a mapping of its own.
-fn parts(predicate: &Predicate) -> Value {
-    let all = |parts_of: &[Predicate]| -> Value { parts_of.iter().map(parts).collect() };
-    match predicate {
-        Predicate::All(nested) => json!({"all": all(nested)}),
-        Predicate::Any(nested) => json!({"any": all(nested)}),
-        Predicate::Not(nested) => json!({"not": parts(nested)}),
-        Predicate::Condition { old, kind, test } => {
-            let subject = if *old { "oldCondition" } else { "condition" };
-            let test = match test {
-                ConditionTest::Is(statuses) => {
-                    ("is", statuses.iter().map(|status| Value::from(status.name())).collect())
-                }
-                ConditionTest::Reason(reasons) => ("reason", json!(reasons)),
-                ConditionTest::Present => ("present", true.into()),
-                ConditionTest::Changed => ("changed", true.into()),
-            };
-            object([(subject, kind.as_str().into()), test])
-        }
-        Predicate::Phase(names) => json!({"phase": names}),
-        Predicate::OldPhase(names) => json!({"oldPhase": names}),
-        Predicate::Deleting => json!({"deleting": true}),
-        Predicate::Observed(observed) => {
-            let names = observed.iter().map(|observed| Value::from(observed.name()));
-            json!({"observed": names.collect::<Value>()})
-        }
-        Predicate::Value(place, test) => value_test(place, test),
-        Predicate::Length { path, at_least, at_most } => object([
-            ("length", path.to_string().into()),
-            ("atLeast", (*at_least).into()),
-            ("atMost", if *at_most == usize::MAX { Value::Null } else { (*at_most).into() }),
-        ]),
-        Predicate::Gates(path) => json!({"gates": path.to_string()}),
-        Predicate::Polarity(polarities) => {
-            let names = polarities.iter().map(|polarity| Value::from(polarity.name()));
-            json!({"polarity": names.collect::<Value>()})
-        }
-        Predicate::Resource(globs) => json!({"resource": texts(globs)}),
-    }
-}
-
-fn value_test(place: &Place, test: &ValueTest) -> Value {
-    let (subject, name) = match place {
-        Place::Field { old, path } => (if *old { "oldField" } else { "field" }, path.to_string()),
-        Place::Member { old, name } => (if *old { "oldMember" } else { "member" }, name.clone()),
-    };
-    let other = |place: &Place| match place {
-        Place::Field { path, .. } => Value::from(path.to_string()),
-        Place::Member { name, .. } => name.as_str().into(),
-    };
-    let test = match test {
-        ValueTest::Is(wanted) => ("is", json!(wanted)),
-        ValueTest::Set => ("set", true.into()),
-        ValueTest::Changed => ("changed", true.into()),
-        ValueTest::Decreased => ("decreased", true.into()),
-        ValueTest::Matches(pattern) => ("matches", pattern.as_str().into()),
-        ValueTest::Equals(place) => ("equals", other(place)),
-        ValueTest::Before(place) => ("before", other(place)),
-        ValueTest::Future => ("future", true.into()),
-    };
-    object([(subject, name.into()), test])
+    json!({"words": found.in_words(), "predicate": found})
 }
 
 /// The truth table in full: of the phase, or of each rule where there is no evidence about one.

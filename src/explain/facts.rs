@@ -10,9 +10,9 @@ mod asked;
 mod fitting;
 mod sample;
 
+use crate::language::{Glob, Observed, Predicate};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
-use crate::policy::{Glob, Observed, Predicate};
 
 pub(crate) use asked::Asked;
 pub(crate) use fitting::{Left, is_decided, left};

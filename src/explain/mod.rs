@@ -19,7 +19,6 @@ pub use facts::{Answer, Fact, Reason, Space};
 pub use graph::Graph;
 pub use page::{Block, Page};
 pub use table::{Firing, PhaseOutcome, Table, has_evidence};
-pub use words::predicate as in_words;
 
 pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{Left, NOW, Question, is_decided, left, versions_of};

@@ -8,6 +8,7 @@ mod tables;
 pub(crate) use tables::MAX_COMBINATIONS;
 
 use super::words;
+use crate::language::Predicate;
 use crate::policy::convention::{Backfill, Convention, Filling, ValueSource};
 
 /// A part of a page.
@@ -148,7 +149,7 @@ impl Page {
         let rows = convention.rules.iter().map(|rule| {
             [
                 rule.id.clone(),
-                words::predicate(&rule.when),
+                rule.when.in_words(),
                 words::trigger(&rule.trigger),
                 words::action(rule.action).to_owned(),
                 rule.message.clone(),
@@ -166,7 +167,7 @@ impl Page {
         }
         self.heading("Backfill");
         let rows = convention.backfill.iter().map(|fill| {
-            let when = fill.when.as_ref().map(words::predicate).unwrap_or_default();
+            let when = fill.when.as_ref().map(Predicate::in_words).unwrap_or_default();
             let off = off_unless_enabled(fill.optional);
             [fill.name.clone(), filling(fill), when, off, fill.source.clone()]
         });
@@ -208,7 +209,7 @@ fn filling(fill: &Backfill) -> String {
             format!("the stored {member} in each element of {path} whose {same} did not change")
         }
         Filling::AbsentMember { member, of, .. } => {
-            let of = words::predicate(of);
+            let of = of.in_words();
             format!("nothing: {member} is taken out of each element of {path} where {of}")
         }
     }

@@ -95,7 +95,7 @@ impl<'c> Stage<'c> {
                 }
             }
             (Fact::Observed, Answer::Observed(observed)) => {
-                use crate::policy::Observed::{Ahead, Behind, Current};
+                use crate::language::Observed::{Ahead, Behind, Current};
                 let path = self.convention.generation.as_ref()?.paths.first()?;
                 let number = match observed {
                     Behind => GENERATION - 1,

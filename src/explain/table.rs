@@ -5,7 +5,7 @@ use super::cubes::{self, Cube};
 use super::facts::{Asked, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
 use crate::engine::{Truth, repaired};
-use crate::policy::Predicate;
+use crate::language::Predicate;
 use crate::policy::convention::{Convention, PhaseRules, RepairTo};
 
 /// The combinations of some facts, each with what follows.

@@ -6,8 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{OneOrMany, Word};
-use crate::model::ConditionStatus;
+use super::words::not;
+use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
+use crate::model::{ConditionStatus, Conditions, Json};
 
 /// A condition, and what must hold of it: all of the tests that are there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,14 @@ impl Condition {
         let of = ConditionOf::Condition(kind.into());
         Self { of, is: None, is_not: None, reason: None, present: None, changed: None }
     }
+
+    /// The conditions it is in. `None` where nothing is known, not even absence.
+    fn list<'s, 'a>(&self, facts: &Facts<'s, 'a>) -> Option<Conditions<'s, 'a>> {
+        match self.of {
+            ConditionOf::Condition(_) => Some(facts.conditions),
+            ConditionOf::OldCondition(_) => facts.old_conditions,
+        }
+    }
 }
 
 impl ConditionOf {
@@ -72,6 +81,115 @@ impl Word for Condition {
             let message = format!("nothing is asked of condition {}", self.of.kind());
             check.error(&message, Some("add is, isNot, reason, present or changed"));
         }
+    }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        let kind = self.of.kind();
+        let Some(list) = self.list(facts) else { return Truth::NoEvidence };
+        let found = facts.find(list, kind);
+        let status = || Conditions::status_of(found?);
+        Truth::True
+            .and(self.is.as_ref(), |wanted| Some(wanted.contains(&status()?)))
+            .and(self.is_not.as_ref(), |unwanted| Some(!unwanted.contains(&status()?)))
+            .and(self.reason.as_ref(), |wanted| {
+                let listed = |reason: &str| wanted.iter().any(|known| known == reason);
+                match found?.get("reason") {
+                    // Absence is an answer only where it is asked for, as in reason tables by "".
+                    None | Some(Json::Null) => listed("").then_some(true),
+                    Some(reason) => reason.as_str().map(listed),
+                }
+            })
+            .and(self.present.as_ref(), |present| Some(found.is_some() == *present))
+            .and(self.changed.as_ref(), |changed| {
+                Some((found != facts.find(facts.old_conditions?, kind)) == *changed)
+            })
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let (kind, found) =
+            (self.of.kind(), self.list(facts).and_then(|list| facts.find(list, self.of.kind())));
+        let condition = match self.of {
+            ConditionOf::Condition(_) => "condition",
+            ConditionOf::OldCondition(_) => "stored condition",
+        };
+        if let Some(changed) = self.changed {
+            let did = self.ask(facts) == Truth::of(Some(changed));
+            let did = if did { "did" } else { "did not" };
+            reasons.say(format_args!("{condition} {kind} {did} change"));
+        } else if self.reason.is_some() {
+            let reason = found.and_then(|item| item.get("reason")).and_then(Json::as_str);
+            let reason = quoted(reason.unwrap_or_default());
+            reasons.say(format_args!("{condition} {kind} has reason {reason}"));
+        } else if self.present.is_some() && found.is_none() {
+            reasons.say(format_args!("{condition} {kind} is absent"));
+        } else {
+            let status = found.and_then(Conditions::status_of);
+            let status = status.map_or("not a status", ConditionStatus::name);
+            reasons.say(format_args!("{condition} {kind} is {status}"));
+        }
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let name = match &self.of {
+            ConditionOf::Condition(kind) => kind.clone(),
+            ConditionOf::OldCondition(kind) => format!("the stored {kind}"),
+        };
+        let is = |wanted: &[ConditionStatus], negated| {
+            let statuses = any_of(wanted.iter().map(|status| status.name().to_owned()));
+            format!("{name} is {}{statuses}", not(negated))
+        };
+        match self {
+            Self { is: Some(wanted), .. } => is(wanted, negated),
+            Self { is_not: Some(unwanted), .. } => is(unwanted, !negated),
+            Self { reason: Some(reasons), .. } => has_reason(&name, reasons, negated),
+            Self { present: Some(present), .. } => {
+                format!("{name} is {}", if *present == negated { "absent" } else { "there" })
+            }
+            Self { changed, .. } => {
+                let did = *changed == Some(negated);
+                format!("this write {} {name}", if did { "did not change" } else { "changed" })
+            }
+        }
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        let old = matches!(self.of, ConditionOf::OldCondition(_));
+        asks.condition(old, self.of.kind(), self.reason.as_deref().unwrap_or_default());
+        if self.changed.is_some() {
+            asks.changed_condition(old, self.of.kind());
+        }
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
+
+    fn split(&self) -> Vec<Self> {
+        let none = || Self { of: self.of.clone(), ..Self::of("") };
+        let tests = [
+            Self { is: self.is.clone(), ..none() },
+            Self { is_not: self.is_not.clone(), ..none() },
+            Self { reason: self.reason.clone(), ..none() },
+            Self { present: self.present, ..none() },
+            Self { changed: self.changed, ..none() },
+        ];
+        let none = none();
+        tests.into_iter().filter(|test| *test != none).collect()
+    }
+}
+
+/// The empty reason is none.
+fn has_reason(condition: &str, reasons: &[String], negated: bool) -> String {
+    let named: Vec<String> = reasons.iter().filter(|name| !name.is_empty()).cloned().collect();
+    let (only, none) = (named.is_empty(), named.len() < reasons.len());
+    let named = any_of(named.into_iter());
+    match (none, negated) {
+        (true, false) if only => format!("{condition} has no reason"),
+        (true, true) if only => format!("{condition} has a reason"),
+        (true, false) => format!("{condition} has the reason {named} or none"),
+        (true, true) => format!("{condition} has a reason, another than {named}"),
+        (false, false) => format!("{condition} has the reason {named}"),
+        (false, true) => format!("{condition} has another reason than {named}"),
     }
 }
 

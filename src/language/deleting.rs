@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Word;
 use super::check::Check;
+use super::words::not;
+use super::{Around, Asks, Facts, Reasons, Truth, Word};
 
 /// Whether `metadata.deletionTimestamp` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,4 +20,25 @@ impl Word for Deleting {
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, _: &mut Check<'_>) {}
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        Truth::of(Some(facts.deleting() == self.deleting))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let is = if facts.deleting() { "is" } else { "is not" };
+        reasons.say(format_args!("metadata.deletionTimestamp {is} set"));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        format!("deletion was {}asked for", not(self.deleting == negated))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.deleting();
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
 }

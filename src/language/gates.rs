@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{AnyPointer, Word};
+use super::{AnyPointer, Around, Asks, Facts, Polarity, Reasons, Truth, Word};
+use crate::model::{ByType, Conditions, Json, SCAN_LIMIT};
 
 /// Every condition that a list in the spec asks for is good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,4 +20,41 @@ impl Word for Gates {
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, _: &mut Check<'_>) {}
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        let gates = facts.at(&self.gates).and_then(Json::as_array).unwrap_or_default();
+        // Where there are many, the conditions are not scanned for each of them.
+        let table = (gates.len() > SCAN_LIMIT).then(|| ByType::new(facts.conditions.items()));
+        let find = |kind: &str| match &table {
+            None => facts.find(facts.conditions, kind),
+            Some(table) => facts.spelled(kind, |kind| table.find(kind)),
+        };
+        let mut answer = Truth::True;
+        for gate in gates {
+            let found = gate.get("conditionType").and_then(Json::as_str).and_then(find);
+            match found.and_then(Conditions::status_of) {
+                Some(status) if status == Polarity::of_gate(gate).good() => {}
+                Some(_) => return Truth::False,
+                None => answer = Truth::NoEvidence,
+            }
+        }
+        answer
+    }
+
+    fn because(&self, _: &Facts<'_, '_>, reasons: &mut Reasons) {
+        reasons.say(format_args!("{}", self.words(Around::Nothing, true)));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let (each, not) = if negated { ("a", "not ") } else { ("every", "") };
+        format!("{each} condition that {} asks for is {not}good", self.gates.field())
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.gates(&self.gates);
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
 }

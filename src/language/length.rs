@@ -1,10 +1,13 @@
 //! `length`: the number of items in a list.
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{Check, Step};
-use super::{AnyPointer, Word};
+use super::{AnyPointer, Around, Asks, Facts, Reasons, Truth, Word};
+use crate::model::Json;
 
 /// The number of items in a list. An absent list has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +23,12 @@ pub struct Length {
     pub at_most: Option<usize>,
 }
 
+impl Length {
+    fn bounds(&self) -> RangeInclusive<usize> {
+        self.at_least.unwrap_or(0)..=self.at_most.unwrap_or(usize::MAX)
+    }
+}
+
 impl Word for Length {
     const KEYS: &'static [&'static str] = &["length"];
     const TESTS: &'static [&'static str] = &["atLeast", "atMost"];
@@ -33,5 +42,33 @@ impl Word for Length {
             }
             _ => {}
         });
+    }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        let items = facts.at(&self.length).and_then(Json::as_array);
+        Truth::of(Some(self.bounds().contains(&items.map_or(0, <[Json<'_>]>::len))))
+    }
+
+    fn because(&self, _: &Facts<'_, '_>, reasons: &mut Reasons) {
+        reasons.say(format_args!("of the length of {}", self.length.field()));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let has = if negated { "has not" } else { "has" };
+        let bounds = match (self.at_least, self.at_most) {
+            (least, None) => format!("at least {}", least.unwrap_or_default()),
+            (None | Some(0), Some(most)) => format!("at most {most}"),
+            (Some(least), Some(most)) => format!("{least} to {most}"),
+        };
+        format!("{} {has} {bounds} items", self.length.field())
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        let bounds = self.bounds();
+        asks.length(&self.length, *bounds.start(), *bounds.end());
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
     }
 }

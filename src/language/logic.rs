@@ -5,7 +5,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::check::{Check, Step};
-use super::{Predicate, Scope, Word};
+use super::words::join;
+use super::{Answers, AnyWord, Around, Asks, Facts, Predicate, Reasons, Scope, Truth, Word};
 
 /// All of these predicates hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,30 @@ impl Word for All {
     fn check(&self, check: &mut Check<'_>) {
         check_each("all", &self.all, check);
     }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        Truth::all(self.all.iter().map(|part| facts.ask(part)))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        because(&self.all, self.ask(facts), facts, reasons);
+    }
+
+    fn words(&self, around: Around, negated: bool) -> String {
+        words(&self.all, Around::And, (around, negated))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        self.all.iter().for_each(|part| part.asks(asks));
+    }
+
+    fn is_about_element(&self) -> bool {
+        self.all.iter().any(Predicate::is_about_element)
+    }
+
+    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
+        self.all.iter().for_each(|part| answers.ask(part, facts));
+    }
 }
 
 impl Word for Any {
@@ -55,6 +80,30 @@ impl Word for Any {
 
     fn check(&self, check: &mut Check<'_>) {
         check_each("any", &self.any, check);
+    }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        Truth::any(self.any.iter().map(|part| facts.ask(part)))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        because(&self.any, self.ask(facts), facts, reasons);
+    }
+
+    fn words(&self, around: Around, negated: bool) -> String {
+        words(&self.any, Around::Or, (around, negated))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        self.any.iter().for_each(|part| part.asks(asks));
+    }
+
+    fn is_about_element(&self) -> bool {
+        self.any.iter().any(Predicate::is_about_element)
+    }
+
+    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
+        self.any.iter().for_each(|part| answers.ask(part, facts));
     }
 }
 
@@ -70,6 +119,30 @@ impl Word for Not {
     fn check(&self, check: &mut Check<'_>) {
         check.at(Step::Key("not"), |check| self.not.check_in(check));
     }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        !facts.ask(&self.not)
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        facts.explain(&self.not, reasons);
+    }
+
+    fn words(&self, around: Around, negated: bool) -> String {
+        self.not.clause(around, !negated)
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        self.not.asks(asks);
+    }
+
+    fn is_about_element(&self) -> bool {
+        self.not.is_about_element()
+    }
+
+    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
+        answers.ask(&self.not, facts);
+    }
 }
 
 fn list(key: &str, empty: &str, generator: &mut SchemaGenerator, scope: Scope) -> Schema {
@@ -84,6 +157,63 @@ fn check_each(key: &'static str, parts: &[Predicate], check: &mut Check<'_>) {
             check.at(Step::Item(index), |check| part.check_in(check));
         }
     });
+}
+
+impl Predicate {
+    /// The words that it is made of, at any depth: those that have no predicates in them.
+    #[must_use]
+    pub fn questions(&self) -> Vec<&AnyWord> {
+        let mut found = Vec::new();
+        self.collect(None, &mut found);
+        found
+    }
+
+    fn collect<'p>(&'p self, facts: Option<&Facts<'_, '_>>, found: &mut Vec<&'p AnyWord>) {
+        let decides = |word: &&AnyWord| facts.is_some_and(|facts| word.ask(facts) == Truth::False);
+        match self.words().iter().find(decides) {
+            Some(word) => word.collect(facts, found),
+            None => self.words().iter().for_each(|word| word.collect(facts, found)),
+        }
+    }
+}
+
+impl AnyWord {
+    fn collect<'p>(&'p self, facts: Option<&Facts<'_, '_>>, found: &mut Vec<&'p Self>) {
+        let (parts, decides) = match self {
+            Self::All(word) => (&word.all, Truth::False),
+            Self::Any(word) => (&word.any, Truth::True),
+            Self::Not(word) => return word.not.collect(facts, found),
+            question => return found.push(question),
+        };
+        let decides = |part: &&Predicate| facts.is_some_and(|facts| facts.ask(part) == decides);
+        match parts.iter().find(decides) {
+            Some(part) => part.collect(facts, found),
+            None => parts.iter().for_each(|part| part.collect(facts, found)),
+        }
+    }
+}
+
+impl Facts<'_, '_> {
+    /// Those of a predicate's questions that settle its answer, whatever the others are.
+    #[must_use]
+    pub fn deciding<'p>(&self, predicate: &'p Predicate) -> Vec<&'p AnyWord> {
+        let mut found = Vec::new();
+        predicate.collect(Some(self), &mut found);
+        found
+    }
+}
+
+/// The parts that decided: those that answer as the whole does.
+fn because(parts: &[Predicate], whole: Truth, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+    let deciding = parts.iter().filter(|part| facts.ask(part) == whole);
+    deciding.for_each(|part| facts.explain(part, reasons));
+}
+
+fn words(parts: &[Predicate], inside: Around, outside: (Around, bool)) -> String {
+    match parts {
+        [one] => one.clause(outside.0, outside.1),
+        parts => join(parts, inside, outside, |part, around| part.clause(around, false)),
+    }
 }
 
 fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Predicate>, D::Error> {

@@ -40,9 +40,13 @@
 //! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
 //! The compiler reports a part that is missing.
 
+mod answers;
+mod asks;
+mod because;
 mod check;
 mod condition;
 mod deleting;
+mod facts;
 mod gates;
 mod glob;
 mod length;
@@ -55,7 +59,9 @@ mod predicate;
 mod resource;
 mod set;
 pub mod shapes;
+mod truth;
 mod value;
+mod words;
 
 use std::fmt::Debug;
 
@@ -64,9 +70,14 @@ use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
+pub use answers::Answers;
+pub use asks::Asks;
+pub use because::Reasons;
+pub(crate) use because::quoted;
 pub use check::{Check, Report, Step};
 pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
+pub use facts::{Element, Facts, List, Types};
 pub use gates::Gates;
 pub use glob::Glob;
 pub use length::Length;
@@ -79,7 +90,10 @@ pub use predicate::{ElementPredicate, Predicate, Scope};
 pub use resource::ResourceName;
 pub use set::Set;
 pub use shapes::{AnyPointer, OneOrMany, Scalar};
+pub use truth::Truth;
 pub use value::{Operand, Place, Value};
+pub use words::Around;
+pub(crate) use words::{any_of, quoted_if_odd};
 
 /// What every word provides.
 pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + PartialEq {
@@ -99,6 +113,29 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
 
     /// Reports what the schema cannot: unknown names, tests that are missing or contradict each other.
     fn check(&self, check: &mut Check<'_>);
+
+    /// The answer. This is the hot path: no allocation.
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
+
+    /// What of the object makes the answer True or False. Asked of words with one test ([`Self::split`]).
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons);
+
+    /// The word as a clause of a page. Asked of words with one test.
+    fn words(&self, around: Around, negated: bool) -> String;
+
+    /// Shows a visitor what it asks about: tables and proofs vary that and nothing else.
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
+
+    /// Whether its answer depends on the element. The other answers are the same for a whole list.
+    fn is_about_element(&self) -> bool;
+
+    /// Finds once for a long list what a word about the element asks of the rest of the object.
+    fn prepare<'s, 'a>(&self, _answers: &mut Answers<'s, 'a>, _facts: &Facts<'s, 'a>) {}
+
+    /// A word for each of its tests; together they ask the same.
+    fn split(&self) -> Vec<Self> {
+        vec![self.clone()]
+    }
 }
 
 /// Declares [`AnyWord`] and the table of words.
@@ -133,6 +170,48 @@ macro_rules! words {
                         check.scope_of::<$word>(word);
                         word.check(check);
                     })*
+                }
+            }
+
+            fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+                match self {
+                    $(Self::$word(word) => word.ask(facts),)*
+                }
+            }
+
+            fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+                match self {
+                    $(Self::$word(word) => word.because(facts, reasons),)*
+                }
+            }
+
+            fn words(&self, around: Around, negated: bool) -> String {
+                match self {
+                    $(Self::$word(word) => word.words(around, negated),)*
+                }
+            }
+
+            fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+                match self {
+                    $(Self::$word(word) => word.asks(asks),)*
+                }
+            }
+
+            fn is_about_element(&self) -> bool {
+                match self {
+                    $(Self::$word(word) => word.is_about_element(),)*
+                }
+            }
+
+            fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
+                match self {
+                    $(Self::$word(word) => word.prepare(answers, facts),)*
+                }
+            }
+
+            fn split(&self) -> Vec<Self> {
+                match self {
+                    $(Self::$word(word) => word.split().into_iter().map(Self::$word).collect(),)*
                 }
             }
         }

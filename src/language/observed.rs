@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{OneOrMany, Word};
+use super::words::not;
+use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of};
+use crate::model::{Json, in_status};
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +34,33 @@ impl Word for ObservedGeneration {
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, _: &mut Check<'_>) {}
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        Truth::of(observed(facts).map(|observed| self.observed.contains(&observed)))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let is = if observed(facts) == Some(Observed::Behind) { "is" } else { "is not" };
+        reasons.say(format_args!("observedGeneration {is} behind metadata.generation"));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let relation = |observed: &Observed| match observed {
+            Observed::Behind => "behind".to_owned(),
+            Observed::Current => "equal to".to_owned(),
+            Observed::Ahead => "ahead of".to_owned(),
+        };
+        let relations = any_of(self.observed.iter().map(relation));
+        format!("observedGeneration is {}{relations} metadata.generation", not(negated))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.observed();
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
 }
 
 impl Observed {
@@ -44,4 +73,16 @@ impl Observed {
             Self::Ahead => "ahead",
         }
     }
+}
+
+fn observed(facts: &Facts<'_, '_>) -> Option<Observed> {
+    let path = facts.observed_generation?;
+    let observed = in_status(facts.object.status.as_ref(), path).and_then(Json::as_i64)?;
+    let old = facts.old.and_then(|old| old.metadata.generation);
+    let newest = facts.object.metadata.generation.max(old)?;
+    Some(match observed.cmp(&newest) {
+        std::cmp::Ordering::Less => Observed::Behind,
+        std::cmp::Ordering::Equal => Observed::Current,
+        std::cmp::Ordering::Greater => Observed::Ahead,
+    })
 }

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{OneOrMany, Word};
+use super::words::not;
+use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
 
 /// The phase of this write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,27 @@ impl Word for Phase {
     fn check(&self, check: &mut Check<'_>) {
         check.each("phase", &self.phase, |check, name| check.phase(name));
     }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        is_one_of(facts.phase, &self.phase)
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let phase = quoted(facts.phase.unwrap_or_default());
+        reasons.say(format_args!("the phase is {phase}"));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.phase(false);
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
 }
 
 impl Word for OldPhase {
@@ -39,4 +61,29 @@ impl Word for OldPhase {
     fn check(&self, check: &mut Check<'_>) {
         check.each("oldPhase", &self.old_phase, |check, name| check.phase(name));
     }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        is_one_of(facts.old_phase, &self.old_phase)
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let phase = quoted(facts.old_phase.unwrap_or_default());
+        reasons.say(format_args!("the stored phase is {phase}"));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        format!("the stored phase is {}{}", not(negated), any_of(self.old_phase.iter().cloned()))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.phase(true);
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
+}
+
+fn is_one_of(phase: Option<&str>, names: &[String]) -> Truth {
+    Truth::of(phase.map(|phase| names.iter().any(|name| name == phase)))
 }

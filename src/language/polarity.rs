@@ -4,8 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{OneOrMany, Word};
-use crate::model::ConditionStatus;
+use super::facts::at;
+use super::words::not;
+use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of};
+use crate::model::{ConditionStatus, Json};
 
 /// The polarity of the element's type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +39,29 @@ impl Word for ElementPolarity {
     const OF_ELEMENT: &'static [&'static str] = &["polarity"];
 
     fn check(&self, _: &mut Check<'_>) {}
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        let polarity = of_element(facts);
+        let known = polarity != Polarity::Unknown;
+        Truth::of(known.then(|| self.polarity.contains(&polarity)))
+    }
+
+    fn because(&self, _: &Facts<'_, '_>, reasons: &mut Reasons) {
+        reasons.say(format_args!("of the polarity"));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let polarities = self.polarity.iter().map(|polarity| polarity.name().to_owned());
+        format!("its polarity is {}{}", not(negated), any_of(polarities))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.polarity(&self.polarity);
+    }
+
+    fn is_about_element(&self) -> bool {
+        true
+    }
 }
 
 impl Polarity {
@@ -62,7 +87,33 @@ impl Polarity {
 
     /// The polarity of an entry of `spec.readinessGates`; positive by default.
     #[must_use]
-    pub fn of_gate(text: Option<&str>) -> Self {
-        if text == Some("Negative") { Self::Negative } else { Self::Positive }
+    pub fn of_gate(gate: &Json<'_>) -> Self {
+        let negative = gate.get("polarity").and_then(Json::as_str) == Some("Negative");
+        if negative { Self::Negative } else { Self::Positive }
     }
+}
+
+/// The polarity of the element's type: from the convention, else from the spec.
+fn of_element(facts: &Facts<'_, '_>) -> Polarity {
+    let Some(element) = facts.element else { return Polarity::Unknown };
+    if element.polarity != Polarity::Unknown {
+        return element.polarity;
+    }
+    let Some(kind) = element.item.get("type").and_then(Json::as_str) else {
+        return Polarity::Unknown;
+    };
+    match facts.answers {
+        Some(answers) => answers.polarity(kind),
+        None => in_spec(facts)
+            .find(|(known, _)| *known == kind)
+            .map_or(Polarity::Unknown, |(_, polarity)| polarity),
+    }
+}
+
+/// The types of the object's own, with their polarity.
+pub(super) fn in_spec<'s>(facts: &Facts<'s, '_>) -> impl Iterator<Item = (&'s str, Polarity)> {
+    let object = facts.object;
+    let paths = facts.list.map(|list| list.polarity_from).unwrap_or_default();
+    let gates = paths.iter().filter_map(|path| at(object, path)?.as_array()).flatten();
+    gates.filter_map(|gate| Some((gate.get("conditionType")?.as_str()?, Polarity::of_gate(gate))))
 }

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{AnyWord, Check, ENTRIES, Entry, Report};
+use super::{All, AnyWord, Asks, Check, ENTRIES, Entry, Report};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,35 @@ impl Predicate {
     #[must_use]
     pub fn words(&self) -> &[AnyWord] {
         &self.words
+    }
+
+    /// All of these hold.
+    #[must_use]
+    pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+        All { all: parts.into_iter().collect() }.into()
+    }
+
+    /// Its words, each with one test.
+    pub(super) fn parts(&self) -> Vec<AnyWord> {
+        self.words.iter().flat_map(AnyWord::split).collect()
+    }
+
+    /// What must hold one by one, as far as that is known.
+    #[must_use]
+    pub fn conjuncts(&self) -> Vec<Self> {
+        match &self.parts()[..] {
+            [AnyWord::All(All { all })] => all.clone(),
+            parts => parts.iter().cloned().map(Self::from).collect(),
+        }
+    }
+
+    /// Shows a visitor what it asks about.
+    pub fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        self.words.iter().for_each(|word| word.asks(asks));
+    }
+
+    pub(super) fn is_about_element(&self) -> bool {
+        self.words.iter().any(AnyWord::is_about_element)
     }
 
     /// Reports every semantic error.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{Glob, OneOrMany, Word};
+use super::words::not;
+use super::{Around, Asks, Facts, Glob, OneOrMany, Reasons, Truth, Word, any_of, quoted};
 
 /// The plural that the request addresses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,4 +20,26 @@ impl Word for ResourceName {
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, _: &mut Check<'_>) {}
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        let plural = &facts.resource.resource;
+        Truth::of(Some(self.resource.iter().any(|glob| glob.matches(plural))))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        reasons.say(format_args!("the resource is {}", quoted(&facts.resource.resource)));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let globs = any_of(self.resource.iter().map(ToString::to_string));
+        format!("the resource is {}{globs}", not(negated))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.resource(&self.resource);
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
 }

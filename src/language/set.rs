@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::Check;
-use super::{AnyPointer, Word};
+use super::words::not;
+use super::{AnyPointer, Around, Asks, Facts, Place, Reasons, Truth, Word};
 
 /// A field that is present and not null, "", [] or {}.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,4 +20,25 @@ impl Word for Set {
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, _: &mut Check<'_>) {}
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        Truth::of(Some(facts.at(&self.set).is_some_and(|value| !value.is_empty())))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let is = if self.ask(facts) == Truth::True { "is set" } else { "is empty" };
+        reasons.say(format_args!("{} {is}", self.set.field()));
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        format!("{} is {}set", self.set.field(), not(negated))
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.set(&Place::Field(self.set.clone()));
+    }
+
+    fn is_about_element(&self) -> bool {
+        false
+    }
 }

@@ -253,6 +253,12 @@ impl TryFrom<Pointer> for AnyPointer {
     }
 }
 
+impl From<AnyPointer> for Pointer {
+    fn from(pointer: AnyPointer) -> Self {
+        pointer.0
+    }
+}
+
 impl fmt::Display for AnyPointer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)

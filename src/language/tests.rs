@@ -204,3 +204,43 @@ fn texts_are_checked_by_name() {
     );
     assert!(check("pattern", "(").unwrap().starts_with("not a pattern: "));
 }
+
+#[test]
+fn predicates_read_as_sentences() {
+    for (document, expected) in [
+        (json!({"condition": "Ready", "is": "True"}), "Ready is True"),
+        (
+            json!({"all": [{"condition": "Ready", "is": "True"}, {"condition": "Synced", "isNot": "False"}]}),
+            "Ready is True and Synced is not False",
+        ),
+        (
+            json!({"all": [{"deleting": false}, {"any": [{"condition": "A", "present": false}, {"condition": "A", "reason": ["B", "C"]}]}]}),
+            "deletion was not asked for and (A is absent or A has the reason B or C)",
+        ),
+        (
+            json!({"not": {"all": [{"condition": "A", "is": "True"}, {"set": "/status/x"}]}}),
+            "not all of: (A is True; status.x is set)",
+        ),
+        (
+            json!({"not": {"any": [{"phase": "A"}, {"deleting": true}]}}),
+            "none of: (the phase is A; deletion was asked for)",
+        ),
+        (
+            json!({"not": {"phase": "A", "condition": "B", "changed": true}}),
+            "not all of: (this write changed B; the phase is A)",
+        ),
+        (json!({"condition": "A", "reason": ""}), "A has no reason"),
+        (json!({"condition": "A", "reason": ["B", ""]}), "A has the reason B or none"),
+        (json!({"not": {"condition": "A", "reason": ["B", ""]}}), "A has a reason, another than B"),
+        (json!({"field": "/spec/a", "isNot": [1, true]}), "spec.a is not 1 or true"),
+        (json!({"field": "/status/a", "before": "/status/b"}), "status.a is before status.b"),
+        (
+            json!({"length": "/status/list", "atLeast": 2, "atMost": 3}),
+            "status.list has 2 to 3 items",
+        ),
+        (json!({"oldField": "/status/a", "set": true}), "the stored status.a is set"),
+        (json!({"not": {"field": "/status/a", "changed": false}}), "status.a changed"),
+    ] {
+        assert_eq!(read(&document).in_words(), expected);
+    }
+}

@@ -9,7 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{Check, Step};
 use super::shapes::{Text, text_shape};
-use super::{AnyPointer, OneOrMany, Pattern, Scalar, Scope, Word};
+use super::words::not;
+use super::{
+    Answers, AnyPointer, Around, Asks, Facts, OneOrMany, Pattern, Reasons, Scalar, Scope, Truth,
+    Word, any_of, quoted, quoted_if_odd,
+};
+use crate::model::{Json, parse_rfc3339, same, same_number};
+
+/// The difference between clocks that is no fault; as the transition times' own.
+const SKEW_SECONDS: i64 = 300;
 
 /// A value, and what must hold of it: all of the tests that are there. Where the value is absent, only
 /// `set` and `changed` have an answer.
@@ -114,6 +122,157 @@ impl Word for Value {
                 });
             }
         }
+    }
+
+    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+        let value = facts.value(&self.place);
+        Truth::True
+            .and(self.is.as_ref(), |wanted| Some(is_one_of(value?, wanted)))
+            .and(self.is_not.as_ref(), |unwanted| Some(!is_one_of(value?, unwanted)))
+            .and(self.set.as_ref(), |set| {
+                // Of a stored object that is not there nothing is known, not even absence.
+                if matches!(self.place, Place::OldField(_)) {
+                    facts.old?;
+                }
+                Some(value.is_some_and(|value| !value.is_empty()) == *set)
+            })
+            .and(self.changed.as_ref(), |changed| {
+                Some(same(value, facts.value_before(&self.place)?) != *changed)
+            })
+            .and(self.decreased.as_ref(), |decreased| {
+                Some(less(value?, facts.value_before(&self.place)??)? == *decreased)
+            })
+            .and(self.future.as_ref(), |future| {
+                let is_later = parse_rfc3339(value?.as_str()?)? > facts.now? + SKEW_SECONDS;
+                Some(is_later == *future)
+            })
+            .and(self.matches.as_ref(), |pattern| Some(pattern.is_match(value?.as_str()?)))
+            .and(self.equals.as_ref(), |other| {
+                let (value, other) = (value?, facts.value(&other.0)?);
+                Some(same(Some(value), Some(other)))
+            })
+            .and(self.before.as_ref(), |other| less(value?, facts.value(&other.0)?))
+    }
+
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        let place = &self.place;
+        let mut say = |wanted: bool, yes: &str, no: &str| {
+            let words = if self.ask(facts) == Truth::of(Some(wanted)) { yes } else { no };
+            reasons.say(format_args!("{place} {words}"));
+        };
+        match self {
+            Self { set: Some(set), .. } => say(*set, "is set", "is empty"),
+            Self { changed: Some(changed), .. } => say(*changed, "did change", "did not change"),
+            Self { decreased: Some(decreased), .. } => {
+                say(*decreased, "did decrease", "did not decrease");
+            }
+            Self { future: Some(future), .. } => {
+                say(*future, "lies in the future", "does not lie in the future");
+            }
+            Self { equals: Some(other), .. } | Self { before: Some(other), .. } => {
+                reasons.say(format_args!("of {place} and {}", other.0));
+            }
+            _ => match facts.value(place) {
+                Some(Json::String(text)) => {
+                    reasons.say(format_args!("{place} is {}", quoted(text)));
+                }
+                Some(Json::Bool(value)) => reasons.say(format_args!("{place} is {value}")),
+                Some(Json::Number(number)) => reasons.say(format_args!("{place} is {number}")),
+                Some(other) => reasons.say(format_args!("{place} is {}", other.kind())),
+                None => reasons.say(format_args!("{place} is absent")),
+            },
+        }
+    }
+
+    fn words(&self, _: Around, negated: bool) -> String {
+        let place = &self.place;
+        let is = |wanted: &[Scalar], negated| {
+            let wanted = wanted.iter().map(Scalar::value);
+            let wanted =
+                wanted.map(|value| value.as_str().map_or_else(|| value.to_string(), quoted_if_odd));
+            format!("{place} is {}{}", not(negated), any_of(wanted))
+        };
+        // Of a flag, whether it is the other answer that is asked for.
+        let flag = |wanted: bool, yes: &str, no: &str| {
+            format!("{place} {}", if wanted == negated { no } else { yes })
+        };
+        match self {
+            Self { is: Some(wanted), .. } => is(wanted, negated),
+            Self { is_not: Some(unwanted), .. } => is(unwanted, !negated),
+            Self { set: Some(set), .. } => flag(*set, "is set", "is not set"),
+            Self { changed: Some(changed), .. } => flag(*changed, "changed", "did not change"),
+            Self { decreased: Some(decreased), .. } => {
+                flag(*decreased, "went back", "did not go back")
+            }
+            Self { future: Some(future), .. } => {
+                flag(*future, "lies in the future", "does not lie in the future")
+            }
+            Self { matches: Some(pattern), .. } => {
+                format!("{} `{pattern}`", flag(true, "matches", "does not match"))
+            }
+            Self { equals: Some(other), .. } => {
+                format!("{} {}", flag(true, "equals", "differs from"), other.0)
+            }
+            Self { before, .. } => {
+                let other = before.iter().map(|other| other.0.to_string()).collect::<String>();
+                format!("{place} is {}before {other}", not(negated))
+            }
+        }
+    }
+
+    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        asks.value(self);
+    }
+
+    fn is_about_element(&self) -> bool {
+        let mut operands = self.equals.iter().chain(&self.before);
+        self.place.is_member() || operands.any(|operand| operand.0.is_member())
+    }
+
+    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
+        let operands = self.equals.iter().chain(&self.before);
+        let operands = operands.map(|operand| &operand.0);
+        operands.chain([&self.place]).for_each(|place| answers.ask_place(place, facts));
+    }
+
+    fn split(&self) -> Vec<Self> {
+        let none = || Self::of(self.place.clone());
+        let tests = [
+            Self { is: self.is.clone(), ..none() },
+            Self { is_not: self.is_not.clone(), ..none() },
+            Self { set: self.set, ..none() },
+            Self { changed: self.changed, ..none() },
+            Self { decreased: self.decreased, ..none() },
+            Self { future: self.future, ..none() },
+            Self { matches: self.matches.clone(), ..none() },
+            Self { equals: self.equals.clone(), ..none() },
+            Self { before: self.before.clone(), ..none() },
+        ];
+        let none = none();
+        tests.into_iter().filter(|test| *test != none).collect()
+    }
+}
+
+fn is_one_of(value: &Json<'_>, wanted: &[Scalar]) -> bool {
+    wanted.iter().any(|wanted| match (value, wanted.value()) {
+        (Json::String(text), serde_json::Value::String(wanted)) => text == wanted,
+        (Json::Bool(value), serde_json::Value::Bool(wanted)) => value == wanted,
+        (Json::Number(number), serde_json::Value::Number(wanted)) => same_number(number, wanted),
+        _ => false,
+    })
+}
+
+/// Whether a number or a time is less than another; nothing where they cannot be compared.
+fn less(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
+    match (one, other) {
+        (Json::Number(one), Json::Number(other)) => match (one.as_i64(), other.as_i64()) {
+            (Some(one), Some(other)) => Some(one < other),
+            _ => Some(one.as_f64()? < other.as_f64()?),
+        },
+        (Json::String(one), Json::String(other)) => {
+            Some(parse_rfc3339(one)? < parse_rfc3339(other)?)
+        }
+        _ => None,
     }
 }
 

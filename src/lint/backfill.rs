@@ -7,9 +7,9 @@ use super::gate::{MODES, Mode};
 use super::rules::{MAX_SEARCH, MAX_WRITES, plain, stored};
 use super::{Kind, Lint};
 use crate::explain::{Clause, Question, Scene, Space, space_of};
+use crate::language::{self, Asks, Place, Predicate};
 use crate::model::Pointer;
 use crate::policy::convention::{Backfill, Convention, Filling};
-use crate::policy::{Place, Predicate, ValueTest};
 
 impl Lint<'_> {
     pub(super) fn backfill(&mut self) {
@@ -143,9 +143,7 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
             }
             // Into an element: it has to be there.
             Filling::Member { list, member, .. } => {
-                let place = |name: &str| Place::Member { old: false, name: name.to_owned() };
-                let set = |name| Predicate::Value(place(name), ValueTest::Set);
-                let predicate = &Predicate::All(vec![set("type"), set("status"), set(member)]);
+                let predicate = &Predicate::all(["type", "status", member].map(has));
                 spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
             }
             _ => {}
@@ -164,19 +162,24 @@ pub(super) fn write(scene: &mut Scene) {
 
 /// Where a member is taken out: it is there, and may not be.
 fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
-    let place = Place::Member { old: false, name: member.to_owned() };
-    let there = Predicate::Value(place, ValueTest::Set);
-    Predicate::All([of.clone(), there].into_iter().chain(fill.when.clone()).collect())
+    Predicate::all([of.clone(), has(member)].into_iter().chain(fill.when.clone()))
+}
+
+/// The element has a member.
+fn has(member: &str) -> Predicate {
+    let place = Place::Member(member.to_owned());
+    language::Value { set: Some(true), ..language::Value::of(place) }.into()
 }
 
 /// Whether a predicate asks for a member of the element.
 fn reads(predicate: &Predicate, member: &str) -> bool {
-    match predicate {
-        Predicate::All(parts) | Predicate::Any(parts) => {
-            parts.iter().any(|part| reads(part, member))
+    struct Reads<'m>(&'m str, bool);
+    impl<'p> Asks<'p> for Reads<'_> {
+        fn value(&mut self, value: &'p language::Value) {
+            self.1 |= matches!(&value.place, Place::Member(name) if name == self.0);
         }
-        Predicate::Not(part) => reads(part, member),
-        Predicate::Value(Place::Member { old: false, name }, _) => name == member,
-        _ => false,
     }
+    let mut reads = Reads(member, false);
+    predicate.asks(&mut reads);
+    reads.1
 }

@@ -10,9 +10,10 @@ use super::gate::{refusing, undone};
 use super::rules::{MAX_WRITES, plain, stored};
 use super::{Kind, Remark, Report};
 use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
+use crate::language::Glob;
 use crate::model::Resource;
 use crate::policy::convention::{Convention, PhaseRules};
-use crate::policy::{Action, Diagnostics, Glob, Policy, PolicySet, ResourceRule, Source};
+use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source};
 
 /// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
 /// for roll-outs. Nothing, where there is none of this name.

@@ -12,10 +12,9 @@ use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 use super::backfill::write;
 use super::gate::Gate;
 use super::rulings::{Ruling, STATUSES, is_one_of};
-use crate::engine::{Facts, Truth};
 use crate::explain::{Answer, Fact, Question, Scene, Space, Stage, space_of};
+use crate::language::{AnyWord, Predicate};
 use crate::model::Pointer;
-use crate::policy::Predicate;
 use crate::policy::convention::ConditionList;
 
 /// Combinations that are judged before a search gives up.
@@ -47,7 +46,7 @@ pub(super) struct Proof<'p, 'c> {
     pub(super) space: Space,
     /// The rules, by id. Several rulings may share one.
     pub(super) rules: Vec<&'c str>,
-    /// The facts behind each predicate that has no parts, by its address.
+    /// The facts behind each word of the rules, by its address.
     leaves: HashMap<usize, Vec<usize>>,
     solver: BasicSolver,
     /// One literal for each answer of each fact.
@@ -68,7 +67,7 @@ impl<'c> Search<'_, 'c> {
         });
         let mut questions: Vec<Question<'_>> = asks.collect();
         let kind: Vec<&str> = self.element.iter().map(|(_, name)| *name).collect();
-        let judged = Predicate::All(vec![is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
+        let judged = Predicate::all([is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
         questions.extend(self.element.map(|(list, _)| self.question(&judged, Some(list))));
         let mut space = space_of(self.stage.convention, self.stage.version, &questions);
         space.retain(|fact| {
@@ -187,11 +186,10 @@ impl<'p, 'c> Proof<'p, 'c> {
         let mut proof =
             Self { search, rulings, space, rules, leaves, solver, answers, guards, judged, least };
         for ruling in proof.rulings.clone() {
-            let mut leaves = Vec::new();
-            ruling.asks.iter().for_each(|predicate| all_leaves(predicate, &mut leaves));
-            for leaf in leaves {
-                let facts = proof.facts_of(search.question(leaf, ruling.list));
-                proof.leaves.insert(from_ref(leaf).addr(), facts);
+            for word in ruling.asks.iter().flat_map(Predicate::questions) {
+                let predicate = word.clone().into();
+                let facts = proof.facts_of(search.question(&predicate, ruling.list));
+                proof.leaves.insert(from_ref(word).addr(), facts);
             }
         }
         proof
@@ -275,14 +273,14 @@ impl<'p, 'c> Proof<'p, 'c> {
         let of_one = !self.search.has_neighbours(&self.space);
         let mut found: Vec<usize> = Vec::new();
         for ruling in self.rulings.iter().filter(|ruling| Some(&ruling.id) == id) {
-            let mut leaves = Vec::new();
+            let mut leaves: Vec<&AnyWord> = Vec::new();
             let looked = self.search.stage.look(scene, ruling.list, |facts| {
                 if of_one {
-                    ruling.asks.iter().for_each(|ask| deciding_leaves(facts, ask, &mut leaves));
+                    leaves.extend(ruling.asks.iter().flat_map(|ask| facts.deciding(ask)));
                 }
             });
             if looked.is_none() || !of_one {
-                ruling.asks.iter().for_each(|ask| all_leaves(ask, &mut leaves));
+                leaves.extend(ruling.asks.iter().flat_map(Predicate::questions));
             }
             let facts = leaves.iter().filter_map(|leaf| self.leaves.get(&from_ref(*leaf).addr()));
             found.extend(facts.flatten());
@@ -355,34 +353,6 @@ fn overlap(one: &Pointer, other: &Pointer) -> bool {
     let names = |path: &'_ Pointer| path.tokens().iter().take_while(is_name).count();
     let both = names(one).min(names(other));
     one.tokens().iter().zip(other.tokens()).take(both).all(|(one, other)| one == other)
-}
-
-/// The parts without parts that settle the answer to a predicate, whatever the others are.
-fn deciding_leaves<'p>(
-    facts: &Facts<'_, '_>,
-    predicate: &'p Predicate,
-    found: &mut Vec<&'p Predicate>,
-) {
-    let (parts, decides) = match predicate {
-        Predicate::All(parts) => (parts.as_slice(), Truth::False),
-        Predicate::Any(parts) => (parts.as_slice(), Truth::True),
-        Predicate::Not(part) => return deciding_leaves(facts, part, found),
-        leaf => return found.push(leaf),
-    };
-    match parts.iter().find(|part| facts.ask(part) == decides) {
-        Some(part) => deciding_leaves(facts, part, found),
-        None => parts.iter().for_each(|part| deciding_leaves(facts, part, found)),
-    }
-}
-
-fn all_leaves<'p>(predicate: &'p Predicate, found: &mut Vec<&'p Predicate>) {
-    match predicate {
-        Predicate::All(parts) | Predicate::Any(parts) => {
-            parts.iter().for_each(|part| all_leaves(part, found));
-        }
-        Predicate::Not(part) => all_leaves(part, found),
-        leaf => found.push(leaf),
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::gate::{Mode, Refused};
 use super::{Kind, Lint};
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
-use crate::policy::Predicate;
+use crate::language::{Asks, Polarity, Predicate};
 use crate::policy::convention::{ConditionList, PhaseRules, Trigger};
 
 /// A search for one state among many stops here; then it is said that nothing was proven. What
@@ -267,10 +267,7 @@ impl Lint<'_> {
         let none = "no state violates this rule".to_owned();
         let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
         let space = space_of(self.convention, stage.version, &[question]);
-        let parts = match question.predicate {
-            Predicate::All(parts) => parts.as_slice(),
-            _ => &[],
-        };
+        let parts = question.predicate.conjuncts();
         let scenes = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
         let scenes = scenes.filter_map(|number| stage.scene(&space, &space.combination(number)));
         let rated = scenes.map(|scene| {
@@ -321,28 +318,23 @@ pub(super) fn plain(predicate: &Predicate) -> Question<'_> {
 
 /// Whether a rule asks for a polarity that no type of its list has, nor any that the spec could name.
 fn waits_for_type(clause: &Clause<'_>) -> bool {
-    let has = |list: &ConditionList, wanted: &Predicate| match wanted {
-        Predicate::Polarity(wanted) => {
-            let known = &list.types.known;
-            known.iter().any(|kind| wanted.contains(&kind.polarity))
-        }
-        _ => true,
-    };
     let open = |list: &&ConditionList| list.types.polarity_from.is_empty();
     clause.list.filter(open).is_some_and(|list| {
-        let mut polarities = Vec::new();
-        collect_polarities(&clause.when, &mut polarities);
-        !polarities.iter().all(|wanted| has(list, wanted))
+        let mut asked = Polarities::default();
+        clause.when.asks(&mut asked);
+        let has = |wanted: &&[Polarity]| {
+            list.types.known.iter().any(|kind| wanted.contains(&kind.polarity))
+        };
+        !asked.0.iter().all(has)
     })
 }
 
-fn collect_polarities<'p>(predicate: &'p Predicate, found: &mut Vec<&'p Predicate>) {
-    match predicate {
-        Predicate::All(parts) | Predicate::Any(parts) => {
-            parts.iter().for_each(|part| collect_polarities(part, found));
-        }
-        Predicate::Not(part) => collect_polarities(part, found),
-        Predicate::Polarity(_) => found.push(predicate),
-        _ => {}
+/// The polarities that a predicate asks for.
+#[derive(Default)]
+struct Polarities<'p>(Vec<&'p [Polarity]>);
+
+impl<'p> Asks<'p> for Polarities<'p> {
+    fn polarity(&mut self, polarities: &'p [Polarity]) {
+        self.0.push(polarities);
     }
 }

@@ -2,11 +2,12 @@
 
 use super::Lint;
 use crate::explain::{Clause, Left, is_decided, left};
+use crate::language::{Condition, OneOrMany, Phase as PhaseWord, Place, Predicate, Scalar, Value};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{
     ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watched,
 };
-use crate::policy::{Action, Check, ConditionTest, Disposition, Place, Predicate, ValueTest};
+use crate::policy::{Action, Check, Disposition};
 
 /// A rule that can reject, and what its verdict depends on.
 pub(super) struct Ruling<'c> {
@@ -46,7 +47,8 @@ impl<'c> Lint<'c> {
         for field in fields.iter().filter(|field| field.check.action == Action::Deny) {
             let checks = fields.iter().filter(|other| other.path == field.path);
             let checks: Vec<&Check> = checks.map(|field| &field.check).collect();
-            let place = Place::Field { old: false, path: field.path.clone() };
+            let Ok(path) = field.path.clone().try_into() else { continue };
+            let place = Place::Field(path);
             // Checks that no value passes are a fault of their own.
             if let Some(asks) = asks_for_value(&checks, place) {
                 let decided = is_decided(&checks);
@@ -114,7 +116,7 @@ impl<'c> Lint<'c> {
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {
             for check in checks.iter().filter(|check| check.action == Action::Deny) {
-                let place = Place::Member { old: false, name: member.clone() };
+                let place = Place::Member(member.clone());
                 let all: Vec<&Check> = checks.iter().collect();
                 let (asks, decided) = (asks_for_value(&all, place), is_decided(&all));
                 let of_member = |asks| Ruling { decided, ..ruling(&check.rule, vec![asks]) };
@@ -135,16 +137,18 @@ pub(super) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
     // A phase that the webhook imposes is not rejected.
-    let mut imposed = Vec::new();
+    let mut imposed: Vec<Predicate> = Vec::new();
     for phase in rules.phases.iter().filter_map(|phase| phase.imposed.as_ref()) {
-        leaves(&phase.when, &mut imposed);
+        let asks = phase.when.questions().into_iter().cloned();
+        imposed.extend(asks.map(Predicate::from));
     }
     let of_phase = |phase: &Phase| {
-        let name = Predicate::Phase(vec![phase.name.clone()]);
+        let name = PhaseWord { phase: phase.name.clone().into() }.into();
         phase.necessary.iter().cloned().chain([name]).chain(imposed.clone()).collect()
     };
-    let all = rules.phases.iter().map(|phase| phase.name.clone()).collect();
-    let all: Vec<Predicate> = [Predicate::Phase(all)].into_iter().chain(imposed.clone()).collect();
+    let phase: OneOrMany<String> = rules.phases.iter().map(|phase| phase.name.clone()).collect();
+    let all = [PhaseWord { phase }.into()].into_iter().chain(imposed.clone());
+    let all: Vec<Predicate> = all.collect();
     let phases = rules.phases.iter().map(|phase| Ruling::new(&phase.rule, of_phase(phase), None));
     let moves = rules.moves.iter().filter(|moves| rejects(&moves.sanction));
     phases.chain(moves.map(|moves| Ruling::new(&moves.sanction.rule, all.clone(), None))).collect()
@@ -155,34 +159,23 @@ pub(super) fn rejects(sanction: &Sanction) -> bool {
 }
 
 fn is_true(kind: &ConditionType) -> Predicate {
-    let test = ConditionTest::Is(vec![ConditionStatus::True]);
-    Predicate::Condition { old: false, kind: kind.sample(), test }
+    let is = Some(ConditionStatus::True.into());
+    Condition { is, ..Condition::of(kind.sample()) }.into()
 }
 
 fn is_present(kind: &str) -> Predicate {
-    Predicate::Condition { old: false, kind: kind.to_owned(), test: ConditionTest::Present }
+    Condition { present: Some(true), ..Condition::of(kind) }.into()
 }
 
 pub(super) fn is_one_of(member: &str, texts: &[&str]) -> Predicate {
-    let texts = texts.iter().map(|text| (*text).into()).collect();
-    let place = Place::Member { old: false, name: member.to_owned() };
-    Predicate::Value(place, ValueTest::Is(texts))
+    let is = Some(texts.iter().map(|text| Scalar::from(*text)).collect());
+    Value { is, ..Value::of(Place::Member(member.to_owned())) }.into()
 }
 
 /// Asks for a place, such that a value that passes all its checks is among the answers. `None` if
 /// no such value is known.
 fn asks_for_value(checks: &[&Check], place: Place) -> Option<Predicate> {
     let Left::Value(value) = left(checks) else { return None };
-    Some(Predicate::Value(place, ValueTest::Is(vec![value])))
-}
-
-/// The parts of a predicate that have no parts themselves.
-fn leaves(predicate: &Predicate, found: &mut Vec<Predicate>) {
-    match predicate {
-        Predicate::All(parts) | Predicate::Any(parts) => {
-            parts.iter().for_each(|part| leaves(part, found));
-        }
-        Predicate::Not(part) => leaves(part, found),
-        leaf => found.push(leaf.clone()),
-    }
+    let is = Some(Scalar::try_from(value).ok()?.into());
+    Some(Value { is, ..Value::of(place) }.into())
 }

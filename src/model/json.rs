@@ -11,9 +11,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::Pointer;
 use super::members::Members;
 use super::reader::read;
+use super::{Pointer, same_instant};
 
 /// The maximum depth of a tree. No rule reads deeper values; they are skipped without recursion, so
 /// that nesting costs neither stack nor memory. serde_json's recursion limit of 128 also counts the
@@ -223,6 +223,15 @@ impl PartialEq for Json<'_> {
             (Self::Object(one), Self::Object(other)) => one == other,
             _ => false,
         }
+    }
+}
+
+/// Whether two values are equal. Null equals absence, and times are compared as times.
+pub(crate) fn same(one: Option<&Json<'_>>, other: Option<&Json<'_>>) -> bool {
+    let present = |value: &&Json<'_>| !value.is_null();
+    match (one.filter(present), other.filter(present)) {
+        (Some(Json::String(one)), Some(Json::String(other))) => same_instant(one, other),
+        (one, other) => one == other,
     }
 }
 

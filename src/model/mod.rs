@@ -1,5 +1,6 @@
 //! The vocabulary: JSON, objects and the input of the engine. This folder uses no other folder.
 
+mod by_type;
 mod condition;
 mod json;
 mod members;
@@ -11,9 +12,10 @@ mod subject;
 mod time;
 mod webhook;
 
+pub use by_type::{ByType, SCAN_LIMIT};
 pub use condition::{ConditionStatus, Conditions};
 pub use json::Json;
-pub(crate) use json::{Text, in_status, same_number};
+pub(crate) use json::{Text, in_status, same, same_number};
 pub use members::Members;
 pub(crate) use object::AnySize;
 pub use object::{Metadata, Object, ObjectError, Spec};

@@ -10,7 +10,8 @@ use super::convention::{
 use super::known::Known;
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
-use super::{Action, CelRule, Glob, cel};
+use super::{Action, CelRule, cel};
+use crate::language::Glob;
 use crate::source::tree::{Node, Problems};
 
 /// Which resources follow which convention, how strictly, with what local additions.

@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Glob;
 use super::convention::{self, Label};
+use crate::language::Glob;
 use crate::source::tree::{Key, Node, Problems, Span, Value, near};
 
 /// The specs of conventions, with everything that they extend.

@@ -15,7 +15,6 @@ mod predicate;
 mod schema;
 mod set;
 
-pub use crate::language::{Glob, Observed, Pattern};
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
@@ -23,6 +22,5 @@ pub use declared::Declared;
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use files::{load, load_files};
 pub use json_schema::DocumentKind;
-pub use predicate::{ConditionTest, Place, Predicate, ValueTest};
 pub use schema::{Check, FieldRule, FieldType, Format};
 pub use set::PolicySet;

@@ -1,99 +1,13 @@
-//! What a convention asks about an object: and/or/not over a few kinds of facts.
-//!
-//! In a document a predicate is a mapping. Several keys in one mapping must all hold, so most
-//! predicates need no `all`:
-//!
-//! ```yaml
-//! {condition: Ready, is: "True"}              # is, isNot: one status or several
-//! {condition: Synced, reason: ReconcilePaused} # one reason or several; "" is none, too
-//! {condition: PodReady, present: false}
-//! {condition: Ready, changed: true}           # this write changed it
-//! {oldCondition: Ready, present: true}        # the same, of the stored object
-//! {phase: [Ready, Degraded]}                  # the phase of this write
-//! {oldPhase: Ready}                           # the stored phase
-//! {deleting: true}                            # deletionTimestamp is set
-//! {observed: behind}                          # observedGeneration: behind, current or ahead
-//! {set: /status/instanceNamespace}            # present and not null, "", [] or {}
-//! {field: /status/replicas, is: 0}            # is, isNot, set, changed, decreased, future, matches,
-//! {oldField: /spec/paused, is: true}          # equals and before (another field); old: stored
-//! {length: /status/conditions, atLeast: 21}   # atLeast, atMost
-//! {gates: /spec/readinessGates}               # the conditions that the spec asks for are good
-//! {resource: "x*"}                            # the plural that is addressed
-//! {not: …}  {all: […]}  {any: […]}
-//! ```
-//!
-//! In the rules about each element of a list there are more: `{member: severity, set: true}` and
-//! `{oldMember: severity, set: true}`, of the stored element, with all that `field` can be asked, and
-//! `{polarity: positive}`, the polarity of its type.
+//! Reads predicates from a tree.
 
-mod value;
-
+use super::convention::{Names, read_polarity};
+use crate::language::{
+    All, Any, AnyPointer, AnyWord, Condition, ConditionOf, Deleting, ElementPolarity, Gates,
+    Length, Not, Observed, ObservedGeneration, OldPhase, OneOrMany, Operand, Phase, Place,
+    Predicate, ResourceName, Scalar, Set, Value as ValueWord,
+};
 use crate::model::{ConditionStatus, Pointer};
-
-use super::convention::{Names, Polarity};
-use super::{Glob, Observed};
 use crate::source::tree::{Map, Node, Problems, Value};
-
-pub use value::{Place, ValueTest};
-pub(crate) use value::{scalar_text, unquoted_status};
-
-/// A question about an object. Its answer has three values; see `engine::evidence`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Predicate {
-    /// All hold.
-    All(Vec<Self>),
-    /// At least one holds.
-    Any(Vec<Self>),
-    /// It does not hold.
-    Not(Box<Self>),
-    /// A condition of the object, or of the stored one.
-    Condition {
-        /// Read from the stored object.
-        old: bool,
-        /// The condition's type.
-        kind: String,
-        /// What is asked of it.
-        test: ConditionTest,
-    },
-    /// The phase is one of these.
-    Phase(Vec<String>),
-    /// The stored phase is one of these.
-    OldPhase(Vec<String>),
-    /// `metadata.deletionTimestamp` is set.
-    Deleting,
-    /// The object's own `observedGeneration` is one of these.
-    Observed(Vec<Observed>),
-    /// A value of the object.
-    Value(Place, ValueTest),
-    /// The number of items in a list.
-    Length {
-        /// The list.
-        path: Pointer,
-        /// The least number.
-        at_least: usize,
-        /// The largest number.
-        at_most: usize,
-    },
-    /// Every condition that this list in the spec asks for is good.
-    Gates(Pointer),
-    /// The polarity of the element's type is one of these.
-    Polarity(Vec<Polarity>),
-    /// The plural that is addressed matches.
-    Resource(Vec<Glob>),
-}
-
-/// What is asked of a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConditionTest {
-    /// Its status is one of these.
-    Is(Vec<ConditionStatus>),
-    /// Its reason is one of these. The empty one stands for absence too.
-    Reason(Vec<String>),
-    /// It is in the list at all. The only test for which absence is an answer.
-    Present,
-    /// This write changed it.
-    Changed,
-}
 
 /// Reads a predicate. `names` has those that `phase` and `oldPhase` may use.
 pub(crate) fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Predicate> {
@@ -115,35 +29,26 @@ struct Reader<'r> {
     of_element: bool,
 }
 
-/// The keys that bring their own questions: a mapping has room for one of them.
+/// The keys that have their own tests: a mapping has room for one of them.
 const SUBJECTS: [&str; 6] =
     ["condition", "oldCondition", "field", "oldField", "member", "oldMember"];
-
-/// Those of them whose value is asked about.
-const VALUES: [&str; 4] = ["field", "oldField", "member", "oldMember"];
 
 impl Reader<'_> {
     fn predicate(&self, node: &Node) -> Option<Predicate> {
         let problems = self.problems;
         let map = problems.map(node)?;
-        let mut parts = Vec::new();
+        let mut words: Vec<AnyWord> = Vec::new();
         let nested = |item| self.predicate(item);
         if let Some(node) = map.get("all") {
-            parts.push(Predicate::All(problems.filled_list(
-                node,
-                "an empty list: this would always hold",
-                nested,
-            )));
+            let why = "an empty list: this would always hold";
+            words.push(All { all: problems.filled_list(node, why, nested) }.into());
         }
         if let Some(node) = map.get("any") {
-            parts.push(Predicate::Any(problems.filled_list(
-                node,
-                "an empty list: this would never hold",
-                nested,
-            )));
+            let why = "an empty list: this would never hold";
+            words.push(Any { any: problems.filled_list(node, why, nested) }.into());
         }
         if let Some(node) = map.get("not") {
-            parts.extend(nested(node).map(Box::new).map(Predicate::Not));
+            words.extend(nested(node).map(|not| Not { not }.into()));
         }
         let entries = map.entries().iter();
         let subjects: Vec<_> =
@@ -152,103 +57,125 @@ impl Reader<'_> {
             let message = format!("\"{}\" and \"{}\" need a predicate each", one.name, other.name);
             problems.report(&other.span, message);
         }
-        self.condition(&map, &mut parts);
-        self.value(&map, &mut parts);
-        self.circumstances(&map, &mut parts);
-        if parts.is_empty() && map.entries().is_empty() {
+        words.extend(self.condition(&map).map(AnyWord::from));
+        self.value(&map, &mut words);
+        self.circumstances(&map, &mut words);
+        if words.is_empty() && map.entries().is_empty() {
             problems.report(&map.node.span, "an empty predicate says nothing");
         }
         map.close();
-        if parts.len() == 1 { parts.pop() } else { Some(Predicate::All(parts)) }
+        Some(words.into_iter().collect())
     }
 
-    fn condition(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
+    fn condition(&self, map: &Map<'_>) -> Option<Condition> {
         let problems = self.problems;
         let (current, old) = (map.get("condition"), map.get("oldCondition"));
-        let Some(name) = current.or(old).and_then(|node| problems.string(node)) else { return };
-        let (before, mistakes) = (parts.len(), problems.count());
-        let mut test = |test, negated: bool| {
-            let old = current.is_none();
-            push(parts, Predicate::Condition { old, kind: name.to_owned(), test }, negated);
-        };
+        let kind = current.or(old).and_then(|node| problems.string(node))?.to_owned();
+        let mistakes = problems.count();
         let statuses = |node| problems.filled(node, |item| status(item, problems));
-        if let Some(node) = map.get("is") {
-            test(ConditionTest::Is(statuses(node)), false);
-        }
-        if let Some(node) = map.get("isNot") {
-            test(ConditionTest::Is(statuses(node)), true);
-        }
-        if let Some(node) = map.get("reason") {
-            let reason = |item| problems.string(item).map(str::to_owned);
-            test(ConditionTest::Reason(problems.filled(node, reason)), false);
-        }
-        if let Some(present) = map.get("present").and_then(|node| problems.boolean(node)) {
-            test(ConditionTest::Present, !present);
-        }
-        if let Some(changed) = map.get("changed").and_then(|node| problems.boolean(node)) {
-            test(ConditionTest::Changed, !changed);
-        }
-        if parts.len() == before && problems.count() == mistakes {
+        let reason = |item| problems.string(item).map(str::to_owned);
+        let flag = |key| map.get(key).and_then(|node| problems.boolean(node));
+        let none = Condition {
+            of: match current {
+                Some(_) => ConditionOf::Condition(kind),
+                None => ConditionOf::OldCondition(kind),
+            },
+            ..Condition::of("")
+        };
+        let found = Condition {
+            is: map.get("is").map(|node| OneOrMany(statuses(node))),
+            is_not: map.get("isNot").map(|node| OneOrMany(statuses(node))),
+            reason: map.get("reason").map(|node| OneOrMany(problems.filled(node, reason))),
+            present: flag("present"),
+            changed: flag("changed"),
+            ..none.clone()
+        };
+        if found == none && problems.count() == mistakes {
             problems.report_with_help(
                 &map.node.span,
-                format!("nothing is asked of condition {name}"),
+                format!("nothing is asked of condition {}", none.of.kind()),
                 Some("add is, isNot, reason, present or changed".to_owned()),
             );
         }
+        Some(found)
     }
 
-    fn value(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
+    fn value(&self, map: &Map<'_>, words: &mut Vec<AnyWord>) {
         let problems = self.problems;
         // Beside a field or a member, `set: true` is a question about it.
-        let of_value = VALUES.iter().any(|subject| map.node.member(subject).is_some());
+        let of_value = SUBJECTS[2..].iter().any(|subject| map.node.member(subject).is_some());
         if let Some(path) = map.get("set").filter(|_| !of_value) {
-            let place = any_pointer(path, problems).map(|path| Place::Field { old: false, path });
-            parts.extend(place.map(|place| Predicate::Value(place, ValueTest::Set)));
+            words.extend(problems.parsed(path).map(|set| Set { set }.into()));
         }
         let (current, old) = (map.get("field"), map.get("oldField"));
         let place = match current.or(old) {
-            Some(node) => any_pointer(node, problems)
-                .map(|path| Place::Field { old: current.is_none(), path }),
+            Some(node) => problems.parsed(node).map(match current {
+                Some(_) => Place::Field,
+                None => Place::OldField,
+            }),
             None if self.of_element => {
                 let (current, old) = (map.get("member"), map.get("oldMember"));
                 let name = current.or(old).and_then(|node| problems.string(node));
-                name.map(|name| Place::Member { old: current.is_none(), name: name.to_owned() })
+                name.map(str::to_owned).map(match current {
+                    Some(_) => Place::Member,
+                    None => Place::OldMember,
+                })
             }
             None => None,
         };
         let Some(place) = place else { return };
-        let (before, mistakes) = (parts.len(), problems.count());
-        for (test, negated) in value::read_tests(map, problems, self.of_element) {
-            push(parts, Predicate::Value(place.clone(), test), negated);
-        }
-        if parts.len() == before && problems.count() == mistakes {
+        let mistakes = problems.count();
+        let values = |node| OneOrMany(problems.filled(node, |item| scalar(item, problems)));
+        let flag = |key| map.get(key).and_then(|node| problems.boolean(node));
+        let other = |key| map.get(key).and_then(|node| self.operand(node));
+        let none = ValueWord::of(place);
+        let found = ValueWord {
+            is: map.get("is").map(values),
+            is_not: map.get("isNot").map(values),
+            set: flag("set"),
+            changed: flag("changed"),
+            decreased: flag("decreased"),
+            future: flag("future"),
+            matches: map.get("matches").and_then(|node| problems.parsed(node)),
+            equals: other("equals"),
+            before: other("before"),
+            ..none.clone()
+        };
+        if found == none && problems.count() == mistakes {
+            let help = "add is, isNot, set, changed, decreased, future, matches, equals or before";
             problems.report_with_help(
                 &map.node.span,
-                format!("nothing is asked of {place}"),
-                Some(format!("add {}", value::TESTS)),
+                format!("nothing is asked of {}", none.place),
+                Some(help.to_owned()),
             );
         }
+        words.push(found.into());
     }
 
-    fn circumstances(&self, map: &Map<'_>, parts: &mut Vec<Predicate>) {
+    /// `/status/x`, or in rules about elements the name of another member.
+    fn operand(&self, node: &Node) -> Option<Operand> {
+        if self.of_element {
+            return self.problems.parsed(node);
+        }
+        self.problems.parsed(node).map(|path| Operand(Place::Field(path)))
+    }
+
+    fn circumstances(&self, map: &Map<'_>, words: &mut Vec<AnyWord>) {
         let problems = self.problems;
         if let Some(node) = map.get("phase") {
-            parts.push(Predicate::Phase(self.phase_names(node)));
+            words.push(Phase { phase: self.phase_names(node) }.into());
         }
         if let Some(node) = map.get("oldPhase") {
-            parts.push(Predicate::OldPhase(self.phase_names(node)));
+            words.push(OldPhase { old_phase: self.phase_names(node) }.into());
         }
         if let Some(deleting) = map.get("deleting").and_then(|node| problems.boolean(node)) {
-            push(parts, Predicate::Deleting, !deleting);
+            words.push(Deleting { deleting }.into());
         }
         if let Some(node) = map.get("observed") {
-            let words = [
-                ("behind", Observed::Behind),
-                ("current", Observed::Current),
-                ("ahead", Observed::Ahead),
-            ];
-            let observed = problems.filled(node, |item| problems.word(item, &words));
-            parts.push(Predicate::Observed(observed));
+            let all = [Observed::Behind, Observed::Current, Observed::Ahead];
+            let all = all.map(|observed| (observed.name(), observed));
+            let observed = OneOrMany(problems.filled(node, |item| problems.word(item, &all)));
+            words.push(ObservedGeneration { observed }.into());
         }
         if let Some(node) = map.get("length") {
             let limit = |key| map.get(key).and_then(|node| super::schema::size(node, problems));
@@ -258,38 +185,31 @@ impl Reader<'_> {
             } else if at_least.zip(at_most).is_some_and(|(least, most)| least > most) {
                 problems.report(&node.span, "no length is at least and at most this");
             }
-            parts.extend(any_pointer(node, problems).map(|path| Predicate::Length {
-                path,
-                at_least: at_least.unwrap_or(0),
-                at_most: at_most.unwrap_or(usize::MAX),
-            }));
+            let length = problems.parsed(node);
+            words.extend(length.map(|length| Length { length, at_least, at_most }.into()));
         }
         if let Some(node) = map.get("gates") {
-            parts.extend(any_pointer(node, problems).map(Predicate::Gates));
+            words.extend(problems.parsed(node).map(|gates| Gates { gates }.into()));
         }
         if self.of_element
             && let Some(node) = map.get("polarity")
         {
-            let read = |item| super::convention::read_polarity(item, problems);
-            parts.push(Predicate::Polarity(problems.filled(node, read)));
+            let polarity = problems.filled(node, |item| read_polarity(item, problems));
+            words.push(ElementPolarity { polarity: OneOrMany(polarity) }.into());
         }
         if let Some(node) = map.get("resource") {
-            let globs = problems.filled(node, |item| problems.parsed(item));
-            parts.push(Predicate::Resource(globs));
+            let resource = OneOrMany(problems.filled(node, |item| problems.parsed(item)));
+            words.push(ResourceName { resource }.into());
         }
     }
 
-    fn phase_names(&self, node: &Node) -> Vec<String> {
-        self.problems.filled(node, |item| {
+    fn phase_names(&self, node: &Node) -> OneOrMany<String> {
+        OneOrMany(self.problems.filled(node, |item| {
             let name = self.problems.string(item)?;
             self.names.check_phase(&item.span, name, self.problems);
             Some(name.to_owned())
-        })
+        }))
     }
-}
-
-fn push(parts: &mut Vec<Predicate>, part: Predicate, negated: bool) {
-    parts.push(if negated { Predicate::Not(Box::new(part)) } else { part });
 }
 
 /// A condition status. YAML reads an unquoted `True` as a boolean; here it can mean only one thing.
@@ -308,6 +228,33 @@ pub(crate) fn status(node: &Node, problems: &Problems) -> Option<ConditionStatus
     }
 }
 
+/// A text, number or boolean.
+fn scalar(node: &Node, problems: &Problems) -> Option<Scalar> {
+    if matches!(node.value, Value::List(_) | Value::Map(_) | Value::Null) {
+        problems.report(&node.span, "this must be a text, a number, true or false");
+        return None;
+    }
+    problems.json(node)?.try_into().ok()
+}
+
+/// A text as members of conditions have it. YAML reads an unquoted `True` as a boolean; in a
+/// condition it can mean only the status.
+pub(crate) fn scalar_text(node: &Node, problems: &Problems) -> Option<String> {
+    match unquoted_status(node) {
+        serde_json::Value::String(text) => Some(text),
+        _ => problems.string(node).map(str::to_owned),
+    }
+}
+
+/// A JSON value, where an unquoted `True` or `False` is the status of a condition.
+pub(crate) fn unquoted_status(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        _ => node.to_json(),
+    }
+}
+
 /// A pointer to something inside `.status`: what rules judge and change.
 pub(crate) fn pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
     let pointer: Pointer = problems.parsed(node)?;
@@ -320,10 +267,5 @@ pub(crate) fn pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
 
 /// A pointer to something that may be asked for: inside `.status` or `.spec`.
 pub(crate) fn any_pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
-    let pointer: Pointer = problems.parsed(node)?;
-    if !pointer.is_below_status() && pointer.below_spec().is_empty() {
-        problems.report(&node.span, "this must point below /status or /spec");
-        return None;
-    }
-    Some(pointer)
+    problems.parsed::<AnyPointer>(node).map(Pointer::from)
 }

@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::model::Pointer;
 
+use super::Action;
 use super::predicate::pointer;
-use super::{Action, Pattern};
+use crate::language::Pattern;
 use crate::source::tree::{Map, Node, Problems};
 
 /// A JSON type.

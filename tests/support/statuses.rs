@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
+use statusgate::language::Asks;
 use statusgate::model::Pointer;
+use statusgate::policy::Disposition;
 use statusgate::policy::convention::{ConditionList, Convention};
-use statusgate::policy::{Disposition, Predicate};
 
 use crate::support::{EARLIER, T0};
 
@@ -220,20 +221,17 @@ fn elements(list: &'static ConditionList, convention: &Convention) -> BoxedStrat
 }
 
 fn conditions_in_rules(convention: &Convention) -> Vec<String> {
-    fn collect(predicate: &Predicate, kinds: &mut Vec<String>) {
-        match predicate {
-            Predicate::All(parts) | Predicate::Any(parts) => {
-                parts.iter().for_each(|part| collect(part, kinds));
-            }
-            Predicate::Not(part) => collect(part, kinds),
-            Predicate::Condition { kind, .. } => kinds.push(kind.clone()),
-            _ => {}
+    #[derive(Default)]
+    struct Kinds(Vec<String>);
+    impl<'p> Asks<'p> for Kinds {
+        fn condition(&mut self, _: bool, kind: &str, _: &'p [String]) {
+            self.0.push(kind.to_owned());
         }
     }
-    let mut kinds = Vec::new();
+    let mut kinds = Kinds::default();
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     let evidence = phases.filter_map(|phase| phase.necessary.as_ref());
     let rules = convention.rules.iter().filter(|rule| rule.action == Disposition::Disagreement);
-    evidence.chain(rules.map(|rule| &rule.when)).for_each(|when| collect(when, &mut kinds));
-    kinds
+    evidence.chain(rules.map(|rule| &rule.when)).for_each(|when| when.asks(&mut kinds));
+    kinds.0
 }

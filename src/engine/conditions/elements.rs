@@ -6,8 +6,8 @@ use super::super::ratchet::{Digest, Violation, Violations};
 use super::evidence::{self, Facts, Truth};
 use super::keys::{Key, shortened};
 use super::{Circumstances, fields, same, violation};
+use crate::language::Predicate;
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
-use crate::policy::Predicate;
 use crate::policy::convention::{
     ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
 };

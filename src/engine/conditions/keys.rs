@@ -1,16 +1,11 @@
 //! Identifies elements of a list by their key. Short lists are scanned.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::super::because::quoted;
-use crate::model::Json;
+use crate::model::{Json, SCAN_LIMIT};
 use crate::policy::convention::{ConditionList, ConditionType};
-
-/// Lists up to this length are scanned, longer ones use a table. Real lists have fewer than a dozen
-/// elements; scanning a hostile list of ten thousand for each element would take seconds.
-pub(crate) const SCAN_LIMIT: usize = 16;
 
 /// The members that identify an element; aliases of a type count as the type. Without members, all
 /// elements differ.
@@ -139,40 +134,6 @@ impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
                 found.filter(|found| key.are_one(found, item))
             }
         }
-    }
-}
-
-/// The elements of a list by type; the first if several have it. A long list gets a table at its first
-/// use.
-pub(crate) struct ByType<'j, 'a> {
-    items: &'j [Json<'a>],
-    table: OnceCell<HashMap<&'j str, &'j Json<'a>>>,
-}
-
-impl<'j, 'a> ByType<'j, 'a> {
-    pub(crate) const fn new(items: &'j [Json<'a>]) -> Self {
-        Self { items, table: OnceCell::new() }
-    }
-
-    pub(crate) const fn items(&self) -> &'j [Json<'a>] {
-        self.items
-    }
-
-    pub(crate) fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
-        if self.items.len() <= SCAN_LIMIT {
-            let is = |item: &&Json<'_>| item.get("type").and_then(Json::as_str) == Some(kind);
-            return self.items.iter().find(is);
-        }
-        let table = self.table.get_or_init(|| {
-            let mut table = HashMap::with_capacity(self.items.len());
-            for item in self.items {
-                if let Some(kind) = item.get("type").and_then(Json::as_str) {
-                    table.entry(kind).or_insert(item);
-                }
-            }
-            table
-        });
-        table.get(kind).copied()
     }
 }
 

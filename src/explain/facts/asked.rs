@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::sample::{self, Kind};
 use super::{Answer, Fact, Question, Reason, Space, Stands};
+use crate::language::{self, Asks, Glob, Observed, Pattern, Place, Polarity};
 use crate::model::{ConditionStatus, Pointer};
-use crate::policy::convention::{ConditionList, Convention};
-use crate::policy::{ConditionTest, Glob, Observed, Pattern, Place, Predicate, ValueTest};
+use crate::policy::convention::{ConditionList, ConditionType, Convention};
 
 /// Collects what predicates ask.
 pub(crate) struct Asked<'c> {
@@ -22,6 +22,8 @@ pub(crate) struct Asked<'c> {
     changed: Vec<String>,
     /// The list whose elements the rules are about.
     element_of: Option<&'c ConditionList>,
+    /// The list that the predicate at hand speaks of; the first one, where it does not say.
+    list: Option<&'c ConditionList>,
 }
 
 /// What is asked of one value.
@@ -49,6 +51,7 @@ impl<'c> Asked<'c> {
             lengths: Vec::new(),
             changed: Vec::new(),
             element_of: None,
+            list: None,
         }
     }
 
@@ -59,7 +62,8 @@ impl<'c> Asked<'c> {
             // Polarity, reasons and members are those of a type.
             self.fact(Fact::Member { old: false, name: "type".to_owned() });
         }
-        self.walk(question.predicate, question.list);
+        self.list = question.list;
+        question.predicate.asks(self);
     }
 
     /// Adds a fact that no predicate asks for but a table varies.
@@ -73,94 +77,13 @@ impl<'c> Asked<'c> {
         self.facts.len() - 1
     }
 
-    fn walk(&mut self, predicate: &'c Predicate, list: Option<&'c ConditionList>) {
-        match predicate {
-            Predicate::All(parts) | Predicate::Any(parts) => {
-                parts.iter().for_each(|part| self.walk(part, list));
-            }
-            Predicate::Not(part) => self.walk(part, list),
-            Predicate::Condition { old, kind, test } => {
-                let at = self.condition(*old, kind, list);
-                match test {
-                    ConditionTest::Reason(reasons) => {
-                        self.reasons[at].extend(reasons.iter().cloned());
-                    }
-                    ConditionTest::Changed => {
-                        self.condition(!old, kind, list);
-                        if !self.changed.contains(kind) {
-                            self.changed.push(kind.clone());
-                        }
-                    }
-                    ConditionTest::Is(_) | ConditionTest::Present => {}
-                }
-            }
-            Predicate::Phase(_) => drop(self.fact(Fact::Phase { old: false })),
-            Predicate::OldPhase(_) => drop(self.fact(Fact::Phase { old: true })),
-            Predicate::Deleting => drop(self.fact(Fact::Deleting)),
-            Predicate::Observed(_) => drop(self.fact(Fact::Observed)),
-            Predicate::Value(place, test) => self.value(place, test),
-            Predicate::Length { path, at_least, at_most } => {
-                self.fact(Fact::Length(path.clone()));
-                let bounds =
-                    [0, at_least.saturating_sub(1), *at_least, *at_most, at_most.saturating_add(1)];
-                match self.lengths.iter_mut().find(|(known, _)| known == path) {
-                    Some((_, counts)) => counts.extend(bounds),
-                    None => self.lengths.push((path.clone(), bounds.to_vec())),
-                }
-            }
-            Predicate::Gates(path) => drop(self.fact(Fact::Gates(path.clone()))),
-            Predicate::Polarity(_) => {}
-            Predicate::Resource(globs) => {
-                self.fact(Fact::Resource);
-                self.plurals.extend(globs.iter().map(Glob::sample));
-            }
-        }
+    fn list(&self) -> Option<&'c ConditionList> {
+        self.list.or_else(|| self.convention.primary_conditions(self.version))
     }
 
-    fn condition(&mut self, old: bool, kind: &str, list: Option<&ConditionList>) -> usize {
-        let primary = || self.convention.primary_conditions(self.version);
-        let list = list.or_else(primary).map(|list| list.path.clone());
+    fn condition_fact(&mut self, old: bool, kind: &str) -> usize {
+        let list = self.list().map(|list| list.path.clone());
         self.fact(Fact::Condition { old, list, kind: kind.to_owned() })
-    }
-
-    fn value(&mut self, place: &Place, test: &'c ValueTest) {
-        let at = self.place(place);
-        let both = |asked: &mut Self| {
-            let other = asked.place(&counterpart(place));
-            asked.values[at].pair = true;
-            asked.link(at, other);
-        };
-        match test {
-            ValueTest::Is(wanted) => {
-                for value in wanted {
-                    self.values[at].literals.push(value.clone());
-                    // Of a boolean the other value is known.
-                    if let Value::Bool(flag) = value {
-                        self.values[at].literals.push((!flag).into());
-                    }
-                }
-            }
-            ValueTest::Set => {}
-            ValueTest::Changed => both(self),
-            ValueTest::Decreased => {
-                self.values[at].ordered = true;
-                both(self);
-            }
-            ValueTest::Future => self.values[at].future = true,
-            ValueTest::Matches(pattern) => {
-                self.values[at].patterns.push(pattern);
-            }
-            ValueTest::Equals(other) => {
-                let other = self.place(other);
-                self.values[at].pair = true;
-                self.link(at, other);
-            }
-            ValueTest::Before(other) => {
-                let other = self.place(other);
-                (self.values[at].pair, self.values[at].ordered) = (true, true);
-                self.link(at, other);
-            }
-        }
     }
 
     fn link(&mut self, one: usize, other: usize) {
@@ -171,13 +94,17 @@ impl<'c> Asked<'c> {
     /// The fact of a place. The phase has one of its own, however it is asked for.
     fn place(&mut self, place: &Place) -> usize {
         let phase = self.convention.phase.as_ref();
-        self.fact(match place {
-            Place::Field { old, path } if phase.is_some_and(|phase| phase.path == *path) => {
-                Fact::Phase { old: *old }
-            }
-            Place::Field { old, path } => Fact::Field { old: *old, path: path.clone() },
-            Place::Member { old, name } => Fact::Member { old: *old, name: name.clone() },
-        })
+        let field = |old, path: &Pointer| match phase {
+            Some(phase) if phase.path == *path => Fact::Phase { old },
+            _ => Fact::Field { old, path: path.clone() },
+        };
+        let fact = match place {
+            Place::Field(path) => field(false, path),
+            Place::OldField(path) => field(true, path),
+            Place::Member(name) => Fact::Member { old: false, name: name.clone() },
+            Place::OldMember(name) => Fact::Member { old: true, name: name.clone() },
+        };
+        self.fact(fact)
     }
 
     /// The space of all that was asked. The facts stand in the order of what people look at first:
@@ -418,6 +345,85 @@ impl<'c> Asked<'c> {
     }
 }
 
+impl<'c> Asks<'c> for Asked<'c> {
+    fn deleting(&mut self) {
+        self.fact(Fact::Deleting);
+    }
+
+    fn resource(&mut self, names: &'c [Glob]) {
+        self.fact(Fact::Resource);
+        self.plurals.extend(names.iter().map(Glob::sample));
+    }
+
+    fn phase(&mut self, old: bool) {
+        self.fact(Fact::Phase { old });
+    }
+
+    fn condition(&mut self, old: bool, kind: &str, reasons: &'c [String]) {
+        let at = self.condition_fact(old, kind);
+        self.reasons[at].extend(reasons.iter().cloned());
+    }
+
+    fn changed_condition(&mut self, old: bool, kind: &str) {
+        self.condition_fact(!old, kind);
+        if !self.changed.iter().any(|known| known == kind) {
+            self.changed.push(kind.to_owned());
+        }
+    }
+
+    fn observed(&mut self) {
+        self.fact(Fact::Observed);
+    }
+
+    fn length(&mut self, path: &Pointer, at_least: usize, at_most: usize) {
+        self.fact(Fact::Length(path.clone()));
+        let bounds = [0, at_least.saturating_sub(1), at_least, at_most, at_most.saturating_add(1)];
+        match self.lengths.iter_mut().find(|(known, _)| known == path) {
+            Some((_, counts)) => counts.extend(bounds),
+            None => self.lengths.push((path.clone(), bounds.to_vec())),
+        }
+    }
+
+    fn gates(&mut self, path: &Pointer) {
+        self.fact(Fact::Gates(path.clone()));
+    }
+
+    fn set(&mut self, place: &Place) {
+        self.place(place);
+    }
+
+    fn value(&mut self, value: &'c language::Value) {
+        let at = self.place(&value.place);
+        for wanted in value.is.iter().chain(&value.is_not).flat_map(|wanted| wanted.iter()) {
+            self.values[at].literals.push(wanted.value().clone());
+            // Of a boolean the other value is known.
+            if let Value::Bool(flag) = wanted.value() {
+                self.values[at].literals.push((!flag).into());
+            }
+        }
+        if value.changed.is_some() || value.decreased.is_some() {
+            let other = self.place(&counterpart(&value.place));
+            self.values[at].pair = true;
+            self.values[at].ordered |= value.decreased.is_some();
+            self.link(at, other);
+        }
+        self.values[at].future |= value.future.is_some();
+        self.values[at].patterns.extend(&value.matches);
+        for (operand, ordered) in [(&value.equals, false), (&value.before, true)] {
+            let Some(operand) = operand else { continue };
+            let other = self.place(&operand.0);
+            self.values[at].pair = true;
+            self.values[at].ordered |= ordered;
+            self.link(at, other);
+        }
+    }
+
+    fn types_of(&self, polarity: Polarity) -> Vec<String> {
+        let known = self.list().map(|list| list.types.known.as_slice()).unwrap_or_default();
+        known.iter().filter(|kind| kind.polarity == polarity).map(ConditionType::sample).collect()
+    }
+}
+
 /// Numbers below, above and between those that are named: `count` of each, where there are as many.
 fn around(named: &[Value], count: usize) -> Vec<Value> {
     let mut ends: Vec<i64> = named.iter().filter_map(Value::as_i64).collect();
@@ -437,9 +443,11 @@ fn around(named: &[Value], count: usize) -> Vec<Value> {
 
 /// The same place in the stored object, or in the new one.
 fn counterpart(place: &Place) -> Place {
-    match place {
-        Place::Field { old, path } => Place::Field { old: !old, path: path.clone() },
-        Place::Member { old, name } => Place::Member { old: !old, name: name.clone() },
+    match place.clone() {
+        Place::Field(path) => Place::OldField(path),
+        Place::OldField(path) => Place::Field(path),
+        Place::Member(name) => Place::OldMember(name),
+        Place::OldMember(name) => Place::Member(name),
     }
 }
 

@@ -4,9 +4,10 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
 use super::fitting::{fitting, passes};
+use crate::language::Pattern;
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, ConditionType, Convention};
-use crate::policy::{Check, FieldType, Format, Pattern};
+use crate::policy::{Check, FieldType, Format};
 
 /// The time at which combinations are judged. Any: what is asked of times is how they lie to each
 /// other and to this one.

@@ -2,6 +2,7 @@
 
 use super::super::words;
 use super::{Page, off_unless_enabled};
+use crate::language::Predicate;
 use crate::policy::convention::{
     ConditionList, ConditionType, Movers, Presence, Sanction, TransitionTimes,
 };
@@ -28,7 +29,7 @@ impl Page {
         let rows = list.each.iter().map(|rule| {
             [
                 rule.id.clone(),
-                words::predicate(&rule.when),
+                rule.when.in_words(),
                 words::action(rule.action).to_owned(),
                 rule.message.clone(),
                 off_unless_enabled(rule.optional),
@@ -154,7 +155,7 @@ fn presence(kind: &ConditionType) -> String {
     let said = |sanction: &Sanction| words::action(sanction.action);
     let mut presence = |what: &str, presence: &Option<Presence>| {
         if let Some(presence) = presence {
-            let when = presence.when.as_ref().map(words::predicate);
+            let when = presence.when.as_ref().map(Predicate::in_words);
             let when = when.map(|when| format!(" where {when}")).unwrap_or_default();
             words.push(format!("{what}{when}: {}", said(&presence.sanction)));
         }

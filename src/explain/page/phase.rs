@@ -2,6 +2,7 @@
 
 use super::super::words;
 use super::Page;
+use crate::language::Predicate;
 use crate::policy::convention::{PhaseRules, RepairTo, Since};
 
 impl Page {
@@ -10,7 +11,7 @@ impl Page {
         self.list(about(rules));
         let rows = (1..).zip(&rules.phases).map(|(priority, phase): (usize, _)| {
             let evidence =
-                |predicate: Option<&_>| predicate.map(words::predicate).unwrap_or_default();
+                |predicate: Option<&_>| predicate.map(Predicate::in_words).unwrap_or_default();
             [
                 priority.to_string(),
                 phase.name.clone(),
@@ -42,7 +43,7 @@ impl Page {
                     RepairTo::Requested => "the phase that was written".to_owned(),
                     RepairTo::Stored => "the stored phase".to_owned(),
                 };
-                let when = step.when.as_ref().map(words::predicate);
+                let when = step.when.as_ref().map(Predicate::in_words);
                 match when {
                     Some(when) => format!("{to}, where {when}"),
                     None => to,

@@ -10,7 +10,7 @@ use cel::common::ast::{ComprehensionExpr, EntryExpr};
 use super::Mistake;
 use super::names::place;
 use super::reads::path;
-use crate::policy::Pattern;
+use crate::language::Pattern;
 
 /// The variable that counts a round of loop N is this prefix and N.
 pub const STEP: &str = "@step";

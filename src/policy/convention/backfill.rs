@@ -1,11 +1,11 @@
 //! What is filled in where it is absent: fields, members of conditions, whole conditions. And what is
 //! taken out where it may not be.
 
-use super::super::Predicate;
 use super::super::predicate::{self, pointer};
 use super::super::{Action, Check};
 use super::place::{place_of, remaining};
 use super::{ConditionList, Names};
+use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::{Key, Map, Node, Problems, Value};
 

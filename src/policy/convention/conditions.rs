@@ -2,8 +2,9 @@
 
 use super::super::predicate::{self, pointer};
 use super::super::schema::{self, Check, kebab};
-use super::super::{Action, Disposition, Glob, Predicate};
+use super::super::{Action, Disposition};
 use super::{ConditionTypes, Reader, Sanction, TransitionTimes};
+use crate::language::{Glob, List, Predicate};
 use crate::model::Pointer;
 use crate::source::tree::{Key, Map, Node, Span, Value, near};
 
@@ -75,6 +76,16 @@ impl ConditionList {
     #[must_use]
     pub fn applies_to(&self, version: &str) -> bool {
         self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
+    }
+
+    /// What predicates need to know of it.
+    pub(crate) fn for_predicates(&self) -> List<'_> {
+        List {
+            path: &self.path,
+            types: &self.types,
+            has_aliases: self.types.has_aliases,
+            polarity_from: &self.types.polarity_from,
+        }
     }
 }
 

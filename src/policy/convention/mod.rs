@@ -13,7 +13,6 @@ mod rule;
 mod times;
 mod types;
 
-pub use crate::language::Polarity;
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, ElementRule, History};
 pub use generation::GenerationRules;

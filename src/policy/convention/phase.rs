@@ -1,9 +1,10 @@
 //! The phase: its values in order of priority, their evidence, and what goes with it.
 
+use super::super::Action;
 use super::super::predicate::{self, pointer};
 use super::super::schema::kebab;
-use super::super::{Action, Predicate};
 use super::{Reader, Sanction};
+use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::{Map, Node, Value};
 

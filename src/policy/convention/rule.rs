@@ -1,8 +1,9 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
 use super::super::predicate::{self, pointer};
-use super::super::{Action, Disposition, Predicate};
+use super::super::{Action, Disposition};
 use super::{PhaseRules, Reader};
+use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::{Node, Problems, Value};
 

@@ -2,10 +2,10 @@
 
 use super::super::predicate;
 use super::super::schema::kebab;
-use super::super::{Action, Disposition, Glob, Predicate};
+use super::super::{Action, Disposition};
 use super::conditions::one_or_all;
 use super::{Reader, Sanction};
-use crate::language::Polarity;
+use crate::language::{Glob, Polarity, Predicate, Types};
 use crate::model::Pointer;
 use crate::source::tree::{Key, Map, Node, Problems, Value};
 
@@ -91,8 +91,17 @@ impl ConditionTypes {
 
     /// The spellings of a type.
     pub fn spellings<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
-        let aliases = self.find(name).map(|known| known.aliases.as_slice()).unwrap_or_default();
-        std::iter::once(name).chain(aliases.iter().map(String::as_str))
+        std::iter::once(name).chain(self.aliases(name).iter().map(String::as_str))
+    }
+}
+
+impl Types for ConditionTypes {
+    fn aliases(&self, kind: &str) -> &[String] {
+        self.find(kind).map(|known| known.aliases.as_slice()).unwrap_or_default()
+    }
+
+    fn polarity(&self, kind: &str) -> Polarity {
+        self.find(kind).map(|known| known.polarity).unwrap_or_default()
     }
 }
 
@@ -250,12 +259,8 @@ const STATUS: &str = "status";
 
 /// Reads a polarity.
 pub(crate) fn read_polarity(node: &Node, problems: &Problems) -> Option<Polarity> {
-    let words = [
-        ("positive", Polarity::Positive),
-        ("negative", Polarity::Negative),
-        ("neutral", Polarity::Neutral),
-    ];
-    problems.word(node, &words)
+    let all = [Polarity::Positive, Polarity::Negative, Polarity::Neutral];
+    problems.word(node, &all.map(|polarity| (polarity.name(), polarity)))
 }
 
 fn spec_pointer(node: &Node, problems: &Problems) -> Option<Pointer> {

@@ -1,0 +1,62 @@
+//! Answers that are the same for all elements of a list.
+
+use std::collections::HashMap;
+use std::ptr::from_ref;
+
+use super::{AnyWord, Facts, Place, Polarity, Predicate, Truth};
+use crate::model::Json;
+
+/// Answers that were found once for a long list. A rule may search the whole list, status or spec:
+/// done again for each of ten thousand elements, that would take minutes.
+#[derive(Debug)]
+pub struct Answers<'s, 'a> {
+    /// Of the words that are not about the element, by their address: a policy does not move while it
+    /// judges, and two words that are equal may well be asked twice.
+    truths: HashMap<usize, Truth>,
+    /// The fields that members are compared with, likewise.
+    fields: HashMap<usize, Option<&'s Json<'a>>>,
+    /// The polarity of types in the spec.
+    polarities: HashMap<&'s str, Polarity>,
+}
+
+impl<'s, 'a> Answers<'s, 'a> {
+    /// Asks every part of these predicates that is not about the element.
+    pub fn to<'p>(predicates: impl Iterator<Item = &'p Predicate>, facts: &Facts<'s, 'a>) -> Self {
+        let (truths, fields) = (HashMap::new(), HashMap::new());
+        let mut answers = Self { truths, fields, polarities: HashMap::new() };
+        for (kind, polarity) in super::polarity::in_spec(facts) {
+            // The first of several, as everywhere.
+            answers.polarities.entry(kind).or_insert(polarity);
+        }
+        predicates.for_each(|predicate| answers.ask(predicate, facts));
+        answers
+    }
+
+    pub(super) fn ask(&mut self, predicate: &Predicate, facts: &Facts<'s, 'a>) {
+        for word in predicate.words() {
+            if word.is_about_element() {
+                word.prepare(self, facts);
+            } else {
+                self.truths.insert(from_ref(word).addr(), word.ask(facts));
+            }
+        }
+    }
+
+    pub(super) fn ask_place(&mut self, place: &Place, facts: &Facts<'s, 'a>) {
+        if !place.is_member() {
+            self.fields.insert(from_ref(place).addr(), facts.value(place));
+        }
+    }
+
+    pub(super) fn truth(&self, word: &AnyWord) -> Option<Truth> {
+        self.truths.get(&from_ref(word).addr()).copied()
+    }
+
+    pub(super) fn field(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
+        self.fields.get(&from_ref(place).addr()).copied()
+    }
+
+    pub(super) fn polarity(&self, kind: &str) -> Polarity {
+        self.polarities.get(kind).copied().unwrap_or(Polarity::Unknown)
+    }
+}

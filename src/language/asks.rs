@@ -1,0 +1,34 @@
+//! What predicates ask about, for tables and proofs.
+
+use super::{Glob, Place, Polarity, Value};
+use crate::model::Pointer;
+
+/// Visits what the words of a predicate ask about. A visitor implements what it wants to see.
+pub trait Asks<'p> {
+    /// Whether deletion was requested.
+    fn deleting(&mut self) {}
+    /// The resource, and the names that are told apart.
+    fn resource(&mut self, _names: &'p [Glob]) {}
+    /// The phase, or the stored phase.
+    fn phase(&mut self, _old: bool) {}
+    /// A condition, and the reasons that are told apart.
+    fn condition(&mut self, _old: bool, _kind: &str, _reasons: &'p [String]) {}
+    /// Whether this write changed a condition.
+    fn changed_condition(&mut self, _old: bool, _kind: &str) {}
+    /// How `observedGeneration` relates to the generation.
+    fn observed(&mut self) {}
+    /// The number of items in a list, and the bounds that are told apart.
+    fn length(&mut self, _path: &Pointer, _at_least: usize, _at_most: usize) {}
+    /// The conditions that a list in the spec asks for.
+    fn gates(&mut self, _path: &Pointer) {}
+    /// Whether a value is present.
+    fn set(&mut self, _place: &Place) {}
+    /// A value, and its tests.
+    fn value(&mut self, _value: &'p Value) {}
+    /// The polarity of the element.
+    fn polarity(&mut self, _polarities: &'p [Polarity]) {}
+    /// The known types of a polarity: the conditions that a word asks about without naming them.
+    fn types_of(&self, _polarity: Polarity) -> Vec<String> {
+        Vec::new()
+    }
+}

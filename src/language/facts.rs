@@ -1,0 +1,184 @@
+//! What words are asked of: an object, the stored one, and what a convention knows of them.
+
+use std::fmt::Debug;
+
+use super::{Answers, AnyWord, Place, Polarity, Predicate, Truth};
+use crate::model::{Conditions, Json, Object, Pointer, Resource, in_status};
+
+/// An object, the stored one, and the phase to suppose. The fields are for the words.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'s, 'a> {
+    /// The object of this write.
+    pub object: &'s Object<'a>,
+    /// The stored object.
+    pub old: Option<&'s Object<'a>>,
+    /// The resource that the request addresses.
+    pub resource: &'s Resource<'a>,
+    /// The phase to judge; a repair supposes others than the written one.
+    pub phase: Option<&'s str>,
+    /// The stored phase.
+    pub old_phase: Option<&'s str>,
+    /// Where the object's own `observedGeneration` is.
+    pub observed_generation: Option<&'s Pointer>,
+    /// The list of conditions that predicates speak of.
+    pub list: Option<List<'s>>,
+    /// The conditions in that list.
+    pub conditions: Conditions<'s, 'a>,
+    /// The stored ones. `None` where there is no stored object.
+    pub old_conditions: Option<Conditions<'s, 'a>>,
+    /// The element that a rule is about.
+    pub element: Option<Element<'s, 'a>>,
+    /// What is known for all elements of a long list.
+    pub answers: Option<&'s Answers<'s, 'a>>,
+    /// The time, as Unix seconds. Without it no time is known to lie in the future.
+    pub now: Option<i64>,
+}
+
+/// A list of conditions, as a convention describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'s> {
+    /// Where it is.
+    pub path: &'s Pointer,
+    /// What the convention knows of its types.
+    pub types: &'s dyn Types,
+    /// Whether some type has another spelling.
+    pub has_aliases: bool,
+    /// Lists of `{conditionType, polarity}` in `.spec` by which the object names types of its own.
+    pub polarity_from: &'s [Pointer],
+}
+
+/// What a convention knows of the types of conditions.
+pub trait Types: Debug + Sync {
+    /// Other spellings of a type.
+    fn aliases(&self, kind: &str) -> &[String];
+    /// The polarity of a type, if the convention gives it one.
+    fn polarity(&self, kind: &str) -> Polarity;
+}
+
+/// The element of a list that a rule is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Element<'s, 'a> {
+    /// The element.
+    pub item: &'s Json<'a>,
+    /// The stored element of the same key.
+    pub before: Option<&'s Json<'a>>,
+    /// The polarity of its type, as the convention knows it.
+    pub polarity: Polarity,
+}
+
+impl<'s, 'a> Facts<'s, 'a> {
+    /// An object, of which a convention knows nothing.
+    #[must_use]
+    pub fn new(
+        object: &'s Object<'a>,
+        old: Option<&'s Object<'a>>,
+        resource: &'s Resource<'a>,
+    ) -> Self {
+        Self {
+            object,
+            old,
+            resource,
+            phase: None,
+            old_phase: None,
+            observed_generation: None,
+            list: None,
+            conditions: Conditions::of(None),
+            old_conditions: old.map(|_| Conditions::of(None)),
+            element: None,
+            answers: None,
+            now: None,
+        }
+    }
+
+    /// The same facts with the conditions of another list.
+    #[must_use]
+    pub fn reading(mut self, list: List<'s>) -> Self {
+        if self.list.is_some_and(|own| std::ptr::eq(own.path, list.path)) {
+            return self;
+        }
+        self.conditions = conditions_at(self.object, list.path);
+        self.old_conditions = self.old.map(|old| conditions_at(old, list.path));
+        self.list = Some(list);
+        self.answers = None;
+        self
+    }
+
+    /// Whether deletion has been requested.
+    #[must_use]
+    pub const fn deleting(&self) -> bool {
+        self.object.is_deleting()
+    }
+
+    /// The answer to a predicate.
+    #[must_use]
+    pub fn ask(&self, predicate: &Predicate) -> Truth {
+        Truth::all(predicate.words().iter().map(|word| self.ask_word(word)))
+    }
+
+    fn ask_word(&self, word: &AnyWord) -> Truth {
+        let known = self.answers.and_then(|answers| answers.truth(word));
+        known.unwrap_or_else(|| word.ask(self))
+    }
+
+    /// The condition of a type, whichever way it is spelled.
+    #[must_use]
+    pub fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
+        self.spelled(kind, |kind| list.find(kind))
+    }
+
+    pub(super) fn spelled<T>(&self, kind: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
+        find(kind).or_else(|| {
+            let list = self.list.filter(|list| list.has_aliases)?;
+            list.types.aliases(kind).iter().find_map(|alias| find(alias))
+        })
+    }
+
+    /// The value at a place. Null counts as absent.
+    pub(super) fn value(&self, place: &Place) -> Option<&'s Json<'a>> {
+        if let Some(found) = self.answers.and_then(|answers| answers.field(place)) {
+            return found;
+        }
+        let found = match place {
+            Place::Field(path) => self.at(path),
+            Place::OldField(path) => self.at_stored(self.old?, path),
+            Place::Member(name) => self.element?.item.get(name),
+            Place::OldMember(name) => self.element?.before?.get(name),
+        };
+        found.filter(|value| !value.is_null())
+    }
+
+    /// What the stored object has in the place. `None` where there is no stored object at all.
+    pub(super) fn value_before(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
+        let old = self.old?;
+        let found = match place {
+            Place::Field(path) | Place::OldField(path) => self.at_stored(old, path),
+            // A new element has not changed in a member: it was not there.
+            Place::Member(name) | Place::OldMember(name) => self.element?.before?.get(name),
+        };
+        Some(found.filter(|value| !value.is_null()))
+    }
+
+    /// The value at a pointer below `/status` or `/spec`.
+    pub(super) fn at(&self, path: &Pointer) -> Option<&'s Json<'a>> {
+        at(self.object, path)
+    }
+
+    /// The same of the stored object. A write of a status leaves the text of the spec as it is, and the
+    /// spec is not parsed twice.
+    fn at_stored(&self, old: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
+        let same_spec = !path.is_below_status() && old.spec.text() == self.object.spec.text();
+        at(if same_spec { self.object } else { old }, path)
+    }
+}
+
+pub(super) fn at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
+    if path.is_below_status() {
+        in_status(object.status.as_ref(), path)
+    } else {
+        object.spec.tree()?.at(path.below_spec())
+    }
+}
+
+fn conditions_at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Conditions<'s, 'a> {
+    Conditions::of(in_status(object.status.as_ref(), path))
+}

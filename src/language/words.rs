@@ -1,0 +1,73 @@
+//! Predicates in words, for pages: `Ready is True and Synced is not False`.
+
+use super::Predicate;
+
+/// What surrounds a clause, and so whether it needs brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// Nothing.
+    Nothing,
+    /// Clauses joined by "and".
+    And,
+    /// Clauses joined by "or".
+    Or,
+}
+
+impl Predicate {
+    /// The predicate as a clause.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        self.clause(Around::Nothing, false)
+    }
+
+    pub(super) fn clause(&self, around: Around, negated: bool) -> String {
+        let parts = self.parts();
+        match &parts[..] {
+            [one] => one.words(around, negated),
+            parts => join(parts, Around::And, (around, negated), |part, around| {
+                part.words(around, false)
+            }),
+        }
+    }
+}
+
+/// Several clauses as one. "not all of" is easier to read than the parts negated one by one.
+pub(super) fn join<T>(
+    parts: &[T],
+    inside: Around,
+    (around, negated): (Around, bool),
+    say: impl Fn(&T, Around) -> String,
+) -> String {
+    let list = |inside, word: &str| {
+        parts.iter().map(|part| say(part, inside)).collect::<Vec<_>>().join(word)
+    };
+    match (inside, negated) {
+        (Around::Or, true) => format!("none of: ({})", list(Around::And, "; ")),
+        (_, true) => format!("not all of: ({})", list(Around::And, "; ")),
+        (_, false) => {
+            let text = list(inside, if inside == Around::Or { " or " } else { " and " });
+            if around == Around::Nothing || around == inside { text } else { format!("({text})") }
+        }
+    }
+}
+
+/// `A`, `A or B`, `A, B or C`.
+pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
+    let names: Vec<String> = names.collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}
+
+/// `not `, or nothing.
+pub(super) const fn not(negated: bool) -> &'static str {
+    if negated { "not " } else { "" }
+}
+
+/// A text, in quotes if it is empty or has spaces.
+pub(crate) fn quoted_if_odd(text: &str) -> String {
+    let plain = !text.is_empty() && text.chars().all(|letter| !letter.is_whitespace());
+    if plain { text.to_owned() } else { format!("{text:?}") }
+}
