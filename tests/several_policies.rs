@@ -1,5 +1,5 @@
-//! What holds where several policies speak of one resource, and of one phase, and where what is filled in is
-//! evidence: the laws of `properties`, over small conventions that contradict each other.
+//! Several policies select one object: the first with a phase owns phase and defaults. The laws of
+//! `properties` hold over small conventions that contradict each other, and whose defaults are evidence.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
@@ -23,8 +23,7 @@ const LATER: &str = "2024-06-01T12:01:00Z";
 const TRUE: &str = "{condition: Ready, is: 'True'}";
 const NOT_TRUE: &str = "{condition: Ready, isNot: 'True'}";
 
-/// Conventions by name: what follows their list of conditions. All but the last three have their phase at
-/// one place.
+/// Conventions by name: what follows their list of conditions.
 fn conventions() -> Vec<(&'static str, String)> {
     let phase = |more: &str, values: &str| {
         format!("phase: {{path: /status/phase, {more}, values: [{values}, {{phase: Unknown}}]}}")
@@ -130,9 +129,11 @@ fn all_policies() -> &'static PolicySet {
         }
         for Settings { index, policies } in all_settings() {
             for (at, (convention, disagreement)) in policies.iter().enumerate() {
+                // Two policies that name the same resource cannot both configure the phase.
+                let star = if at == 0 { "" } else { "*" };
                 text.push_str(&format!(
                     "{head}kind: StatusPolicy\nmetadata: {{name: p{index}-{at}}}\nspec: {{convention: {convention}, disagreement: {disagreement}, \
-                     resources: [{{apiGroups: [g{index}], apiVersions: [v1], resources: [things{index}]}}]}}\n"
+                     resources: [{{apiGroups: [g{index}], apiVersions: [v1], resources: ['things{index}{star}']}}]}}\n"
                 ));
             }
         }
@@ -281,13 +282,23 @@ proptest! {
         }
     }
 
-    /// The phase and its time are set once: nobody undoes what another one set.
+    /// The phase and its time are set at most once, and at the place of the first policy with a phase.
     #[test]
-    fn the_phase_belongs_to_one_policy(write in writes()) {
+    fn one_policy_owns_the_phase(write in writes()) {
         let (_, mut paths) = write.mutated(&write.new, NOW);
         paths.retain(|path| ["/status/phase", "/status/state", "/status/since"].contains(&path.as_str()));
         let once: BTreeSet<&String> = paths.iter().collect();
         prop_assert_eq!(once.len(), paths.len(), "{:?}", paths);
+        let with_phase = |(name, _): &&(&str, &str)| !name.starts_with("no-phase");
+        let owner = write.settings.policies.iter().find(with_phase);
+        let foreign = match owner {
+            None => paths.first(),
+            Some((name, _)) => {
+                let other = if *name == "elsewhere" { "/status/phase" } else { "/status/state" };
+                paths.iter().find(|path| *path == other)
+            }
+        };
+        prop_assert_eq!(foreign, None);
     }
 
     /// Nobody is held to what the webhook did: it is no reason to refuse.
@@ -322,4 +333,99 @@ proptest! {
             prop_assert_eq!(write.denials(&mutated), BTreeSet::new(), "{}", mutated);
         }
     }
+}
+
+// --- single cases -----------------------------------------------------------------------------------------
+
+/// What a set of policies, each a convention and what the policy adds, makes of a status; and the rules that
+/// then reject it.
+fn written(policies: &[(&str, &str)], status: &Value) -> (Value, Vec<String>) {
+    let head = "---\napiVersion: statusgate.dev/v1alpha1\n";
+    let mut text = String::new();
+    for (at, (convention, more)) in policies.iter().enumerate() {
+        text.push_str(&format!(
+            "{head}kind: StatusConvention\nmetadata: {{name: c{at}}}\nspec: {{{convention}}}\n"
+        ));
+        text.push_str(&format!(
+            "{head}kind: StatusPolicy\nmetadata: {{name: p{at}}}\nspec: {{convention: c{at}, \
+             resources: [{{apiGroups: [g], apiVersions: [v1], resources: ['things*']}}]{more}}}\n"
+        ));
+    }
+    let policies = PolicySet::compile(&[Source { name: "p.yaml".into(), text }]);
+    let policies = policies.unwrap_or_else(|error| panic!("{error}"));
+    let judge = |status: &Value, webhook| {
+        let object = json!({"metadata": {"name": "n"}, "status": status}).to_string();
+        let subject = Subject {
+            resource: Resource {
+                group: "g".into(),
+                version: "v1".into(),
+                resource: "things".into(),
+            },
+            subresource: "status".into(),
+            operation: Operation::Update,
+            writer: Writer::default(),
+            object: Object::parse(&object).unwrap(),
+            old: Some(Object::parse("{}").unwrap()),
+        };
+        let verdict = decide(&policies, &subject, webhook, NOW.parse().unwrap());
+        let denied = verdict.findings.iter().filter(|found| found.action == Action::Deny);
+        let rules = denied.map(|found| found.rule.to_owned()).collect();
+        (verdict.status.map(|status| status.to_value()), rules)
+    };
+    let status = judge(status, Webhook::Mutate).0.unwrap_or_else(|| status.clone());
+    assert_eq!(judge(&status, Webhook::Mutate).0, None, "a second run changes nothing");
+    let (_, rules) = judge(&status, Webhook::Validate);
+    (status, rules)
+}
+
+const PHASE: &str =
+    "phase: {path: /status/phase, default: Unknown, values: [{phase: Up}, {phase: Unknown}]}";
+const STATE: &str =
+    "phase: {path: /status/state, default: None, values: [{phase: Up}, {phase: None}]}";
+
+#[test]
+fn the_first_policy_with_a_phase_sets_and_judges_the_phase() {
+    let policies = [("fields: []", ""), (PHASE, ""), (STATE, "")];
+    let (status, rules) = written(&policies, &json!({"state": "odd"}));
+    assert_eq!((status, rules), (json!({"phase": "Unknown", "state": "odd"}), vec![]));
+    let (_, rules) = written(&policies, &json!({"phase": "odd"}));
+    assert_eq!(rules, ["c1/phase-value"]);
+}
+
+#[test]
+fn of_conventions_only_the_owners_sets_defaults() {
+    let owner = format!("{PHASE}, backfill: [{{path: /status/a, value: 1}}]");
+    let other = "backfill: [{path: /status/a, value: 2}, {path: /status/b, value: 2}]";
+    let (status, _) = written(&[(other, ""), (&owner, "")], &json!({}));
+    assert_eq!(status, json!({"phase": "Unknown", "a": 1}));
+    // Without an owner all of them count, the first one first.
+    let (status, _) =
+        written(&[("backfill: [{path: /status/a, value: 1}]", ""), (other, "")], &json!({}));
+    assert_eq!(status, json!({"a": 1, "b": 2}));
+}
+
+#[test]
+fn another_policy_sets_its_own_defaults_for_other_places() {
+    let owner = format!("{PHASE}, backfill: [{{path: /status/a/b, value: 1}}]");
+    let own = ", backfill: [{path: /status/a, value: {}}, {path: /status/phase, value: Up}, {path: /status/c, value: 3}]";
+    let (status, _) = written(&[("fields: []", own), (&owner, "")], &json!({}));
+    assert_eq!(status, json!({"phase": "Unknown", "a": {"b": 1}, "c": 3}));
+}
+
+#[test]
+fn defaults_of_several_policies_see_each_other_in_one_run() {
+    let owner =
+        format!("{PHASE}, backfill: [{{path: /status/a, value: 1, when: {{set: /status/b}}}}]");
+    let own = ", backfill: [{path: /status/b, copyOf: [/status/phase]}]";
+    let (status, _) = written(&[(&owner, ""), ("fields: []", own)], &json!({"phase": "Up"}));
+    assert_eq!(status, json!({"phase": "Up", "a": 1, "b": "Up"}));
+}
+
+#[test]
+fn another_policy_contributes_fields_rules_and_the_findings_of_conditions() {
+    let other = "conditions: [{path: /status/conditions, members: {reason: {required: true}}}]";
+    let own = ", fields: [{path: /status/unit, enum: [GiB]}]";
+    let (_, rules) =
+        written(&[(PHASE, ""), (other, own)], &json!({"unit": "x", "conditions": [{"type": "A"}]}));
+    assert_eq!(rules, ["c1/condition-reason", "p1/field-unit"]);
 }

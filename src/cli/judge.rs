@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
+use serde_json::Value;
 
-use crate::engine::{self, Found, decide};
+use crate::engine::{self, Found, Review, decide};
 use crate::model::{Subject, Webhook, Writer};
 use crate::policy::PolicySet;
 
@@ -16,6 +17,8 @@ pub(super) struct Judgement {
     pub(super) findings: Vec<Found>,
     /// What the mutating webhook changed before the other one looked.
     pub(super) patch: Vec<PatchOperation>,
+    /// The status after that; `None` where nothing changed.
+    pub(super) status: Option<Value>,
 }
 
 /// Judges a write as a cluster with both webhooks would, or with the validating one alone.
@@ -25,16 +28,21 @@ pub(super) fn judge(
     now: Timestamp,
     mutate: bool,
 ) -> Judgement {
-    let (selected, findings, patch) = if mutate {
-        let review = engine::review(policies, subject, now);
-        (review.policies, review.findings, review.patch)
+    let review = if mutate {
+        engine::review(policies, subject, now)
     } else {
         let verdict = decide(policies, &subject, Webhook::Validate, now);
-        (verdict.policies, verdict.findings.iter().map(Found::from).collect(), Vec::new())
+        let findings = verdict.findings.iter().map(Found::from).collect();
+        Review { policies: verdict.policies, findings, ..Review::default() }
     };
-    let names = selected.iter();
+    let names = review.policies.iter();
     let names = names.filter_map(|index| policies.policies().get(usize::from(*index)));
-    Judgement { policies: names.map(|policy| policy.name.clone()).collect(), findings, patch }
+    Judgement {
+        policies: names.map(|policy| policy.name.clone()).collect(),
+        findings: review.findings,
+        patch: review.patch,
+        status: review.status,
+    }
 }
 
 /// The writer that the API server would make of a user name: it adds the groups that a service

@@ -234,7 +234,7 @@ mod tests {
             name: format!("{number}.yaml"),
             text: format!(
                 "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: {name}}}, \
-                 spec: {{convention: appcat, resources: [{rule}]}}}}"
+                 spec: {{convention: metav1, resources: [{rule}]}}}}"
             ),
         });
         PolicySet::compile(&documents.collect::<Vec<_>>()).unwrap()

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde::Deserialize;
+use serde::de::Error as _;
 
 use super::hash::fnv1a_128;
+use crate::model::{Metadata, Object, ObjectError};
 
 /// The part of `metadata` that identifies an object and its version.
-///
-/// [`crate::model::Object`] does not contain it: no rule may depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Identity<'a> {
@@ -35,6 +35,32 @@ pub(super) struct Seen(HashSet<u128>);
 struct Named<'a> {
     #[serde(borrow)]
     metadata: Identity<'a>,
+}
+
+/// Reads an object of a list, once and whole.
+///
+/// # Errors
+/// When the text is no object with a name.
+pub(super) fn read_object(text: &str) -> Result<Object<'_>, serde_json::Error> {
+    match Object::parse(text) {
+        Ok(object) if object.metadata.name.is_empty() => {
+            Err(serde_json::Error::custom("an object without a name"))
+        }
+        Ok(object) => Ok(object),
+        Err(ObjectError::NotAnObject(error)) => Err(error),
+        Err(error @ ObjectError::TooLarge) => Err(serde_json::Error::custom(error)),
+    }
+}
+
+impl<'a> From<&Metadata<'a>> for Identity<'a> {
+    fn from(metadata: &Metadata<'a>) -> Self {
+        Self {
+            name: metadata.name.clone(),
+            namespace: metadata.namespace.clone(),
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+        }
+    }
 }
 
 impl<'a> Identity<'a> {

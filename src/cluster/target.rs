@@ -1,7 +1,7 @@
 //! A resource that policies select, as this cluster serves it.
 
 use super::ClusterError;
-use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
+use crate::model::{Object, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
 
 /// One resource in one version, with the policies that judge it in this version.
@@ -70,15 +70,8 @@ impl Target {
 
     /// A stored object as the subject of a status write that changes nothing. Old and new are the same
     /// object, so the write introduces no violation.
-    ///
-    /// # Errors
-    /// When `text` is not an object, or its status cannot be judged.
-    pub fn subject<'a>(
-        &'a self,
-        text: &'a str,
-        writer: Writer<'a>,
-    ) -> Result<Subject<'a>, ObjectError> {
-        Ok(Subject {
+    pub(super) fn subject<'a>(&'a self, object: Object<'a>, writer: Writer<'a>) -> Subject<'a> {
+        Subject {
             resource: Resource {
                 group: self.group.as_str().into(),
                 version: self.version.as_str().into(),
@@ -87,9 +80,9 @@ impl Target {
             subresource: self.subresource().into(),
             operation: Operation::Update,
             writer,
-            object: Object::parse(text)?.judgeable()?,
-            old: Some(Object::parse(text)?),
-        })
+            old: Some(object.with_status(object.status.clone())),
+            object,
+        }
     }
 
     /// The error of an invalid list.

@@ -10,7 +10,7 @@ use crate::policy::convention::{Backfill, ConditionList, ConditionType, Filling}
 use crate::policy::{Action, Disposition};
 
 use super::evidence::{self, Answers, Facts, Truth};
-use super::ratchet::{Violation, Violations};
+use super::ratchet::{Sink, Violation};
 use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
 use elements::Element;
@@ -34,7 +34,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     object: &'s Object<'a>,
     old: Option<&'s Object<'a>>,
     circumstances: Circumstances<'p, '_, 's, 'a>,
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) {
     let path = list.path.field();
     let facts = circumstances.facts.reading(list);
@@ -155,7 +155,7 @@ fn judge_presence<'p: 's, 's, 'a>(
     items: &[Json<'_>],
     stored: &[Json<'_>],
     circumstances: &Circumstances<'p, '_, 's, 'a>,
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) {
     // A status that was never written lacks nothing.
     let written = object.written_status().is_some();
@@ -203,11 +203,7 @@ fn holds(facts: &Facts<'_, '_>, when: Option<&crate::language::Predicate>) -> bo
 }
 
 /// Judges the order of known types.
-fn judge_order<'p>(
-    list: &'p ConditionList,
-    items: &[Json<'_>],
-    violations: &mut Violations<'p, '_>,
-) {
+fn judge_order<'p>(list: &'p ConditionList, items: &[Json<'_>], violations: &mut dyn Sink<'p>) {
     let Some(sanction) = &list.types.order else { return };
     let position =
         |item: &Json<'_>| list.types.known.iter().position(|known| is_of_type(item, known));

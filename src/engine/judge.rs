@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
 use crate::policy::convention::{PhaseRules, Rule, Trigger, Watched};
-use crate::policy::{Action, CelRule, Disposition, Owner, Policy};
+use crate::policy::{Action, CelRule, Disposition, Owner, Policy, Selected};
 
 use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, phase_of, phase_path};
-use super::ratchet::{Introduced, Violation, Violations};
-use super::{Cause, Finding, Replay, cel, fields, phase};
+use super::ours::Ours;
+use super::ratchet::{Sink, Stored, Violation};
+use super::{Cause, Finding, cel, fields, phase};
 
 /// Findings of one rule with one action that are told one by one. A list of ten thousand bad
 /// conditions is one mistake made ten thousand times. An answer carries 32 causes: they are the same
@@ -18,10 +19,10 @@ use super::{Cause, Finding, Replay, cel, fields, phase};
 const MAX_OF_A_RULE: usize = 100;
 
 /// Judges a subject by one policy of those that select it.
-pub(crate) fn judge<'p>(
+pub(super) fn judge<'p, 'a>(
     policy: &'p Policy,
-    subject: &Subject<'_>,
-    replay: Replay<'_, '_, '_>,
+    selected: &Selected<'p>,
+    subject: &Subject<'a>,
     now: i64,
     findings: &mut Vec<Finding<'p>>,
 ) {
@@ -33,45 +34,60 @@ pub(crate) fn judge<'p>(
     }
     // Of a stored status that cannot be read nothing is known: this is as good as the first write.
     let old = old.filter(|old| !old.has_large_status());
-    let judging = Judging { policy, subject, old, replay, now };
-    // What a rule misses in a status that nobody had written, this write has left out.
-    let stored = old.filter(|old| old.written_status().is_some());
-    let mut introduced = Introduced::over(stored.map(|old| {
-        move |violations: &mut Violations<'p, '_>| judging.judge(old, None, violations)
-    }));
     // An object on its way out is not worth a refusal: where status travels with the main
     // resource, the refused write may be the one that removes the finalizer.
     let leaving = object.is_deleting() && subject.subresource.is_empty();
     let ceiling = if leaving { Action::Warn } else { Action::Deny }.min(policy.enforcement);
-    // The default phase is a way out of every state: no local rule takes it away.
-    let way_out = || {
-        let rules = policy.convention.phase.as_ref()?;
-        let default = rules.default.as_deref()?;
-        let there = phase_of(&policy.convention, object) == Some(default);
-        there.then(|| phase_path(rules, object).field())
-    };
+    let ours = Ours { policy, selected, subject, now };
+    let judging = Judging { policy, subject, old, ours, now };
     let first = findings.len();
-    let mut kept = Kept { policy, first, findings: &mut *findings, counts: HashMap::new() };
-    judging.judge(
-        object,
-        old,
-        &mut Violations::new(&mut |violation| {
-            if !introduced.counts(&violation) {
-                return;
-            }
-            let action = match violation.action {
-                Disposition::Fixed(action) => action,
-                Disposition::Disagreement => judging.disagreement(object),
-            };
-            let out = action > Action::Warn && way_out() == Some(violation.field.as_str());
-            let ceiling = if out { ceiling.min(Action::Warn) } else { ceiling };
-            kept.add(violation, action.min(ceiling));
-        }),
-    );
-    kept.finish();
+    let mut introduced = Introduced {
+        judging,
+        ceiling,
+        way_out: judging.way_out(),
+        // What a rule misses in a status that nobody had written, this write has left out.
+        stored: old.filter(|old| old.written_status().is_some()),
+        known: None,
+        kept: Kept { policy, first, findings: &mut *findings, counts: HashMap::new() },
+    };
+    judging.judge(object, old, &mut introduced);
+    introduced.kept.finish();
     // A status that the mutating webhook alone made of the stored one is nobody's fault.
-    if findings.len() > first && replay.is_ours() {
+    if findings.len() > first && ours.is_all() {
         findings.truncate(first);
+    }
+}
+
+/// Keeps the violations that the write introduced.
+struct Introduced<'p, 's, 'a, 'f> {
+    judging: Judging<'p, 's, 'a>,
+    ceiling: Action,
+    /// The field of the phase, where it is the default one: a way out of every state, which no local rule
+    /// takes away.
+    way_out: Option<&'p str>,
+    /// The stored object, until it is judged: a clean write never pays for it.
+    stored: Option<&'s Object<'a>>,
+    known: Option<Stored>,
+    kept: Kept<'p, 'f>,
+}
+
+impl<'p> Sink<'p> for Introduced<'p, '_, '_, '_> {
+    fn push(&mut self, violation: Violation<'p>) {
+        if let Some(stored) = self.stored.filter(|_| violation.ratcheted) {
+            let mut known = Stored::default();
+            self.judging.judge(stored, None, &mut known);
+            (self.known, self.stored) = (Some(known), None);
+        }
+        if self.known.as_ref().is_some_and(|known| known.excuses(&violation)) {
+            return;
+        }
+        let action = match violation.action {
+            Disposition::Fixed(action) => action,
+            Disposition::Disagreement => self.judging.disagreement(&self.judging.subject.object),
+        };
+        let out = action > Action::Warn && self.way_out == Some(violation.field.as_str());
+        let ceiling = if out { self.ceiling.min(Action::Warn) } else { self.ceiling };
+        self.kept.add(violation, action.min(ceiling));
     }
 }
 
@@ -130,17 +146,21 @@ struct Judging<'p, 's, 'a> {
     subject: &'s Subject<'a>,
     /// What is stored.
     old: Option<&'s Object<'a>>,
-    replay: Replay<'s, 's, 'a>,
+    ours: Ours<'p, 's, 'a>,
     now: i64,
 }
 
 impl<'p, 'a> Judging<'p, '_, 'a> {
-    fn judge(
-        &self,
-        object: &Object<'a>,
-        old: Option<&Object<'a>>,
-        violations: &mut Violations<'p, '_>,
-    ) {
+    /// The field of the phase, where it is the default one.
+    fn way_out(&self) -> Option<&'p str> {
+        let owner = self.ours.selected.owner()?;
+        let (rules, object) = (owner.convention.phase.as_ref()?, &self.subject.object);
+        let default = rules.default.as_deref()?;
+        let there = phase_of(&owner.convention, object) == Some(default);
+        there.then(|| phase_path(rules, object).field())
+    }
+
+    fn judge(&self, object: &Object<'a>, old: Option<&Object<'a>>, violations: &mut dyn Sink<'p>) {
         let convention = &self.policy.convention;
         if let Some(status) = &object.status
             && !matches!(status, Json::Null | Json::Object(_))
@@ -183,16 +203,16 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                 violations.push(Violation { value: fields::judged(cause, value), ..found });
             }
         }
-        if let Some(rules) = &convention.phase {
+        if let Some(rules) =
+            convention.phase.as_ref().filter(|_| self.ours.selected.owns(self.policy))
+        {
+            let mut found = Vec::new();
+            phase::judge(rules, object, old, &facts, &mut found);
             // Where the mutating webhook set the phase, it is no move of the writer's, nor does his reason
             // have to go with it.
-            let mut ours = None;
-            let mut take = |violation| {
-                if !*ours.get_or_insert_with(|| self.phase_is_ours(rules, object, old)) {
-                    violations.push(violation);
-                }
-            };
-            phase::judge(rules, object, old, &facts, &mut Violations::new(&mut take));
+            if !found.is_empty() && !self.phase_is_ours(rules, object, old) {
+                found.into_iter().for_each(|violation| violations.push(violation));
+            }
         }
         if let Some(generations) = &generations {
             generations.judge_object(object, old, violations);
@@ -231,8 +251,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let written = in_status(object.status.as_ref(), path);
         // The stored object by itself has none before it.
         let moved = old.is_some_and(|old| !same(written, in_status(old.status.as_ref(), path)));
-        let text = if moved { self.replay.without([path].into_iter()) } else { None };
-        let made = text.as_deref().and_then(|text| Json::parse(text).ok());
+        let made = if moved { self.ours.without([path]) } else { None };
         made.is_some_and(|made| same(written, in_status(Some(&made), path)))
     }
 
@@ -247,7 +266,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         object: &Object<'a>,
         old: Option<&Object<'a>>,
         facts: &Facts<'_, '_>,
-        violations: &mut Violations<'p, '_>,
+        violations: &mut dyn Sink<'p>,
     ) {
         if facts.ask(&rule.when) != Truth::True
             || !self.triggered(&rule.trigger, facts, object, old)
@@ -268,7 +287,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         object: &Object<'a>,
         old: Option<&Object<'a>>,
         facts: &Facts<'_, '_>,
-        violations: &mut Violations<'p, '_>,
+        violations: &mut dyn Sink<'p>,
     ) {
         if object.status_object().is_none() || !self.triggered(&rule.trigger, facts, object, old) {
             return;
@@ -351,7 +370,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         &self,
         object: &Object<'_>,
         old: Option<&Object<'_>>,
-        violations: &mut Violations<'p, '_>,
+        violations: &mut dyn Sink<'p>,
     ) {
         let before = |path| old.and_then(|old| in_status(old.status.as_ref(), path));
         let value = |path| in_status(object.status.as_ref(), path);
@@ -366,8 +385,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             return;
         }
         // What the mutating webhook did is nobody's trespass.
-        let text = self.replay.without(others.iter().map(|owner| &owner.path));
-        let ours = text.as_deref().and_then(|text| Json::parse(text).ok());
+        let ours = self.ours.without(others.iter().map(|owner| &owner.path));
         for owner in others {
             let value = value(&owner.path);
             if ours.is_some() && same(value, in_status(ours.as_ref(), &owner.path)) {

@@ -27,67 +27,73 @@
 mod agreement;
 mod because;
 mod cel;
+mod choice;
 mod conditions;
+mod defaults;
 mod draft;
 mod evidence;
 mod fields;
-mod fill;
-mod holder;
 mod judge;
 mod mutate;
+mod ours;
 mod phase;
 mod ratchet;
-mod replay;
 mod review;
-mod rounds;
 mod standing;
 mod verdict;
 
 use jiff::Timestamp;
+use json_patch::Patch;
 
 use crate::model::{Subject, Webhook};
-use crate::policy::PolicySet;
+use crate::policy::{PolicySet, Selected};
 
 pub use crate::policy::Action;
 pub(crate) use agreement::repaired;
+pub(crate) use choice::imposed;
 pub(crate) use evidence::Element;
 pub use evidence::{Facts, Truth};
 pub(crate) use fields::fits;
-use replay::Replay;
 pub use review::{Found, Review, review};
 pub use standing::Standing;
 pub use verdict::{Cause, Finding, Verdict};
 
 /// Judges a subject by all policies that select it.
 ///
-/// Several policies on one resource combine so: each is applied whole, in the order of the
-/// documents; a later one sees what earlier ones filled in, and does not fill in again what is
-/// there; one alone sets the phase; all findings count; what several say is said once, with the
-/// strongest action.
+/// Of several policies the first with a phase, in the order of the documents, owns phase and defaults; the
+/// others add their own defaults for other places. All findings count, but for the phase those of its
+/// owner. What several say is said once, with the strongest action.
 #[must_use]
-pub fn decide<'p>(
+pub fn decide<'p, 'a: 'p>(
     policies: &'p PolicySet,
-    subject: &'p Subject<'_>,
+    subject: &Subject<'a>,
     webhook: Webhook,
     now: Timestamp,
 ) -> Verdict<'p> {
-    let mut verdict = Verdict::default();
-    let now = now.as_second();
+    let (mut verdict, now) = (Verdict::default(), now.as_second());
+    let selected = Selected::of(policies, subject);
     match webhook {
         Webhook::Mutate => {
-            verdict.policies.extend(policies.select(subject).map(|(index, _)| index));
-            rounds::run(policies, subject, &subject.object, now, &mut verdict);
+            let mutation = mutate::mutate(&selected, subject, &subject.object, now);
+            (verdict.findings, verdict.withheld) = (mutation.findings, mutation.withheld);
+            if !mutation.operations.is_empty() {
+                if mutate::applies(&subject.object, &mutation.operations) {
+                    verdict.status = mutation.status;
+                    verdict.patch = Some(Patch(mutation.operations));
+                } else {
+                    verdict.patch_failed = true;
+                }
+            }
         }
         Webhook::Validate => {
-            for (index, policy) in policies.select(subject) {
-                verdict.policies.push(index);
-                let replay = Replay { policies, policy, subject, now };
-                judge::judge(policy, subject, replay, now, &mut verdict.findings);
+            for (_, policy) in selected.policies() {
+                judge::judge(policy, &selected, subject, now, &mut verdict.findings);
             }
-            if verdict.policies.len() > 1 {
+            if selected.policies().nth(1).is_some() {
                 verdict::join_twins(&mut verdict.findings);
             }
         }
     }
+    verdict.policies = selected.into_indices();
     verdict
 }

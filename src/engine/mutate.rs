@@ -1,103 +1,141 @@
-//! The mutating half: restores, the phase, its time, and defaults. Run on its own result it finds
-//! nothing to do.
+//! The mutating half: restores, the phase and its time, and defaults, each once.
+//!
+//! The order is fixed when policies are loaded (`policy/order.rs`): a step comes after those that could
+//! give it something to do. So a second run finds nothing to do.
+
+use std::cell::Cell;
 
 use jiff::Timestamp;
+use json_patch::PatchOperation;
+use serde_json::json;
 
 use crate::model::{Json, Object, Pointer, Subject, in_status, same_instant};
-use crate::policy::convention::{Backfill, PhaseRules, Since};
-use crate::policy::{Action, Policy};
+use crate::policy::convention::{Backfill, Phase, PhaseRules, Since};
+use crate::policy::{Action, Policy, Selected, Step};
 
+use super::agreement;
 use super::because::quoted;
+use super::choice::{Choice, choose};
+use super::defaults::{Defaults, is_idle};
 use super::draft::Draft;
-use super::evidence::{Facts, Truth, phase_path};
-use super::fill::Filler;
-use super::{Cause, Finding, agreement};
+use super::evidence::{Facts, phase_path};
+use super::{Cause, Finding};
 
-/// Puts back what this writer may not drop.
-pub(crate) fn restore(policy: &Policy, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
-    if draft.is_workable() {
-        for path in &policy.preserve {
-            restore_one(policy, path, subject, draft);
-        }
-    }
+/// What the mutating half makes of an object.
+#[derive(Debug, Default)]
+pub(super) struct Mutation<'p, 'a> {
+    /// The status, where it is another one.
+    pub(super) status: Option<Json<'a>>,
+    /// The patch that leads there.
+    pub(super) operations: Vec<PatchOperation>,
+    pub(super) findings: Vec<Finding<'p>>,
+    /// Defaults that were not set, by name: they would contradict the phase.
+    pub(super) withheld: Vec<&'p str>,
 }
 
-/// What a policy may do with the phase of an object.
-#[derive(Clone, Copy)]
-pub(crate) enum Say<'v> {
-    /// Everything. `refused` tells whether another policy takes the phase as written, if there is one,
-    /// and would refuse another one there.
-    All { refused: &'v dyn Fn(Option<&str>, &str) -> bool },
-    /// Another one repairs it: a default where that one has none, and the time of its own convention.
-    Beside { default: bool, refused: &'v dyn Fn(Option<&str>, &str) -> bool },
-    /// Nothing: another one imposes it.
-    Nothing,
-}
-
-/// Sets the phase and its time in the draft of `object`, which is the subject's own with what earlier
-/// rounds changed. `facts` are those of `object`.
-pub(crate) fn set_phase<'p>(
-    policy: &'p Policy,
-    subject: &Subject<'_>,
-    object: &Object<'_>,
+/// Mutates an object: the subject's own, or the same with another status.
+pub(super) fn mutate<'p, 'a>(
+    selected: &Selected<'p>,
+    subject: &Subject<'a>,
+    object: &Object<'a>,
     now: i64,
-    (facts, say): (&Facts<'_, '_>, Say<'_>),
-    draft: &mut Draft<'_, '_>,
-    findings: &mut Vec<Finding<'p>>,
-) {
-    let Some(rules) = policy.convention.phase.as_ref() else { return };
-    let path = phase_path(rules, object);
-    let current = draft.get(path);
-    let (phase, source) = match (current.is_null(), current.as_str()) {
-        (true, _) | (false, Some("")) => (None, Source::Default),
-        // What another policy has put there in this round is not the writer's.
-        (false, Some(text)) if facts.phase != Some(text) => (Some(text.to_owned()), Source::Repair),
-        (false, Some(text)) => (Some(text.to_owned()), Source::Writer),
-        // Not a text: the validating webhook says so.
-        (false, None) => (None, Source::Nobody),
-    };
-    if source != Source::Nobody {
-        let step = PhaseStep { policy, rules, path, subject, now, say };
-        step.run(facts, phase.as_deref(), source, draft, findings);
+) -> Mutation<'p, 'a> {
+    // A list or a text in the place of a status is for the judge, not for a patch.
+    if !matches!(object.status, None | Some(Json::Null | Json::Object(_))) {
+        return Mutation::default();
     }
-}
-
-/// Fills in the defaults of one policy, but for those that are `barred`, and remembers which had an effect.
-pub(crate) fn fill<'p>(
-    policy: &'p Policy,
-    filler: &Filler<'_, '_, '_>,
-    barred: &[&'p Backfill],
-    filled: &mut Vec<&'p Backfill>,
-    draft: &mut Draft<'_, '_>,
-) -> bool {
-    let is_in = |list: &[&Backfill], default| list.iter().any(|one| std::ptr::eq(*one, default));
-    let before = draft.len();
-    for default in &policy.backfill {
-        if is_in(barred, default) {
-            continue;
-        }
-        let before = draft.len();
-        filler.fill(default, draft);
-        if draft.len() > before && !is_in(filled, default) {
-            filled.push(default);
+    let mutation = Mutation::default();
+    let (changed, in_lists) = (None, Cell::new(0));
+    let mut run = Run { selected, subject, now, base: object, changed, in_lists, mutation };
+    run.restore();
+    for (policy, step) in selected.steps() {
+        match step {
+            Step::Phase(rules) => PhaseStep { policy, rules, subject, now }.run(&mut run),
+            Step::Default(default) => run.set_default(policy, default),
         }
     }
-    draft.len() > before
+    Mutation { status: run.changed.and_then(|object| object.status), ..run.mutation }
 }
 
-/// Whether a policy imposes a phase on this object.
-pub(crate) fn imposes(policy: &Policy, subject: &Subject<'_>, object: &Object<'_>) -> bool {
-    let Some(rules) = &policy.convention.phase else { return false };
-    let facts = Facts::new(&policy.convention, object, subject.old.as_ref(), &subject.resource);
-    imposed(rules, &facts).is_some()
+/// Whether a patch applies to the object that it is for. The API server answers one that does not with a
+/// 500 to the user, whatever the failurePolicy.
+pub(super) fn applies(object: &Object<'_>, operations: &[PatchOperation]) -> bool {
+    let mut whole = json!({});
+    if let (Some(status), Some(members)) = (&object.status, whole.as_object_mut()) {
+        members.insert("status".to_owned(), status.to_value());
+    }
+    json_patch::patch(&mut whole, operations).is_ok()
 }
 
-/// The phase that is set whatever the writer says.
-fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<(&'p str, Since)> {
-    rules.phases.iter().find_map(|phase| {
-        let imposed = phase.imposed.as_ref()?;
-        (facts.ask(&imposed.when) == Truth::True).then_some((phase.name.as_str(), imposed.since))
-    })
+/// One run over an object.
+struct Run<'r, 'p, 'a> {
+    selected: &'r Selected<'p>,
+    subject: &'r Subject<'a>,
+    now: i64,
+    base: &'r Object<'a>,
+    /// The object with the changes so far.
+    changed: Option<Object<'a>>,
+    /// Bytes of text that were put into lists.
+    in_lists: Cell<usize>,
+    mutation: Mutation<'p, 'a>,
+}
+
+impl<'p, 'a> Run<'_, 'p, 'a> {
+    fn object(&self) -> &Object<'a> {
+        self.changed.as_ref().unwrap_or(self.base)
+    }
+
+    fn facts<'s>(&'s self, policy: &'s Policy) -> Facts<'s, 'a> {
+        let Subject { old, resource, .. } = self.subject;
+        Facts::new(&policy.convention, self.object(), old.as_ref(), resource)
+    }
+
+    fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
+        if let Some((status, operations)) = finished {
+            self.changed = Some(self.base.with_status(Some(status)));
+            self.mutation.operations.extend(operations);
+        }
+    }
+
+    /// Puts back what this writer cannot remove.
+    fn restore(&mut self) {
+        let mut draft = Draft::new(self.base, &self.in_lists);
+        for (_, policy) in self.selected.policies() {
+            for path in &policy.preserve {
+                restore(policy, path, self.subject, &mut draft);
+            }
+        }
+        self.take(draft.finish());
+    }
+
+    /// Sets a default, unless it contradicts the phase: it says what is not known, and the writer, who has
+    /// said more, may still say this too.
+    fn set_default(&mut self, policy: &'p Policy, default: &'p Backfill) {
+        if is_idle(default, self.object()) {
+            return;
+        }
+        let facts = self.facts(policy);
+        let mut draft = Draft::new(self.object(), &self.in_lists);
+        let defaults = Defaults { facts: &facts, subject: self.subject, now: self.now };
+        defaults.set(default, &mut draft);
+        let Some(finished) = draft.finish() else { return };
+        let next = self.base.with_status(Some(finished.0));
+        if self.contradicts(&next) {
+            self.mutation.withheld.push(&default.name);
+        } else {
+            self.mutation.operations.extend(finished.1);
+            self.changed = Some(next);
+        }
+    }
+
+    /// Whether the phase is contradicted, or refused by a rule, by what is new in an object.
+    fn contradicts(&self, next: &Object<'a>) -> bool {
+        let Subject { old, resource, .. } = self.subject;
+        self.selected.policies().any(|(_, policy)| {
+            let after = Facts::new(&policy.convention, next, old.as_ref(), resource);
+            agreement::fell_out(&policy.convention, &self.facts(policy), &after)
+        })
+    }
 }
 
 /// Where the phase of a write comes from.
@@ -107,92 +145,71 @@ enum Source {
     Default,
     Imposed(Since),
     Repair,
-    Nobody,
 }
 
-/// Setting the phase, and keeping its time in step.
+/// The phase, and its time in step with it.
 struct PhaseStep<'p, 's, 'a> {
     policy: &'p Policy,
     rules: &'p PhaseRules,
-    /// Where this object has its phase.
-    path: &'p Pointer,
     subject: &'s Subject<'a>,
     now: i64,
-    say: Say<'s>,
 }
 
-impl<'p> PhaseStep<'p, '_, '_> {
-    fn run(
-        &self,
-        facts: &Facts<'_, '_>,
-        written: Option<&str>,
-        source: Source,
-        draft: &mut Draft<'_, '_>,
-        findings: &mut Vec<Finding<'p>>,
-    ) {
-        let rules = self.rules;
-        if matches!(self.say, Say::Nothing) {
-            return;
+impl<'p, 'a> PhaseStep<'p, '_, 'a> {
+    fn run(&self, run: &mut Run<'_, 'p, 'a>) {
+        let facts = run.facts(self.policy);
+        let path = phase_path(self.rules, run.object());
+        let mut draft = Draft::new(run.object(), &run.in_lists);
+        let other_type = |value: &Json<'_>| !value.is_null() && value.as_str().is_none();
+        if draft.get(path).is_some_and(other_type) {
+            return; // The validating webhook rejects it.
         }
-        let free = |phase: &str| match self.say {
-            Say::All { refused } => written == Some(phase) || !refused(written, phase),
-            Say::Beside { default, refused } => default && !refused(written, phase),
-            Say::Nothing => false,
-        };
-        let is_holder = matches!(self.say, Say::All { .. });
-        let imposed = if is_holder { imposed(rules, facts) } else { None };
-        let chosen = match (imposed.filter(|(phase, _)| free(phase)), written) {
-            (Some((phase, since)), _) => (phase, Source::Imposed(since)),
-            (None, None) => match rules.default.as_deref().filter(|default| free(default)) {
-                Some(default) => (default, Source::Default),
-                None => return,
-            },
-            (None, Some(written)) => {
-                let repair = || self.repair(facts, written, &free, findings);
-                match is_holder.then(repair).flatten() {
-                    Some(repaired) => (repaired, Source::Repair),
-                    None => return self.keep_time(facts, written, source, draft),
-                }
+        let (phase, source, finding) = match choose(self.rules, &facts) {
+            Choice::Imposed(phase) => {
+                let since = phase.imposed.as_ref().map(|imposed| imposed.since);
+                (Some(&*phase.name), since.map_or(Source::Default, Source::Imposed), None)
             }
+            Choice::Default(default) => (default, Source::Default, None),
+            Choice::Contradicted(phase, Some(repaired)) if self.repairs(phase) => {
+                let finding = self.finding(phase, repaired, path, &facts);
+                (Some(repaired), Source::Repair, Some(finding))
+            }
+            Choice::Contradicted(..) | Choice::Written => (facts.phase, Source::Writer, None),
         };
-        let (phase, source) = chosen;
-        if written != Some(phase) {
-            draft.set(self.path, phase.into());
+        let Some(phase) = phase else { return };
+        if facts.phase != Some(phase) {
+            draft.set(path, phase.into());
         }
-        self.keep_time(facts, phase, source, draft);
+        self.keep_time(&facts, phase, source, &mut draft);
+        let finished = draft.finish();
+        run.mutation.findings.extend(finding);
+        run.take(finished);
     }
 
-    /// The phase to put in the place of the written one, where this write brings in a disagreement
-    /// and this writer's disagreements are repaired.
-    fn repair(
+    /// Whether a disagreement of this writer is repaired, and this write introduces it.
+    fn repairs(&self, phase: &Phase) -> bool {
+        let Subject { old, resource, writer, .. } = self.subject;
+        let stored = agreement::stored_facts(self.policy, old.as_ref(), resource);
+        let stood_before = |stored| agreement::stood_before(phase, self.rules, &stored);
+        self.policy.disagreement_of(writer) == Action::Repair && !stored.is_some_and(stood_before)
+    }
+
+    fn finding(
         &self,
+        phase: &'p Phase,
+        repaired: &str,
+        path: &Pointer,
         facts: &Facts<'_, '_>,
-        written: &str,
-        free: &dyn Fn(&str) -> bool,
-        findings: &mut Vec<Finding<'p>>,
-    ) -> Option<&'p str> {
-        let facts = facts.supposing(Some(written));
-        let phase = agreement::contradicted(self.rules, &facts)?;
-        if self.policy.disagreement_of(&self.subject.writer) != Action::Repair {
-            return None;
-        }
-        let resource = &self.subject.resource;
-        let stored = agreement::stored_facts(self.policy, self.subject.old.as_ref(), resource);
-        if stored.is_some_and(|stored| agreement::stood_before(phase, self.rules, &stored)) {
-            return None;
-        }
-        let repaired = agreement::repaired(self.rules, &facts).filter(|phase| free(phase))?;
-        let reason = agreement::reason(phase, &facts);
-        findings.push(Finding {
+    ) -> Finding<'p> {
+        Finding {
             policy: &self.policy.name,
             rule: &phase.rule,
-            field: self.path.field().to_owned(),
+            field: path.field().to_owned(),
             cause: Cause::Invalid,
-            message: format!("set to {}: {reason}", quoted(repaired)),
+            message: format!("set to {}: {}", quoted(repaired), agreement::reason(phase, facts)),
             action: Action::Repair,
             others: Vec::new(),
-        });
-        Some(repaired)
+        }
     }
 
     /// The time of the phase's last change.
@@ -212,11 +229,11 @@ impl<'p> PhaseStep<'p, '_, '_> {
             return;
         }
         let path = &time.path;
-        let seen = draft.get(path);
-        let written = seen.as_str().filter(|time| !time.is_empty());
-        if written.is_none() && !seen.is_null() && seen.as_str().is_none() {
-            return; // Of another type: the validating webhook says so.
+        let seen = draft.get(path).filter(|seen| !seen.is_null());
+        if seen.is_some_and(|seen| seen.as_str().is_none()) {
+            return; // The validating webhook rejects it.
         }
+        let written = seen.and_then(Json::as_str).filter(|time| !time.is_empty());
         let old = self.subject.old.as_ref();
         let stored = old
             .and_then(|old| in_status(old.status.as_ref(), path))
@@ -270,13 +287,14 @@ impl<'p> PhaseStep<'p, '_, '_> {
 
 /// Puts back what a writer who is not its owner left out. Not where the writer gave another value:
 /// that is for the validating webhook.
-fn restore_one(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
+fn restore(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
     let stored = subject.old.as_ref().and_then(|old| in_status(old.status.as_ref(), path));
     let Some(stored) = stored.filter(|stored| !stored.is_null() && stored.is_whole()) else {
         return;
     };
     let mut owners = policy.owners.iter().filter(|owner| owner.path.contains(path));
-    if draft.get(path).is_null() && !owners.any(|owner| owner.writers.include(&subject.writer)) {
+    let missing = draft.get(path).is_none_or(Json::is_null);
+    if missing && !owners.any(|owner| owner.writers.include(&subject.writer)) {
         draft.set(path, stored.to_value());
     }
 }

@@ -3,7 +3,7 @@
 use super::conditions::same;
 use super::evidence::{Facts, phase_path};
 use super::judge::fixed;
-use super::ratchet::{Digest, Violation, Violations};
+use super::ratchet::{Digest, Sink, Violation};
 use super::{Cause, agreement, fields};
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{PhaseReason, PhaseRules, Sanction};
@@ -15,7 +15,7 @@ pub(super) fn judge<'p>(
     object: &Object<'_>,
     old: Option<&Object<'_>>,
     facts: &Facts<'_, '_>,
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) {
     let path = phase_path(rules, object);
     let field = || path.field().to_owned();
@@ -60,7 +60,7 @@ fn judge_reason<'p>(
     rules: &'p PhaseRules,
     object: &Object<'_>,
     facts: &Facts<'_, '_>,
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) {
     let found = in_status(object.status.as_ref(), &reason.path).and_then(Json::as_str);
     let Some(found) = found.filter(|text| !text.is_empty()) else { return };
@@ -84,7 +84,7 @@ fn judge_move<'p>(
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
     field: impl FnOnce() -> String,
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) {
     let Some(moves) = &rules.moves else { return };
     let from = facts.old_phase.unwrap_or_default();
@@ -104,7 +104,7 @@ fn judge_time<'p, 's>(
     object: &'s Object<'_>,
     old: &'s Object<'_>,
     facts: &Facts<'_, '_>,
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) {
     let Some(time) = &rules.transition_time else { return };
     // A Go writer has null or nothing where it has no time.

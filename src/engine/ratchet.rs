@@ -30,17 +30,32 @@ pub(crate) struct Violation<'p> {
 
 /// Where violations go as they are found. They are not collected before it is known which of them
 /// count: of an object of three bytes a violation can make a thousand.
-pub(crate) struct Violations<'p, 'v> {
-    take: &'v mut dyn FnMut(Violation<'p>),
+pub(crate) trait Sink<'p> {
+    fn push(&mut self, violation: Violation<'p>);
 }
 
-impl<'p, 'v> Violations<'p, 'v> {
-    pub(crate) fn new(take: &'v mut dyn FnMut(Violation<'p>)) -> Self {
-        Self { take }
+/// For the few violations that a phase can have.
+impl<'p> Sink<'p> for Vec<Violation<'p>> {
+    fn push(&mut self, violation: Violation<'p>) {
+        Self::push(self, violation);
     }
+}
 
-    pub(crate) fn push(&mut self, violation: Violation<'p>) {
-        (self.take)(violation);
+/// What the stored object violates: hashes of rules and places, with and without values.
+#[derive(Debug, Default)]
+pub(crate) struct Stored(HashSet<u64>);
+
+impl<'p> Sink<'p> for Stored {
+    fn push(&mut self, violation: Violation<'p>) {
+        self.0.insert(violation.place());
+        self.0.insert(violation.place_and_value());
+    }
+}
+
+impl Stored {
+    /// Whether the stored object excuses a violation: the write did not introduce it.
+    pub(crate) fn excuses(&self, violation: &Violation<'_>) -> bool {
+        violation.ratcheted && self.0.contains(&violation.place_and_value())
     }
 }
 
@@ -51,43 +66,6 @@ pub(crate) struct Digest(u64);
 
 /// Of 64 bits and with a key of this process no two places or values will meet.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-
-/// Finds what a write introduced, as opposed to what the stored object violates already.
-pub(crate) struct Introduced<F> {
-    /// Judges the stored object by itself. Called only when there is something to compare: a clean
-    /// write never pays for it. `None` where nothing was stored that a violation could stand in.
-    judge_stored: Option<F>,
-    known: Option<HashSet<u64>>,
-}
-
-impl<F> Introduced<F> {
-    pub(crate) const fn over<'p>(judge_stored: Option<F>) -> Self
-    where
-        F: FnOnce(&mut Violations<'p, '_>),
-    {
-        Self { judge_stored, known: None }
-    }
-
-    /// Whether a violation counts.
-    pub(crate) fn counts<'p>(&mut self, violation: &Violation<'p>) -> bool
-    where
-        F: FnOnce(&mut Violations<'p, '_>),
-    {
-        if !violation.ratcheted {
-            return true;
-        }
-        if let Some(judge) = self.judge_stored.take() {
-            let mut known = HashSet::new();
-            judge(&mut Violations::new(&mut |violation| {
-                known.insert(violation.place());
-                known.insert(violation.place_and_value());
-            }));
-            self.known = Some(known);
-        }
-        let known = self.known.as_ref();
-        known.is_none_or(|known| !known.contains(&violation.place_and_value()))
-    }
-}
 
 impl Violation<'_> {
     fn place(&self) -> u64 {

@@ -5,7 +5,8 @@ use crate::policy::Policy;
 
 use super::agreement;
 use super::because::quoted;
-use super::evidence::{Facts, Truth, phase_of, phase_path};
+use super::choice::{Choice, choose};
+use super::evidence::{Facts, phase_of, phase_path};
 
 /// The phase of an object, beside what its evidence allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,18 +48,11 @@ impl<'p> Standing<'p> {
                 .filter(|value| !value.is_empty())
                 .map(|value| format!("the phase is {}, not a string", value.kind())),
         };
-        let imposed = rules.phases.iter().find(|candidate| {
-            let when = candidate.imposed.as_ref().map(|imposed| &imposed.when);
-            when.is_some_and(|when| facts.ask(when) == Truth::True)
-        });
-        let repaired = || {
-            // An unknown value is refused, not repaired.
-            contradicted.filter(|_| !facts.deleting())?;
-            agreement::repaired(rules, &facts)
-        };
-        let instead = match imposed {
-            Some(imposed) => Some(imposed.name.as_str()),
-            None => repaired(),
+        let instead = match choose(rules, &facts) {
+            Choice::Imposed(phase) => Some(phase.name.as_str()),
+            Choice::Contradicted(_, repaired) if !facts.deleting() => repaired,
+            // An unknown value is rejected, not repaired.
+            _ => None,
         };
         Some(Self {
             phase: phase.map(str::to_owned),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use json_patch::Patch;
 
+use crate::model::Json;
 use crate::policy::Action;
 
 /// One thing a rule says about a subject.
@@ -120,8 +121,9 @@ pub struct Verdict<'p> {
     pub findings: Vec<Finding<'p>>,
     /// What to change. Never empty where it is there.
     pub patch: Option<Patch>,
-    /// Defaults that were not filled in, by name: beside the phase that is there they would be evidence
-    /// against it.
+    /// The status after the patch; `None` where there is no patch.
+    pub status: Option<Json<'p>>,
+    /// Defaults that were not set, by name: they would contradict the phase.
     pub withheld: Vec<&'p str>,
     /// A patch was made that did not apply to its own object. That is a bug of ours: nothing is
     /// sent, and someone should be told.

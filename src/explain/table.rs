@@ -4,7 +4,7 @@ use super::clauses::{Clause, rules};
 use super::cubes::{self, Cube};
 use super::facts::{Asked, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
-use crate::engine::{Truth, repaired};
+use crate::engine::{imposed, repaired};
 use crate::language::Predicate;
 use crate::policy::convention::{Convention, PhaseRules, RepairTo};
 
@@ -55,7 +55,6 @@ impl Table<PhaseOutcome> {
         let space = phase_space(convention, rules, &version);
         Self::walk(space, &stage, |scene| {
             stage.look(scene, None, |facts| {
-                let holds = |predicate: &Predicate| facts.ask(predicate) == Truth::True;
                 let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
                 let admissible: Vec<bool> =
                     rules.phases.iter().map(|phase| facts.admits(phase)).collect();
@@ -65,9 +64,7 @@ impl Table<PhaseOutcome> {
                     repaired(rules, &supposed).filter(|_| !admissible).and_then(place)
                 };
                 PhaseOutcome {
-                    imposed: rules.phases.iter().position(|phase| {
-                        phase.imposed.as_ref().is_some_and(|imposed| holds(&imposed.when))
-                    }),
+                    imposed: imposed(rules, facts).and_then(|phase| place(&phase.name)),
                     repairs: rules.phases.iter().zip(&admissible).map(repair).collect(),
                     admissible,
                 }

@@ -145,10 +145,9 @@ pub(super) fn mutated(
 ) -> Value {
     let (old, text, mut new) = (old.to_string(), new.to_string(), new.clone());
     if let Some(subject) = subject(resource, &old, &text)
-        && let Some(patch) = decide(policies, &subject, Webhook::Mutate, now()).patch
+        && let Some(status) = decide(policies, &subject, Webhook::Mutate, now()).status
     {
-        // The engine has tried its patch itself; one that does not apply changes nothing.
-        let _ = json_patch::patch(&mut new, &patch);
+        new["status"] = status.to_value();
     }
     new
 }

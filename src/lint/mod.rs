@@ -10,7 +10,6 @@ mod checks;
 mod gate;
 mod joint;
 mod moves;
-mod pairs;
 mod phases;
 mod policy;
 mod proof;
@@ -81,8 +80,8 @@ pub enum Kind {
     TwoStepDeadEnd,
     /// A default that is left out beside some phases.
     DefaultWaits,
-    /// Policies of which one would undo what the other sets.
-    PoliciesDisagree,
+    /// A policy with a phase, where another one may own it.
+    SecondOwner,
     /// A rule about a polarity that no type of the convention has.
     WaitsForType,
     /// A phase that no move leads to.
@@ -114,7 +113,7 @@ impl Kind {
             Self::TwoStepLockout => "two-step-lockout",
             Self::TwoStepDeadEnd => "two-step-dead-end",
             Self::DefaultWaits => "default-waits",
-            Self::PoliciesDisagree => "policies-disagree",
+            Self::SecondOwner => "second-owner",
             Self::WaitsForType => "waits-for-type",
             Self::NoWayIn => "no-way-in",
             Self::NoMoveOut => "no-move-out",
@@ -130,7 +129,7 @@ impl Kind {
             self,
             Self::TwoStepDeadEnd
                 | Self::DefaultWaits
-                | Self::PoliciesDisagree
+                | Self::SecondOwner
                 | Self::WaitsForType
                 | Self::NoWayIn
                 | Self::NoMoveOut

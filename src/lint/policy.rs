@@ -13,7 +13,7 @@ use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
 use crate::language::Glob;
 use crate::model::Resource;
 use crate::policy::convention::{Convention, PhaseRules};
-use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source};
+use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source, overlap};
 
 /// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
 /// for roll-outs. Nothing, where there is none of this name.
@@ -22,9 +22,10 @@ use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source
 /// All mistakes in the documents.
 pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Diagnostics> {
     let all = PolicySet::compile(sources)?;
-    let Some(mut policy) = all.policies().iter().find(|policy| policy.name == name).cloned() else {
+    let Some(selected) = all.policies().iter().find(|policy| policy.name == name) else {
         return Ok(None);
     };
+    let mut policy = selected.clone();
     policy.enforcement = Action::Deny;
     // One kind of write: the rules are the same for both.
     policy.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
@@ -51,14 +52,23 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
             lint.patches();
         });
     }
-    for earlier in all.policies().iter().take_while(|earlier| earlier.name != name) {
-        // Of the resources of both: one may name what the other means with a star.
-        for rule in policy.resources.iter().chain(&earlier.resources) {
-            at(rule, &mut |lint| lint.beside(earlier));
-        }
-    }
+    let earlier = all.policies().iter().take_while(|earlier| earlier.name != name);
+    report.remarks.extend(earlier.filter_map(|earlier| second_owner(earlier, selected)));
     report.remarks.sort_by_key(|remark| remark.kind);
     Ok(Some(report))
+}
+
+/// Two policies with globs that both configure the phase: the first owns it where both select an object.
+fn second_owner(earlier: &Policy, policy: &Policy) -> Option<Remark> {
+    let configures = |policy: &Policy| policy.convention.phase.is_some();
+    if !configures(earlier) || !configures(policy) || !overlap(earlier, policy) {
+        return None;
+    }
+    let message = format!(
+        "policy {} may select the same objects, and comes first: there it alone sets phase and defaults",
+        earlier.name
+    );
+    Some(Remark { kind: Kind::SecondOwner, rules: Vec::new(), message, witness: None })
 }
 
 /// A version for each that is named, and for a glob those that the convention tells apart.

@@ -92,6 +92,46 @@ impl<'a> Json<'a> {
         })
     }
 
+    /// The value that a path leads to, to change it.
+    pub(crate) fn at_mut(&mut self, tokens: &[String]) -> Option<&mut Self> {
+        tokens.iter().try_fold(self, |value, token| match value {
+            Self::Array(items) => match token.as_str() {
+                "-1" => items.last_mut(),
+                token => items.get_mut(token.parse::<usize>().ok()?),
+            },
+            Self::Object(members) => members.get_mut(token),
+            _ => None,
+        })
+    }
+
+    /// Puts a value at a path, or removes what is there. Makes missing parents; changes nothing where a
+    /// parent has no members, or a list no such item.
+    pub(crate) fn put(&mut self, tokens: &[String], value: Option<Self>) {
+        let Some((name, rest)) = tokens.split_first() else {
+            *self = value.unwrap_or(Self::Null);
+            return;
+        };
+        if self.is_null() && value.is_some() {
+            *self = Self::Object(Members::default());
+        }
+        match (self, value) {
+            (Self::Object(members), None) if rest.is_empty() => members.remove(name),
+            (Self::Object(members), value) => {
+                if value.is_some() && members.get(name).is_none() {
+                    members.insert(Cow::Owned(name.clone()), Self::Null);
+                }
+                if let Some(inner) = members.get_mut(name) {
+                    inner.put(rest, value);
+                }
+            }
+            (list, value) => {
+                if let Some(inner) = list.at_mut(std::slice::from_ref(name)) {
+                    inner.put(rest, value);
+                }
+            }
+        }
+    }
+
     /// The text of a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
@@ -206,6 +246,24 @@ impl<'a> Json<'a> {
             Self::Array(items) => items.iter().all(Self::is_whole),
             Self::Object(members) => members.iter().all(|(_, value)| value.is_whole()),
             _ => true,
+        }
+    }
+}
+
+impl From<&serde_json::Value> for Json<'_> {
+    fn from(value: &serde_json::Value) -> Self {
+        use serde_json::Value;
+        let text = |text: &String| Cow::Owned(text.clone());
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => Self::Number(number.clone()),
+            Value::String(value) => Self::String(text(value)),
+            Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
+            Value::Object(members) => {
+                let member = |(name, value)| (text(name), Self::from(value));
+                Self::Object(members.iter().map(member).collect::<Vec<_>>().into())
+            }
         }
     }
 }

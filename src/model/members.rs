@@ -33,6 +33,19 @@ impl<'a> Members<'a> {
         self.0.get(at?).map(|(name, value)| (name.as_ref(), value))
     }
 
+    /// The value of a name, to change it.
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Json<'a>> {
+        let at = self.place(name).ok()?;
+        self.0.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// Removes what has this name.
+    pub(crate) fn remove(&mut self, name: &str) {
+        if let Ok(at) = self.place(name) {
+            self.0.remove(at);
+        }
+    }
+
     /// Adds or replaces a value.
     pub fn insert(&mut self, name: Cow<'a, str>, value: Json<'a>) {
         match self.place(&name) {

@@ -74,6 +74,10 @@ pub struct Metadata<'a> {
     pub name: Cow<'a, str>,
     /// `metadata.namespace`; empty for cluster-scoped objects.
     pub namespace: Cow<'a, str>,
+    /// `metadata.uid`. Like the version for guarded patches: no rule depends on it.
+    pub uid: Cow<'a, str>,
+    /// `metadata.resourceVersion`.
+    pub resource_version: Cow<'a, str>,
     /// `metadata.generation`.
     pub generation: Option<i64>,
     /// `metadata.creationTimestamp`.
@@ -240,6 +244,10 @@ impl<'de> Deserialize<'de> for Metadata<'de> {
                     match key.as_ref() {
                         "name" => metadata.name = string(members.next_value()?),
                         "namespace" => metadata.namespace = string(members.next_value()?),
+                        "uid" => metadata.uid = string(members.next_value()?),
+                        "resourceVersion" => {
+                            metadata.resource_version = string(members.next_value()?);
+                        }
                         "generation" => {
                             metadata.generation = members.next_value::<Json<'de>>()?.as_i64();
                         }

@@ -8,6 +8,7 @@ use super::convention::{
     Backfill, ConditionList, Convention, Names, OWNER, check_ids, read_backfill, remaining,
 };
 use super::known::Known;
+use super::order::{self, Step};
 use super::predicate::pointer;
 use super::schema::{self, FieldRule};
 use super::{Action, CelRule, cel};
@@ -29,8 +30,13 @@ pub struct Policy {
     pub disagreement: Action,
     /// The same for some writers.
     pub writers: Vec<WriterRule>,
-    /// The convention's defaults and the policy's own; where both name a place, the policy's.
+    /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
+    /// How many of them are the convention's.
+    pub(crate) inherited: usize,
+    /// What the mutating webhook does, in order: the rank among the steps of all policies, and which of the
+    /// defaults is set; the phase, where it is none.
+    pub(crate) steps: Vec<(u32, Option<usize>)>,
     /// Local schema.
     pub fields: Vec<FieldRule>,
     /// Who may set what.
@@ -108,6 +114,22 @@ impl Policy {
         })
     }
 
+    /// The policy's own defaults.
+    pub(crate) fn own_defaults(&self) -> &[Backfill] {
+        self.backfill.get(self.inherited..).unwrap_or_default()
+    }
+
+    /// What the mutating webhook does by this policy, in order, by rank among the steps of all policies.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (u32, Step<'_>)> {
+        self.steps.iter().filter_map(|(rank, step)| {
+            let step = match step {
+                None => Step::Phase(self.convention.phase.as_ref()?),
+                Some(default) => Step::Default(self.backfill.get(*default)?),
+            };
+            Some((*rank, step))
+        })
+    }
+
     /// What a disagreement of this writer leads to, under the ceiling.
     #[must_use]
     pub fn disagreement_of(&self, writer: &Writer<'_>) -> Action {
@@ -178,12 +200,20 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
     let lists = convention.as_ref().map(|convention| convention.conditions.as_slice());
     let inherited = convention.as_ref().map(|convention| convention.backfill.as_slice());
     let (lists, inherited) = (lists.unwrap_or_default(), inherited.unwrap_or_default());
-    let own = map.get("backfill");
-    let own: Vec<Backfill> = own
+    let own_node = map.get("backfill");
+    let own: Vec<Backfill> = own_node
         .map(|node| read_own_backfill(node, problems, &names, lists, inherited))
         .unwrap_or_default();
     let inherited = remaining(inherited, &own);
+    let inherited_count = inherited.len();
     let backfill: Vec<Backfill> = inherited.into_iter().chain(&own).cloned().collect();
+    if let (Some(convention), Some(node)) = (&convention, own_node)
+        && problems.count() == before
+        && let Some((cycle, message)) = order::cycle(convention, &backfill)
+    {
+        let own = cycle.iter().filter_map(|at| at.checked_sub(inherited_count)).next();
+        order::report(own.and_then(|at| node.items().get(at)).unwrap_or(node), message, problems);
+    }
     let policy = Policy {
         name: name.to_owned(),
         resources: list.unwrap_or_default(),
@@ -214,6 +244,8 @@ pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) 
             .map(|node| cel::read(name, node, problems, convention.as_deref(), &backfill))
             .unwrap_or_default(),
         backfill,
+        inherited: inherited_count,
+        steps: Vec::new(),
         convention: match convention {
             Some(convention) => convention,
             None => {

@@ -9,7 +9,8 @@ use crate::model::Subject;
 
 use super::convention;
 use super::known::{Broken, Conventions, Known};
-use super::{Diagnostic, Diagnostics, Policy, Source, document};
+use super::owner::Claim;
+use super::{Diagnostic, Diagnostics, Policy, Source, document, order, owner};
 use crate::source::tree::{self, Document, Node, Problems, Span, Value};
 
 /// The compiled policies. Immutable: a reload makes a new one.
@@ -162,7 +163,8 @@ impl PolicySet {
     }
 
     /// A set of some policies, for those who ask the engine about one at a time.
-    pub(crate) fn of(policies: Vec<Policy>) -> Self {
+    pub(crate) fn of(mut policies: Vec<Policy>) -> Self {
+        order::rank(&mut policies);
         Self::index(policies, Conventions::new())
     }
 
@@ -357,7 +359,7 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 fn compile_policies(documents: &[Document], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let (mut policies, mut mistakes) = (Vec::<Policy>::new(), Vec::new());
+    let (mut claims, mut mistakes) = (Vec::new(), Vec::new());
     let mut names: Vec<String> = Vec::new();
     for document in documents {
         let problems = Problems::default();
@@ -377,8 +379,23 @@ fn compile_policies(documents: &[Document], known: &Known) -> (Vec<Policy>, Vec<
                 Some(text)
             });
             let policy = document::read(name.unwrap_or(STAND_IN), envelope.spec, &problems, known);
-            policies.extend(policy.filter(|_| name.is_some()));
+            let spec = |key| document.root.member("spec")?.member(key);
+            let (resources, backfill) = (spec("resources"), spec("backfill"));
+            let resources = resources.map(Node::items).unwrap_or_default();
+            let claim = |policy| Claim { policy, resources, backfill };
+            claims.extend(policy.filter(|_| name.is_some()).map(claim));
         }
+        mistakes.extend(problems.into_list());
+    }
+    mistakes.extend(owner::check(&claims));
+    let nodes: Vec<Option<&Node>> =
+        claims.iter().map(|claim| claim.backfill.or(claim.resources.first())).collect();
+    let mut policies: Vec<Policy> = claims.into_iter().map(|claim| claim.policy).collect();
+    if let Some((last, message)) = order::rank(&mut policies)
+        && let Some(Some(node)) = nodes.get(last)
+    {
+        let problems = Problems::default();
+        order::report(node, message, &problems);
         mistakes.extend(problems.into_list());
     }
     (policies, mistakes)

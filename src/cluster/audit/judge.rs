@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
+use super::super::identity::read_object;
 use super::super::{Identity, Target, told};
 use super::lasting::{Disagreements, newest_transition};
 use crate::engine::{Action, Facts, Found, decide, review};
@@ -74,17 +75,18 @@ impl<'p> Judge<'p> {
     /// `writers`.
     ///
     /// # Errors
-    /// When the text is no object with metadata.
+    /// When the text is no object with a name.
     pub fn object<'a>(
         &self,
         target: &'a Target,
         text: &'a str,
         now: Timestamp,
     ) -> Result<Judged<'a>, serde_json::Error> {
-        let identity = Identity::parse(text)?;
+        let object = read_object(text)?;
+        let identity = Identity::from(&object.metadata);
         let mut judged =
             Judged { identity, states: Vec::new(), fills_in: false, since: None, broken: None };
-        let object = match Object::parse(text).and_then(Object::judgeable) {
+        let object = match object.judgeable() {
             Ok(object) => object,
             // One object that is too large must not end the run.
             Err(error) => {
@@ -92,16 +94,13 @@ impl<'p> Judge<'p> {
                 return Ok(judged);
             }
         };
-        let resource = Resource {
-            group: target.group.as_str().into(),
-            version: target.version.as_str().into(),
-            resource: target.plural.as_str().into(),
-        };
         // What is filled in is what backfill would write, which knows that nobody moved the phase
         // just now; a first write would also get the time of its transition.
-        judged.fills_in = target.subject(text, Writer::default()).is_ok_and(|subject| {
-            decide(self.policies, &subject, Webhook::Mutate, now).patch.is_some()
-        });
+        let subject = target.subject(object, Writer::default());
+        let verdict = decide(self.policies, &subject, Webhook::Mutate, now);
+        judged.fills_in = verdict.patch.is_some();
+        drop(verdict);
+        let Subject { object, resource, .. } = subject;
         for index in &target.policies {
             let Some(policy) = self.policies.policies().get(usize::from(*index)) else { continue };
             let newest = newest_transition(policy, &object, &target.version, now.as_second());
@@ -305,7 +304,7 @@ mod tests {
         let policy = |name: &str, enforcement: &str| {
             format!(
                 "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
-                 spec:\n  convention: appcat\n  enforcement: {enforcement}\n  resources:\n  - apiGroups: [g]\n\
+                 spec:\n  convention: metav1\n  enforcement: {enforcement}\n  resources:\n  - apiGroups: [g]\n\
                  \x20   apiVersions: [v1]\n    resources: [things]\n"
             )
         };
@@ -319,7 +318,7 @@ mod tests {
             ..target(&self::policies())
         };
         let judge = Judge::new(&policies, None);
-        let text = disagreeing(NOT_READY);
+        let text = disagreeing(NOT_READY).replace("\"reason\":\"No\",", "");
         let judged = judge.object(&target, &text, Timestamp::UNIX_EPOCH).unwrap();
         let worst: Vec<Option<Action>> = judged.states.iter().map(State::worst).collect();
         assert_eq!(worst, [Some(Action::Warn), Some(Action::Deny)]);

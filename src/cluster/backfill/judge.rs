@@ -50,22 +50,22 @@ pub(super) enum Todo {
 pub(super) fn judge(
     policies: &PolicySet,
     target: &Target,
-    text: &str,
+    object: Object<'_>,
     now: Timestamp,
-) -> Result<Judged, serde_json::Error> {
-    let object = Named::from(&Identity::parse(text)?);
+) -> Judged {
+    let named = Named::from(&Identity::from(&object.metadata));
     let writer = Writer { user: WRITER.into(), groups: Vec::new() };
-    let subject = match target.subject(text, writer) {
-        Ok(subject) => subject,
+    let subject = match object.judgeable() {
+        Ok(object) => target.subject(object, writer),
         // One object that is too large must not end the run.
         Err(error) => {
             let todo = Todo::Broken(format!("cannot be judged: {error}"));
-            return Ok(Judged { object, policies: target.policies.clone(), todo });
+            return Judged { object: named, policies: target.policies.clone(), todo };
         }
     };
     let verdict = decide(policies, &subject, Webhook::Mutate, now);
-    let todo = todo(&subject.object, &object, &verdict);
-    Ok(Judged { object, policies: verdict.policies, todo })
+    let todo = todo(&subject.object, &named, &verdict);
+    Judged { object: named, policies: verdict.policies, todo }
 }
 
 fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
@@ -77,13 +77,8 @@ fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
     let Some(patch) = &verdict.patch else { return Todo::Nothing };
     // A null and a missing member differ.
     let old = object.status.as_ref().map(Json::to_value);
-    let mut whole = old.as_ref().map_or_else(|| json!({}), |status| json!({"status": status}));
-    if json_patch::patch(&mut whole, &patch.0).is_err() {
-        return Todo::Broken(
-            "a patch was made that does not apply: a bug in statusgate".to_owned(),
-        );
-    }
-    let changes = changes("/status", old.as_ref(), whole.get("status"));
+    let new = verdict.status.as_ref().map(Json::to_value);
+    let changes = changes("/status", old.as_ref(), new.as_ref());
     match body(named, &patch.0) {
         Ok(body) => Todo::Patch { body, changes },
         Err(error) => Todo::Broken(format!("cannot be written as JSON: {error}")),
@@ -152,7 +147,7 @@ mod tests {
             status_subresource: true,
             policies: vec![0],
         };
-        judge(&policies, &target, text, Timestamp::UNIX_EPOCH).unwrap()
+        judge(&policies, &target, Object::parse(text).unwrap(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -31,9 +31,10 @@ use self::judge::{Judged, Named, Todo, judge};
 use self::pace::Pace;
 use self::write::{Abort, Desk, Written};
 use self::writers::Writers;
-use super::identity::Seen;
+use super::identity::{Seen, read_object};
 use super::pages::Load;
 use super::{Cluster, ClusterError, Identity, Page, Pages, Query, Target};
+use crate::model::Object;
 use crate::policy::PolicySet;
 
 /// The settings of a backfill.
@@ -272,9 +273,10 @@ impl<'a> Backfill<'a> {
             let mut ahead =
                 if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };
             for text in page.items().map_err(|source| target.bad_list(source))? {
-                let identity = Identity::parse(text).map_err(|source| target.bad_list(source))?;
+                let object = read_object(text).map_err(|source| target.bad_list(source))?;
+                let identity = Identity::from(&object.metadata);
                 if self.plan.shard.holds(&identity.uid) && seen.insert(&identity) {
-                    self.object(&shared, text).await?;
+                    self.object(&shared, object).await?;
                     ahead = ahead.after(self.version.as_deref());
                 }
                 if *self.stop.borrow() {
@@ -323,9 +325,12 @@ impl<'a> Backfill<'a> {
         }
     }
 
-    async fn object(&mut self, target: &Arc<Target>, text: &str) -> Result<(), BackfillError> {
-        let judged = judge(&self.desk.policies, target, text, (self.plan.clock)());
-        let judged = judged.map_err(|source| target.bad_list(source))?;
+    async fn object(
+        &mut self,
+        target: &Arc<Target>,
+        object: Object<'_>,
+    ) -> Result<(), BackfillError> {
+        let judged = judge(&self.desk.policies, target, object, (self.plan.clock)());
         let earlier = self.journal.has_patched(target, &judged.object.uid);
         let outcome = match &judged.todo {
             _ if earlier => Outcome::Earlier,

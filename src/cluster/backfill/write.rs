@@ -8,6 +8,7 @@ use hyper::body::Bytes;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::super::identity::read_object;
 use super::change::Change;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
@@ -255,8 +256,9 @@ impl Job<'_> {
             }
         };
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        Ok(judge(&self.desk.policies, self.target, text, (self.desk.clock)())
-            .map_err(|error| Outcome::Failed(format!("invalid object: {error}"))))
+        let judged = read_object(text)
+            .map(|object| judge(&self.desk.policies, self.target, object, (self.desk.clock)()));
+        Ok(judged.map_err(|error| Outcome::Failed(format!("invalid object: {error}"))))
     }
 
     /// Waits before the next attempt. If there is none: the end of this object, or of all objects.

@@ -2,7 +2,7 @@
 
 use super::super::Cause;
 use super::super::because::{escaped, quoted};
-use super::super::ratchet::{Digest, Violation, Violations};
+use super::super::ratchet::{Digest, Sink, Violation};
 use super::evidence::{self, Facts, Truth};
 use super::keys::{Key, shortened};
 use super::{Circumstances, fields, same, violation};
@@ -34,7 +34,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     pub(super) fn judge(
         &self,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
-        violations: &mut Violations<'p, '_>,
+        violations: &mut dyn Sink<'p>,
     ) {
         self.judge_members(violations);
         self.judge_type(violations);
@@ -56,7 +56,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     /// Judges the convention's rules about each element.
-    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut Violations<'p, '_>) {
+    pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut dyn Sink<'p>) {
         if self.list.each.is_empty() {
             return;
         }
@@ -70,7 +70,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    fn judge_members(&self, violations: &mut Violations<'p, '_>) {
+    fn judge_members(&self, violations: &mut dyn Sink<'p>) {
         for (member, checks) in &self.list.members {
             let value = self.item.get(member);
             // The first violation of a member is enough: an empty reason also violates its pattern.
@@ -95,7 +95,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         }
     }
 
-    fn judge_type(&self, violations: &mut Violations<'p, '_>) {
+    fn judge_type(&self, violations: &mut dyn Sink<'p>) {
         let mut say = |sanction: &'p Sanction, member: &str, cause, message| {
             let found = self.violation(&sanction.rule, member, message);
             let unsupported = cause == Cause::NotSupported;
@@ -157,7 +157,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         &self,
         times: &'p TransitionTimes,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
-        violations: &mut Violations<'p, '_>,
+        violations: &mut dyn Sink<'p>,
     ) {
         let time = |element: &Json<'_>| {
             element.get(&times.member).and_then(Json::as_str).and_then(parse_rfc3339)

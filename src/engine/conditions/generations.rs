@@ -1,7 +1,7 @@
 //! `observedGeneration`, of conditions and of the object.
 
 use super::super::Cause;
-use super::super::ratchet::{Digest, Violation, Violations};
+use super::super::ratchet::{Digest, Sink, Violation};
 use super::violation;
 use crate::model::{Json, Object, in_status};
 use crate::policy::convention::{GenerationRules, Sanction};
@@ -35,7 +35,7 @@ impl<'p> Generations<'p> {
         &self,
         object: &Object<'_>,
         old: Option<&Object<'_>>,
-        violations: &mut Violations<'p, '_>,
+        violations: &mut dyn Sink<'p>,
     ) {
         for path in &self.rules.paths {
             let observed = |object: &Object<'_>| {

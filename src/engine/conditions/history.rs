@@ -1,7 +1,7 @@
 //! Append-only lists: elements are immutable; only the oldest may be dropped.
 
 use super::super::Cause;
-use super::super::ratchet::{Violation, Violations};
+use super::super::ratchet::{Sink, Violation};
 use super::{same, violation};
 use crate::model::Json;
 use crate::policy::convention::{ConditionList, History, Sanction};
@@ -13,7 +13,7 @@ pub(super) fn judge<'p>(
     list: &'p ConditionList,
     items: &[Json<'_>],
     stored: &[Json<'_>],
-    violations: &mut Violations<'p, '_>,
+    violations: &mut dyn Sink<'p>,
 ) -> usize {
     let path = list.path.field();
     let mut say = |sanction: &'p Sanction, field: String, message: &str| {

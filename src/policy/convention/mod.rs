@@ -31,7 +31,7 @@ pub(crate) use rule::read_trigger;
 pub(crate) use types::read_polarity;
 
 use super::schema::{self, FieldRule};
-use super::{Action, Disposition};
+use super::{Action, Disposition, order};
 use crate::source::tree::{Map, Node, Problems};
 
 /// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
@@ -131,6 +131,12 @@ pub(crate) fn read(
         backfill: fill.unwrap_or_default(),
         phase,
     };
+    if let Some(node) = map.get("backfill").filter(|_| problems.count() == before)
+        && let Some((cycle, message)) = order::cycle(&convention, &convention.backfill)
+    {
+        let item = cycle.first().and_then(|at| node.items().get(*at));
+        order::report(item.unwrap_or(node), message, problems);
+    }
     map.close();
     ids::check(spec, &convention, problems);
     (complete && problems.count() == before).then_some(convention)

@@ -1,12 +1,12 @@
-//! Filling in what is absent: fields, members of conditions, whole conditions. And taking out what may
-//! not be there.
+//! Setting defaults: absent fields, members of conditions, whole conditions. And removing members that
+//! some elements may not have.
 
 use std::cell::OnceCell;
 
 use serde_json::{Map, Value};
 
 use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
-use super::draft::{Draft, Seen};
+use super::draft::Draft;
 use super::evidence::{Answers, Element, Facts, Truth};
 use super::fields;
 use crate::language::Predicate;
@@ -14,14 +14,23 @@ use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
 use crate::policy::{Action, Check};
 
-/// Fills in the defaults of one policy.
-pub(super) struct Filler<'f, 's, 'a> {
+/// What the defaults of one policy read.
+pub(super) struct Defaults<'f, 's, 'a> {
+    /// Those of the subject's object, with what was changed before.
     pub(super) facts: &'f Facts<'s, 'a>,
-    pub(super) subject: &'s Subject<'a>,
-    /// The subject's object, with what earlier rounds changed.
-    pub(super) object: &'s Object<'a>,
-    /// Unix seconds: only to tell a time in the future, never a value.
+    pub(super) subject: &'f Subject<'a>,
+    /// Unix seconds: only to recognize a time in the future, never a value.
     pub(super) now: i64,
+}
+
+/// Whether a default surely has nothing to do. Asked before anything else: so it is with most writes.
+pub(super) fn is_idle(default: &Backfill, object: &Object<'_>) -> bool {
+    let at = |path| in_status(object.status.as_ref(), path);
+    match &default.filling {
+        Filling::Absent(path) => at(path).is_none_or(|value| !value.is_null()),
+        Filling::Field(path, _) => at(path).is_some_and(|value| !value.is_null()),
+        _ => false,
+    }
 }
 
 /// Where a value is wanted, for sources that speak of the same place in the stored object.
@@ -62,35 +71,29 @@ impl<'j, 'a> Stored<'j, 'a> {
     }
 }
 
-impl Filler<'_, '_, '_> {
-    /// Fills in one default.
-    pub(super) fn fill(&self, default: &Backfill, draft: &mut Draft<'_, '_>) {
+impl Defaults<'_, '_, '_> {
+    /// Sets one default, in a draft of the object.
+    pub(super) fn set(&self, default: &Backfill, draft: &mut Draft<'_, '_>) {
         if default.when.as_ref().is_some_and(|when| self.facts.ask(when) != Truth::True) {
             return;
         }
         match &default.filling {
             Filling::Absent(path) => {
-                if matches!(draft.get(path), Seen::Original(_) | Seen::Changed(_))
-                    && draft.get(path).is_null()
-                {
+                if draft.get(path).is_some_and(Json::is_null) {
                     draft.remove(path);
                 }
             }
             Filling::Field(path, sources) => {
-                let seen = draft.get(path);
-                if !seen.is_null() {
-                    return;
-                }
-                let absent = matches!(seen, Seen::Absent);
                 let stored = self.stored(path);
-                let value = self.first_of(sources, &Wanted { member: None, stored }, draft);
+                let value = self.first_of(sources, &Wanted { member: None, stored });
+                let absent = draft.get(path).is_none();
                 // A null is as good as the null that is there.
                 if let Some(value) = value.filter(|value| absent || !value.is_null()) {
                     draft.set(path, value);
                 }
             }
             Filling::Member { list, member, sources } => {
-                self.fill_members(list, member, sources, draft);
+                self.set_members(list, member, sources, draft);
             }
             Filling::Element { list, kind, members } => {
                 self.add_element(list, kind, members, draft);
@@ -108,7 +111,7 @@ impl Filler<'_, '_, '_> {
 
     /// The conditions of a list as they are written.
     fn written_list(&self, list: &Pointer) -> ByType<'_, '_> {
-        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        let items = in_status(self.facts.object.status.as_ref(), list).and_then(Json::as_array);
         ByType::new(items.unwrap_or_default())
     }
 
@@ -132,7 +135,7 @@ impl Filler<'_, '_, '_> {
         })
     }
 
-    fn fill_members(
+    fn set_members(
         &self,
         list: &Pointer,
         member: &str,
@@ -141,22 +144,16 @@ impl Filler<'_, '_, '_> {
     ) {
         let (written, mut stored) = (self.written_list(list), self.stored_list(list));
         for (index, item) in written.items().iter().enumerate() {
-            let place = [&index.to_string(), member];
-            if draft.is_full() {
-                return;
-            }
-            if item.get("type").and_then(Json::as_str).is_none() {
-                continue;
-            }
-            if !draft.in_list(list, &place).is_null() {
+            let there = item.get(member).is_some_and(|value| !value.is_null());
+            if there || item.get("type").and_then(Json::as_str).is_none() {
                 continue;
             }
             let wanted = Wanted {
                 member: Some(Member { list, name: member, written: &written }),
                 stored: stored.find(item).and_then(|item| item.get(member)),
             };
-            if let Some(value) = self.first_of(sources, &wanted, draft) {
-                draft.set_in_list(list, &place, value);
+            if let Some(value) = self.first_of(sources, &wanted) {
+                draft.set_member(list, index, member, value);
             }
         }
     }
@@ -168,13 +165,13 @@ impl Filler<'_, '_, '_> {
         members: &[(String, Vec<ValueSource>)],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = match in_status(self.object.status.as_ref(), list) {
+        let items = match in_status(self.facts.object.status.as_ref(), list) {
             None | Some(Json::Null) => &[],
             Some(Json::Array(items)) => items.as_slice(),
             Some(_) => return,
         };
         let written = ByType::new(items);
-        if self.find_spelled(list, &written, kind).is_some() || draft.has_grown(list) {
+        if self.find_spelled(list, &written, kind).is_some() {
             return;
         }
         let stored = self.find_spelled(list, &self.stored_list(list).by_type, kind);
@@ -185,7 +182,7 @@ impl Filler<'_, '_, '_> {
                 member: Some(Member { list, name: member, written: &written }),
                 stored: stored.and_then(|item| item.get(member)),
             };
-            if let Some(value) = self.first_of(sources, &wanted, draft) {
+            if let Some(value) = self.first_of(sources, &wanted) {
                 element.insert(member.clone(), value);
             }
         }
@@ -247,16 +244,13 @@ impl Filler<'_, '_, '_> {
     ) {
         let mut stored_list = self.stored_list(list);
         for (index, item) in self.written_list(list).items().iter().enumerate() {
-            if draft.is_full() {
-                return;
-            }
             let Some(before) = stored_list.find(item) else { continue };
             let Some(stored) = before.get(member).filter(|stored| !stored.is_null()) else {
                 continue;
             };
             let kept = unless.iter().all(|name| same(item.get(name), before.get(name)));
             if kept && item.get(member) != Some(stored) {
-                draft.set_in_list(list, &[&index.to_string(), member], stored.to_value());
+                draft.set_member(list, index, member, stored.to_value());
             }
         }
     }
@@ -265,7 +259,7 @@ impl Filler<'_, '_, '_> {
     /// would see.
     fn take_out(&self, list: &Pointer, member: &str, of: &Predicate, draft: &mut Draft<'_, '_>) {
         let Some(rules) = self.facts.list_at(list) else { return };
-        let items = in_status(self.object.status.as_ref(), list).and_then(Json::as_array);
+        let items = in_status(self.facts.object.status.as_ref(), list).and_then(Json::as_array);
         let items = items.unwrap_or_default();
         let facts = self.facts.reading(rules);
         // Both are made only once there is something to take out: most writes end before.
@@ -284,27 +278,17 @@ impl Filler<'_, '_, '_> {
             let kind = kind.and_then(|kind| rules.types.find(kind));
             let before = stored.get_or_insert_with(|| self.stored_list(list)).find(item);
             if facts.of_element(Element { item, before, kind }).ask(of) == Truth::True {
-                draft.remove_in_list(list, &[&index.to_string(), member]);
+                draft.remove_member(list, index, member);
             }
         }
     }
 
     /// The first value that there is.
-    fn first_of(
-        &self,
-        sources: &[ValueSource],
-        wanted: &Wanted<'_>,
-        draft: &Draft<'_, '_>,
-    ) -> Option<Value> {
-        sources.iter().find_map(|source| self.value_of(source, wanted, draft))
+    fn first_of(&self, sources: &[ValueSource], wanted: &Wanted<'_>) -> Option<Value> {
+        sources.iter().find_map(|source| self.value_of(source, wanted))
     }
 
-    fn value_of(
-        &self,
-        source: &ValueSource,
-        wanted: &Wanted<'_>,
-        draft: &Draft<'_, '_>,
-    ) -> Option<Value> {
+    fn value_of(&self, source: &ValueSource, wanted: &Wanted<'_>) -> Option<Value> {
         let metadata = &self.subject.object.metadata;
         let whole = |value: &Json<'_>| {
             let good = !value.is_null() && value.is_whole() && self.fits(value, wanted);
@@ -313,7 +297,10 @@ impl Filler<'_, '_, '_> {
         match source {
             ValueSource::Value(value) => Some(value.clone()),
             ValueSource::Stored => whole(wanted.stored?),
-            ValueSource::Field(path) => draft.copy(path),
+            ValueSource::Field(path) => {
+                let value = in_status(self.facts.object.status.as_ref(), path)?;
+                (!value.is_null() && value.is_whole()).then(|| value.to_value())
+            }
             ValueSource::Condition { kind, member } => {
                 let wanted = wanted.member?;
                 whole(self.find_spelled(wanted.list, wanted.written, kind)?.get(member)?)
