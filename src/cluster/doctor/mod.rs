@@ -23,7 +23,7 @@ use crate::model::Webhook;
 use crate::policy::PolicySet;
 
 /// The checks, in the order of the report.
-const CHECKS: [for<'f> fn(&'f Facts<'f>) -> Running<'f>; 8] = [
+const CHECKS: [RunCheck; 8] = [
     |facts| done(vec![api_server(facts)]),
     |facts| done(precheck::gaps(&facts.targets)),
     |facts| done(schemas(facts)),
@@ -33,6 +33,8 @@ const CHECKS: [for<'f> fn(&'f Facts<'f>) -> Running<'f>; 8] = [
     |facts| Box::pin(service::check(facts)),
     |facts| Box::pin(serving::check(facts)),
 ];
+
+type RunCheck = for<'f> fn(&'f Facts<'f>) -> Running<'f>;
 
 type Running<'f> = Pin<Box<dyn Future<Output = Vec<Check>> + 'f>>;
 
