@@ -15,16 +15,28 @@ export STATUSGATE_RANDOM_SEEDS=$SEED PROPTEST_RNG_SEED=$SEED
 repeat="repeat with SEED=$SEED hack/random-properties.sh"
 echo "random-properties: $repeat" >&2
 
-targets=(--lib)
-for target in $(grep -lr 'proptest!\|TestRunner::new' tests --include='*.rs' | cut -d/ -f2 | sort -u); do
-    [[ $target == support ]] || targets+=(--test "${target%.rs}")
+# The properties come first, because the unit tests are mostly other tests.
+targets=()
+for target in $(grep -lr 'proptest!\|TestRunner::new' tests --include='*.rs' | cut -d/ -f2 | sort -ru); do
+    [[ $target == support ]] || targets+=("--test ${target%.rs}")
 done
-cargo test --quiet --no-run "${targets[@]}"
+targets+=("--lib")
+# shellcheck disable=SC2068  # each target is an option with its value
+cargo test --quiet --no-run ${targets[@]}
 
-status=0
-timeout "${1:-60}" cargo test --no-fail-fast "${targets[@]}" || status=$?
-case $status in
-    0) ;;
-    124) echo "random-properties: stopped at the time limit" >&2 ;;
-    *) echo "random-properties: failed; $repeat" >&2 && exit 1 ;;
-esac
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+end=$((SECONDS + ${1:-60}))
+for target in "${targets[@]}"; do
+    left=$((end - SECONDS))
+    [[ $left -gt 0 ]] || break
+    status=0
+    # Without capture: the harness would print a failure only at its end, which may be after the limit.
+    # shellcheck disable=SC2086
+    timeout "$left" cargo test $target -- --nocapture 2>&1 | tee "$log" || status=$?
+    if [[ $status -ne 0 && $status -ne 124 ]] || grep -q 'FAILED' "$log"; then
+        echo "random-properties: failed; $repeat" >&2
+        exit 1
+    fi
+done
+[[ $SECONDS -lt $end ]] || echo "random-properties: stopped at the time limit" >&2
