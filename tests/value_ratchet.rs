@@ -1,74 +1,38 @@
 //! A check of one value tolerates a stored violation only while the value is unchanged, as the API
 //! server's own ratchet does.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
-
 use serde_json::{Value, json};
-use statusgate::engine::{Action, decide};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::engine::Action;
 
-fn policies() -> PolicySet {
-    let text = "
-apiVersion: statusgate.dev/v1alpha1
-kind: StatusConvention
-metadata: {name: c}
-spec:
-  conditions:
-    - path: /status/conditions
-      key: [type]
-      members:
-        status: {required: true, enum: ['True', 'False', Unknown]}
-        reason: {pattern: '^[A-Z]+$'}
-      types:
-        Ready: {reasons: {UP: {}}, otherReasons: Deny}
-  generation: {paths: [/status/observedGeneration], minimum: 1}
-  phase: {path: /status/phase, default: Unknown, values: [{phase: Ready}, {phase: Unknown}]}
----
-apiVersion: statusgate.dev/v1alpha1
-kind: StatusPolicy
-metadata: {name: p}
-spec:
-  convention: c
-  resources: [{apiGroups: [t.example], apiVersions: [v1], resources: [things]}]
-  fields:
-    - {path: /status/unit, enum: [GiB, minutes]}
-    - {path: /status/name, pattern: '^[a-z]+$', maxLength: 8}
-    - {path: /status/count, type: integer, minimum: 0}
-    - {path: /status/since, format: date-time, enum: ['2024-01-01T00:00:00Z']}
-    - {path: /status/owner, required: true, enum: [me]}
-    - {path: /status/gone, forbidden: true}
-";
-    let source = Source { name: "p.yaml".into(), text: text.into() };
-    PolicySet::compile(&[source]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
-}
+use support::{Write, under};
+
+mod support;
+
+const CONVENTION: &str = "\
+    conditions: [{path: /status/conditions, key: [type], \
+      members: {status: {required: true, enum: ['True', 'False', Unknown]}, reason: {pattern: '^[A-Z]+$'}}, \
+      types: {Ready: {reasons: {UP: {}}, otherReasons: Deny}}}], \
+    generation: {paths: [/status/observedGeneration], minimum: 1}, \
+    phase: {path: /status/phase, default: Unknown, values: [{phase: Ready}, {phase: Unknown}]}";
+
+const FIELDS: &str = "fields: [\
+    {path: /status/unit, enum: [GiB, minutes]}, \
+    {path: /status/name, pattern: '^[a-z]+$', maxLength: 8}, \
+    {path: /status/count, type: integer, minimum: 0}, \
+    {path: /status/since, format: date-time, enum: ['2024-01-01T00:00:00Z']}, \
+    {path: /status/owner, required: true, enum: [me]}, \
+    {path: /status/gone, forbidden: true}]";
 
 /// The fields for which the validating webhook rejects a write.
 fn rejected(old: &Value, new: &Value) -> Vec<String> {
     let with_owner = |status: &Value| {
-        let mut object = json!({"metadata": {"generation": 3}, "status": {"owner": "me"}});
-        let members = object["status"].as_object_mut().unwrap();
-        members.extend(status.as_object().unwrap().clone());
-        object.to_string()
+        let mut members = status.as_object().cloned().unwrap_or_default();
+        members.entry("owner").or_insert("me".into());
+        Value::from(members)
     };
-    let (new, old) = (with_owner(new), with_owner(old));
-    let subject = Subject {
-        resource: Resource {
-            group: "t.example".into(),
-            version: "v1".into(),
-            resource: "things".into(),
-        },
-        subresource: "status".into(),
-        operation: Operation::Update,
-        writer: Writer::default(),
-        object: Object::parse(&new).unwrap(),
-        old: Some(Object::parse(&old).unwrap()),
-    };
-    let now = "2024-06-01T12:00:00Z".parse().unwrap();
-    let policies = policies();
-    let verdict = decide(&policies, &subject, Webhook::Validate, now);
-    let denied = verdict.findings.iter().filter(|found| found.action == Action::Deny);
-    denied.map(|found| found.field.clone()).collect()
+    let write = Write::of(with_owner(old), with_owner(new));
+    let findings = write.validate(&under(CONVENTION, FIELDS)).findings.into_iter();
+    findings.filter(|found| found.action == Action::Deny).map(|found| found.field).collect()
 }
 
 /// Checks that a member may keep its value and may change to `good`, but not to `other`.
