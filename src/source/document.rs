@@ -17,7 +17,7 @@ pub(super) struct Document<'f> {
     pub(super) lines: Arc<Lines<'f>>,
     /// The bytes of the file.
     pub(super) range: Range<usize>,
-    /// Borrowed where the document is JSON already.
+    /// Borrowed if the document is JSON.
     pub(super) json: Cow<'f, str>,
     /// The tree of YAML, if a location was asked for. Most documents have no findings, and a tree is many
     /// times as large as its text.
@@ -36,7 +36,7 @@ impl<'f> Document<'f> {
     }
 }
 
-/// The documents of one part: one of YAML, any number of JSON. Mistakes stand between them.
+/// The documents of one part: one of YAML, or any number of JSON.
 pub(super) fn read<'f>(
     lines: &Arc<Lines<'f>>,
     part: Range<usize>,
@@ -44,13 +44,13 @@ pub(super) fn read<'f>(
     let file = lines.source;
     let start = content(&file.text, &part);
     let text = &file.text[start..part.end];
-    // Two braces begin a template, which is neither: YAML says it better.
+    // Two braces begin a template, which is neither. The message of the YAML reader is better.
     let is_json = text.starts_with(['{', '[']) && !text.starts_with("{{") || file.is_named_json();
     if !is_json {
         return vec![read_yaml(lines, part)];
     }
     let documents = read_json(lines, start..part.end);
-    // `{kind: Thing}` is a YAML mapping. If it is no YAML either, JSON was meant.
+    // `{kind: Thing}` is a YAML mapping. If it is not valid YAML either, JSON was meant.
     if matches!(documents.first(), Some(Err(_)))
         && !file.is_named_json()
         && let yaml @ Ok(_) = read_yaml(lines, part)
@@ -73,12 +73,12 @@ pub(super) fn read_yaml<'f>(
     }
 }
 
-/// JSON values one after another. After a mistake reading goes on at the next line that begins an
-/// object, which is where the next of several values begins in JSON lines and in what `jq` prints.
+/// JSON values one after another. After a mistake, reading continues at the next line that begins an
+/// object: in JSON lines and in the output of `jq` the next value begins there.
 ///
-/// A value that has no end took all that follows into itself: nothing of it can be read on its own.
-/// And where mistakes lie so far behind the beginning of their values that the text is read again and
-/// again, reading ends, too.
+/// Reading ends at a value that has no end, because it contains the rest of the text. It also ends
+/// after many mistakes far behind the start of their values, because the text in between is read again
+/// for each.
 fn read_json<'f>(
     lines: &Arc<Lines<'f>>,
     range: Range<usize>,
@@ -102,7 +102,7 @@ fn read_json<'f>(
                 Some(Err(error)) => break error,
             }
         };
-        // serde_json counts columns in bytes, and the end of a text as a place behind it.
+        // serde_json counts columns in bytes, and reports the end of a text as a column behind it.
         let lengths = text.split_inclusive('\n').map(str::len);
         let before: usize = lengths.take(error.line().saturating_sub(1)).sum();
         let at = (start + before + error.column().saturating_sub(1)).min(range.end);
@@ -123,11 +123,11 @@ fn read_json<'f>(
     }
 }
 
-/// The JSON of the document that holds a byte of a file: for those who read a file by other rules, but
-/// hold a part of it against the cluster.
+/// The JSON of the document that contains a byte of a file: unit tests are policies in their dialect,
+/// but contain objects.
 ///
 /// # Errors
-/// When that document is no manifest's YAML or JSON.
+/// When that document is not a valid manifest.
 pub fn json_at(file: &Source, offset: usize) -> Result<String, Diagnostic> {
     let lines = Arc::new(Lines::of(file));
     let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
@@ -145,10 +145,10 @@ pub(super) fn mistake(lines: &Lines<'_>, span: &Range<usize>, message: String) -
     Diagnostic::at(Place::in_lines(lines, span), message)
 }
 
-/// How often a broken text may be read again: what people break is read again for a line or two.
+/// How often a broken text may be read again. A typical mistake costs a line or two.
 const MAX_AGAIN: usize = 8;
 
-/// The length that a text is held to have at least for that.
+/// The least length of a text for this limit.
 const MIN_LENGTH: usize = 1 << 16;
 
 #[cfg(test)]

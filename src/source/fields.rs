@@ -9,10 +9,10 @@ use super::document::Document;
 use super::json::{Opened, range_in};
 use super::tree::{self, Node, Value};
 
-/// Which part of a document an object is.
+/// The part of a document that is an object.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// Which item, from 0, where the document is a list.
+    /// The index of the item, if the document is a list.
     pub(super) item: Option<usize>,
     /// The bytes of the document's JSON.
     pub(super) range: Range<usize>,
@@ -22,7 +22,7 @@ pub(super) struct Part {
 pub struct Places<'m> {
     document: &'m Document<'m>,
     part: &'m Part,
-    /// The objects and lists of JSON that fields were looked for in, by where they begin in memory.
+    /// The objects and lists of JSON that were opened, by their address.
     opened: HashMap<usize, Opened<'m>>,
 }
 
@@ -39,12 +39,12 @@ impl<'m> Places<'m> {
     }
 
     /// The bytes (of the file) of a field of the object: the value of a scalar, the key of anything
-    /// larger. Of a field that is not there, the nearest parent that is.
+    /// larger. A missing field has the bytes of its nearest parent.
     pub(super) fn bytes(&mut self, tokens: &[String]) -> Range<usize> {
         let document = self.document;
         let text = &document.lines.source.text;
         let start = match document.json {
-            // From the object on and not from the document's start: a list may have thousands.
+            // Start at the object and not at the document: a list may have thousands of objects.
             Cow::Borrowed(json) => {
                 return self.find_in_json(text, &json[self.part.range.clone()], tokens);
             }
@@ -65,7 +65,7 @@ impl<'m> Places<'m> {
         let root = self.document.tree()?;
         let Some(at) = self.part.item else { return Some(root) };
         match &root.value {
-            // An item that was cut out of its list stands alone behind its dash.
+            // An item that was cut out of its list is a list of one.
             Value::List(items) => items.first(),
             _ => match &root.member("items")?.value {
                 Value::List(items) => items.get(at),
@@ -91,7 +91,7 @@ impl<'m> Places<'m> {
         if !value.starts_with(['{', '[']) {
             return found;
         }
-        // A whole object underlined says nothing; its name does.
+        // Carets mark the name of an object or list, not all of it.
         let key = is_member.then(|| {
             let end = text[..start].trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
             Some(end.rfind('"')?..end.len() + 1)
@@ -100,8 +100,8 @@ impl<'m> Places<'m> {
     }
 }
 
-/// The value of a scalar, the key of anything larger. Of a field that is not there, the nearest parent;
-/// `None` if that is the object.
+/// The bytes of a scalar, or the key of anything larger. A missing field has the bytes of its nearest
+/// parent; `None` if that is the object.
 fn find(object: &Node, tokens: &[String]) -> Option<Range<usize>> {
     let (mut node, mut key) = (object, None);
     for token in tokens {

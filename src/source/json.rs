@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use crate::model::Text;
 
-/// The members of an object in the order of the text, borrowed from it. Reading them skips over
-/// the values, so that asking an object of megabytes for its kind costs no allocation.
+/// The members of an object in the order of the text, borrowed from it. The values are not parsed, so
+/// that finding the kind of an object of megabytes is cheap.
 #[derive(Default)]
 pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -20,7 +20,7 @@ impl<'a> Members<'a> {
         serde_json::from_str(text).ok()
     }
 
-    /// The text of a member; of the last where there are several, as in Go.
+    /// The text of a member; of the last if there are several, as in Go.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         let member = self.0.iter().rev().find(|(key, _)| key == name);
         member.map(|(_, value)| value.get())
@@ -104,7 +104,7 @@ impl<'t> Opened<'t> {
     }
 }
 
-/// Where a part of a text is in it.
+/// The bytes of a part in its text.
 pub(super) fn range_in(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()

@@ -11,7 +11,7 @@ use super::text::Lines;
 use super::tree;
 use super::{Diagnostic, Identity, Place, Source, in_parallel};
 
-/// All objects of some files, and what could not be read as one.
+/// All objects of some files, and the mistakes in them.
 #[derive(Debug)]
 pub struct Manifests<'f> {
     documents: Vec<Document<'f>>,
@@ -24,11 +24,11 @@ pub struct Manifests<'f> {
 pub struct Manifest<'m> {
     /// The file's name.
     pub file: &'m str,
-    /// Which document of the file, from 1. Empty ones do not count.
+    /// The number of the document in the file, from 1. Empty documents do not count.
     pub document: usize,
-    /// Which item, from 0, where the document is a list.
+    /// The index of the item, if the document is a list.
     pub item: Option<usize>,
-    /// What the object is called.
+    /// The kind and name of the object.
     pub identity: &'m Identity,
     /// The object as JSON text.
     pub text: &'m str,
@@ -64,7 +64,7 @@ impl<'f> Manifests<'f> {
             }
             let count = split.as_ref().map_or(1, |split| split.items.len());
             let mut results: Vec<_> = read.by_ref().take(count).flatten().collect();
-            // The guess was wrong: an item is no YAML by itself.
+            // The guess was wrong: an item is not valid YAML by itself.
             if split.is_some() && results.iter().any(Result::is_err) {
                 results = Piece::Whole(part).read(file);
             }
@@ -108,7 +108,7 @@ impl<'f> Manifests<'f> {
         })
     }
 
-    /// What could not be read as an object, in the order of the files.
+    /// The mistakes, in the order of the files.
     #[must_use]
     pub fn mistakes(&self) -> &[Diagnostic] {
         &self.mistakes
@@ -124,7 +124,7 @@ impl<'m> Manifest<'m> {
         Places::of(self.source, self.part)
     }
 
-    /// Where a field stands, for one question; [`Manifest::places`] is for several.
+    /// The location of one field; [`Manifest::places`] is for several.
     #[must_use]
     pub fn place(&self, field: &str) -> Place {
         self.places().at(field)
@@ -143,12 +143,11 @@ impl<'m> Manifest<'m> {
     }
 }
 
-/// What is read in one go.
+/// What one thread reads at once.
 enum Piece<'s> {
     /// A part of a file.
     Whole(&'s Range<usize>),
-    /// An item that was cut out of a list: its place in it, its bytes, and the list's own apiVersion
-    /// and kind.
+    /// An item that was cut out of a list: its index, its bytes, and the list's own apiVersion and kind.
     Item(usize, &'s Range<usize>, &'s Split),
 }
 
@@ -254,7 +253,7 @@ mod tests {
         );
     }
 
-    /// Whatever a text holds: it is read or it is a mistake with a place that can be drawn.
+    /// Any text gives objects, or mistakes whose location can be drawn.
     #[test]
     fn no_text_is_too_odd() {
         use proptest::prelude::*;

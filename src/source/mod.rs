@@ -1,13 +1,13 @@
-//! Kubernetes objects as they lie on a desk: in files, folders and pipes.
+//! Text from files, folders and pipes: policies as trees with locations, manifests as JSON text.
 //!
-//! What `kubectl` takes is taken here: YAML of several documents, JSON, JSON lines, `List`s and
-//! what `kubectl get -o yaml` prints. Each object becomes JSON text, because that is what
-//! [`Object::parse`](crate::model::Object::parse) borrows from, and because the API server would
-//! see that JSON. Where a field stands in its file is worked out only when somebody asks: the fast
-//! path builds no tree of places.
+//! One reader builds both from the events of a YAML parser, in the dialect of each. Manifests are
+//! everything that `kubectl` reads: YAML of several documents, JSON, JSON lines, `List`s and the output
+//! of `kubectl get -o yaml`. Each object becomes JSON text, because the API server would see that JSON
+//! and [`Object::parse`](crate::model::Object::parse) borrows from it. Its tree is built again only for
+//! an object with a finding. JSON never becomes a tree.
 //!
-//! Nothing here gives up at the first mistake. A broken document gives a [`Diagnostic`] in addition to
-//! the objects of the others.
+//! Reading continues after a mistake. A broken document gives a [`Diagnostic`] in addition to the
+//! objects of the others.
 //!
 //! ```
 //! use statusgate::source::{Manifests, Source};

@@ -1,4 +1,4 @@
-//! The objects in a document, and what they are called.
+//! The objects in a document, and their names.
 
 use std::borrow::Cow;
 
@@ -8,24 +8,24 @@ use super::json::{Members, items, kind_of, range_in};
 use super::split::Split;
 use super::{Diagnostic, one_line};
 
-/// What an object is called.
+/// The kind and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// `group/version`, or a version alone for the core group.
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// Empty for what is cluster-scoped, or gets its namespace from elsewhere.
+    /// Empty if the object is cluster-scoped, or gets its namespace from elsewhere.
     pub namespace: String,
-    /// Empty where the server is still to generate it.
+    /// Empty if the server generates it.
     pub name: String,
 }
 
 impl Identity {
-    /// What an object is called that makes up the whole of a JSON text.
+    /// The kind and name of the object in a JSON text.
     ///
     /// # Errors
-    /// Why this is no Kubernetes object, in one sentence without a full stop.
+    /// Why this is not a Kubernetes object, in one sentence without a full stop.
     pub fn of(text: &str) -> Result<Self, String> {
         match Members::parse(text) {
             Some(members) => identity(&members, None),
@@ -46,7 +46,7 @@ impl Identity {
     }
 }
 
-/// `Kind namespace/name`, on one line whatever they are.
+/// `Kind namespace/name`, always on one line.
 impl std::fmt::Display for Identity {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (kind, namespace) = (one_line(&self.kind), one_line(&self.namespace));
@@ -58,7 +58,7 @@ impl std::fmt::Display for Identity {
     }
 }
 
-/// An object as it is kept: its document lives beside it, and it borrows only when asked for.
+/// An object, as an index into the documents and a range of the document's JSON.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) document: usize,
@@ -111,7 +111,7 @@ impl<'f> Objects<'f> {
     }
 }
 
-/// Objects being found in a document.
+/// A search for objects in a document.
 struct Search<'d, 'f> {
     document: &'d Document<'f>,
     found: Vec<Entry>,
@@ -139,8 +139,8 @@ impl<'d, 'f> Search<'d, 'f> {
 /// apiVersion and kind of the items of a typed list.
 type Outer<'a> = Option<(&'a str, &'a str)>;
 
-/// What a typed list of the API itself holds has no kinds of its own: `ThingList` holds Things. A
-/// plain `List` says nothing of them.
+/// The items of a typed list need no kind: `ThingList` contains Things. A plain `List` does not define
+/// the kind of its items.
 fn outer<'a>(api_version: &'a str, kind: &'a str) -> Outer<'a> {
     let kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty());
     kind.map(|kind| (api_version, kind))
@@ -153,8 +153,8 @@ struct List<'a> {
     items: Vec<&'a str>,
 }
 
-/// The list that these are the members of, if they are; or why its items are none. Without items it is
-/// empty: so Go writes a list that nobody has put anything in.
+/// The list with these members, or the error in its items; `None` if this is not a list. A list
+/// without items is empty: Go writes an empty list so.
 fn list<'a>(members: &Members<'a>) -> Option<Result<List<'a>, String>> {
     let kind = members.string("kind").filter(|kind| kind.ends_with("List"))?;
     let api_version = members.string("apiVersion").unwrap_or_default();
@@ -162,7 +162,7 @@ fn list<'a>(members: &Members<'a>) -> Option<Result<List<'a>, String>> {
     if let Some(items) = written.and_then(items) {
         return Some(Ok(List { api_version, kind, items }));
     }
-    // The name of somebody's own kind may end so, too. Its objects have names, which lists have not.
+    // A custom kind may end in `List`, too. Its objects have names; lists do not.
     let is_plain = kind == "List" && matches!(&*api_version, "" | "v1");
     let is_typed = || written.is_some() && !has_name(members);
     if !is_plain && !is_typed() {

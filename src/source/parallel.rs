@@ -6,9 +6,8 @@ use std::thread;
 
 /// The results of `work` on each item, in the order of the items.
 ///
-/// The items are handed out one by one and not in equal parts: a file of ten thousand objects may
-/// lie beside a hundred files of one. Without a second processor, or a second item, no thread is
-/// started.
+/// Threads take the items one by one and not in equal parts: there may be one file of ten thousand
+/// objects and a hundred files of one. With one processor or one item, no thread is started.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = threads.min(MAX_THREADS).min(items.len());
@@ -30,7 +29,7 @@ pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync)
         for other in others {
             match other.join() {
                 Ok(more) => done.extend(more),
-                // What panicked there panics here, as it would have on one thread.
+                // A panic of a thread is a panic of the caller.
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
@@ -40,7 +39,7 @@ pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync)
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// A desk has about as many cores; and a pipeline's container is often promised two and sees 64.
+/// A container in a pipeline often has two processors but sees 64.
 const MAX_THREADS: usize = 8;
 
 #[cfg(test)]

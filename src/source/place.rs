@@ -17,16 +17,16 @@ pub struct Place {
     pub line: usize,
     /// The column of the first character, from 1.
     pub column: usize,
-    /// The column behind the last character that is meant, on the same line.
+    /// The column behind the last character, on the same line.
     pub end_column: usize,
-    /// The line's text, or the part around the place where the line is a long one.
+    /// The text of the line, or a part of a long line.
     excerpt: String,
-    /// The bytes of the excerpt that are meant.
+    /// The bytes of the excerpt that carets mark.
     within: Range<usize>,
 }
 
 impl Place {
-    /// The place of some bytes of a file, cut to one line and never empty on a line that is not.
+    /// The location of some bytes of a source, cut to one line, and empty on an empty line only.
     #[must_use]
     pub fn of(source: &Source, span: &Range<usize>) -> Self {
         Self::in_lines(&Lines::of(source), span)
@@ -49,7 +49,7 @@ impl Place {
             let rest = &text[start..bytes.end];
             end = start + rest.find([' ', ':']).filter(|length| *length > 0).unwrap_or(rest.len());
         }
-        // JSON often is one line of megabytes; the picture needs what stands around the place.
+        // JSON often is one line of megabytes; the picture needs the text around the location.
         let from = floor(text, start.saturating_sub(around).max(bytes.start));
         let to = floor(text, (start + around).clamp(start, bytes.end)).max(start);
         let end_drawn = end.min(to);
@@ -110,7 +110,7 @@ const fn floor(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// Bytes drawn on each side of a place: with the gutter about the width of a terminal.
+/// Bytes drawn on each side of a location: with the gutter about the width of a terminal.
 const MAX_AROUND: usize = 100;
 
 #[cfg(test)]

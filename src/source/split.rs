@@ -1,12 +1,11 @@
-//! The items of a block-style YAML list, cut apart before anything is parsed.
+//! Cuts a block-style YAML list into its items before it is parsed.
 //!
-//! `kubectl get -o yaml` prints one document, however many objects it holds. Cut at the dashes, its
-//! items are read on all processors, and a finding in one of them asks for the places of that one
-//! alone instead of for a tree of everything.
+//! `kubectl get -o yaml` prints one document for any number of objects. Cut at the dashes, its items
+//! are read on all processors, and a finding in one item needs a tree of that item only.
 //!
-//! The cut is a guess that is checked: what is left without the items must be a `List`, and every
-//! item must be YAML by itself. Where that does not hold (an alias that leads into another item, a
-//! list written in another style, broken YAML) the document is read as a whole.
+//! The cut is a guess that is checked: the rest without the items must be a `List`, and each item must
+//! be valid YAML by itself. Otherwise (an alias to another item, another style, broken YAML) the
+//! document is read as a whole.
 
 use std::ops::Range;
 
@@ -27,7 +26,7 @@ pub(super) struct Split {
 pub(super) fn split(file: &Source, part: &Range<usize>) -> Option<Split> {
     let text = &file.text[part.clone()];
     let mut lines = Lines { text, at: 0 };
-    // From there on, and at a line start: the key of the items and nothing behind it.
+    // The line that is nothing but the key of the items.
     while lines.next()?.trim_end() != "items:" {}
     let head = lines.at;
     let indent = lead(lines.next()?);
@@ -75,7 +74,7 @@ pub(super) fn split(file: &Source, part: &Range<usize>) -> Option<Split> {
     })
 }
 
-/// Lines with their ends, and where the next one begins.
+/// Lines with their line breaks, and the start of the next line.
 struct Lines<'t> {
     text: &'t str,
     at: usize,
@@ -89,7 +88,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// The spaces before a line's first letter.
+/// The number of spaces at the start of a line.
 fn lead(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }

@@ -1,4 +1,4 @@
-//! YAML as a tree that remembers where each part stands, and readers that report every mistake.
+//! YAML as a tree with locations.
 //!
 //! serde's derive stops at the first unknown key. People fix documents faster when they see all
 //! mistakes at once, so documents are read from this tree by hand.
@@ -25,14 +25,14 @@ pub(crate) struct Span {
     pub(crate) bytes: Range<usize>,
 }
 
-/// A value and where it stands.
+/// A value and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
     pub(crate) span: Span,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Null,
@@ -44,7 +44,7 @@ pub(crate) enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a mapping and where it stands.
+/// A key of a mapping and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
@@ -55,7 +55,7 @@ pub(crate) struct Key {
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) root: Node,
-    /// All of it, from the line that begins it to the next one.
+    /// The whole document, from its first line to the next document.
     pub(crate) span: Span,
 }
 
