@@ -1,5 +1,5 @@
-//! `statusgate lint`: every fault it knows is found in a small convention that has it, and the
-//! built-in conventions have none, by the engine's own word.
+//! `statusgate lint` finds each fault in a small convention that has it. The built-in conventions have
+//! none, and the engine confirms it.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 
@@ -78,7 +78,7 @@ phase:
     );
     let remarks = remarks(&spec);
     let fault = remarks.iter().find(|remark| remark.kind == Kind::NoAdmissiblePhase).unwrap();
-    assert_eq!(fault.message, "1 of 4 states admit no phase at all");
+    assert_eq!(fault.message, "1 of 4 states admit no phase");
     assert_eq!(fault.rules, ["test/phase-up", "test/phase-down"]);
     assert!(fault.witness.as_ref().unwrap().contains("status: Unknown"), "{fault:#?}");
     // And with no default there is nothing that a repair could choose.
@@ -220,7 +220,7 @@ fn what_is_taken_out_of_nothing_is_found() {
     let refused = "{member: severity, is: Fatal}";
     let never = "{all: [{member: severity, set: false}, {polarity: positive}]}";
     let fault = only(Kind::NeverFires, &taken_out(refused, never));
-    assert_eq!(fault.message, "backfill cleanup takes severity out of no element");
+    assert_eq!(fault.message, "default cleanup never removes a member severity");
 }
 
 /// Two conditions, the second of which is filled in.
@@ -261,7 +261,7 @@ phase:
     );
     let fault = only(Kind::RepairNotAdmissible, &spec);
     assert_eq!(fault.rules, ["test/phase-a"]);
-    assert_eq!(fault.message, "phase A is imposed where its own evidence contradicts it");
+    assert_eq!(fault.message, "phase A is imposed in a state that contradicts it");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_default_that_waits_beside_a_phase_is_noted() {
     let note = only(Kind::DefaultWaits, &two_phases(more));
     assert_eq!(
         note.message,
-        "backfill first waits where it would contradict phase Up: it is not filled in here"
+        "default first is not set if the phase is Up: it would contradict that phase"
     );
     assert!(note.witness.unwrap().contains("phase: Up"));
 }
@@ -294,8 +294,8 @@ fn a_phase_that_gives_way_at_the_next_write_is_found() {
     assert_eq!(
         of(&phases(&format!("{}, {}", turns("A"), turns("B")))),
         [
-            "phase B is Repair's choice, and once it is stored the next write makes it A",
-            "phase A is Repair's choice, and once it is stored the next write makes it B"
+            "Repair chooses phase A, but the next write changes it to B",
+            "Repair chooses phase B, but the next write changes it to A"
         ]
     );
     let imposed =
@@ -307,8 +307,8 @@ fn a_phase_that_gives_way_at_the_next_write_is_found() {
             imposed("{oldPhase: A}")
         ))),
         [
-            "phase B is imposed, and once it is stored the next write makes it A",
-            "phase A is imposed, and once it is stored the next write makes it B"
+            "phase A is imposed, but the next write changes it to B",
+            "phase B is imposed, but the next write changes it to A"
         ]
     );
     // A phase that stays where it is settled by itself.
@@ -327,14 +327,14 @@ fn a_two_step_writer_that_is_locked_out_is_found() {
         found.iter().filter(|remark| remark.kind == Kind::TwoStepLockout).collect();
     assert!(!faults.is_empty(), "{found:#?}");
     assert!(faults.iter().all(|fault| fault.witness.as_ref().unwrap().contains("# wanted")));
-    assert!(faults.iter().any(|fault| fault.message.starts_with("under Repair ")));
-    assert!(faults.iter().any(|fault| fault.message.starts_with("under Warn ")));
+    assert!(faults.iter().any(|fault| fault.message.starts_with("with disagreement Repair, ")));
+    assert!(faults.iter().any(|fault| fault.message.starts_with("with disagreement Warn, ")));
     // What only a policy that says Deny refuses is a note.
     let found = remarks(&two_phases(""));
     let note = found.iter().find(|remark| remark.kind == Kind::TwoStepDeadEnd).unwrap();
     assert!(!note.kind.is_fault());
     assert_eq!(note.rules, ["test/phase-down", "test/phase-up"]);
-    assert!(note.witness.as_ref().unwrap().contains("# at first"));
+    assert!(note.witness.as_ref().unwrap().contains("# initial"));
 }
 
 #[test]
@@ -353,8 +353,8 @@ fn oversights_in_moves_and_reasons_are_noted() {
         (Kind::NoWayIn, "no move leads to phase C"),
         (Kind::NoMoveOut, "no move leads out of phase B"),
         (Kind::NoMoveOut, "no move leads out of phase C"),
-        (Kind::SharedReason, "reason Two goes with A and B"),
-        (Kind::SharedReason, "reason Copied goes with every phase, and is listed with one"),
+        (Kind::SharedReason, "reason Two belongs to phases A and B"),
+        (Kind::SharedReason, "phase B lists reason Copied, which all phases have"),
     ];
     assert_eq!(found, expected.map(|(kind, message)| (kind, message.to_owned())));
 }
@@ -367,7 +367,7 @@ fn a_phase_that_no_allowed_move_leads_to_is_found() {
         ))
     };
     let fault = only(Kind::PhaseNeverEntered, &moves("Deny"));
-    assert_eq!(fault.message, "no move leads to phase Down, and others are refused");
+    assert_eq!(fault.message, "no move leads to phase Down, and other moves are rejected");
     let witness = fault.witness.unwrap();
     let (stored, written) = witness.split_once("# written").unwrap();
     assert!(stored.contains("phase: Unknown") && written.contains("phase: Down"), "{witness}");
@@ -646,7 +646,7 @@ fn a_table_that_would_take_too_long_is_not_made() {
     let necessary = format!("necessary: {{all: [{}]}}", all.join(", "));
     let spec = two_phases("").replace("necessary: {condition: Ready, isNot: 'True'}", &necessary);
     let found = remarks(&spec);
-    let table = "the truth table of the phase has more combinations than are walked";
+    let table = "not proven: the truth table of the phase has too many combinations";
     assert!(found.iter().any(|remark| remark.message == table), "{found:?}");
 }
 
@@ -656,7 +656,10 @@ fn a_dead_rule_is_shown_with_the_state_that_comes_nearest() {
         "{CONDITIONS}\nrules: [{{id: dead, path: /status/x, action: Warn, message: m, when: {{all: [{{condition: A, is: 'True'}}, {{condition: A, is: 'False'}}, {{set: /status/y}}]}}}}]"
     );
     let fault = only(Kind::NeverFires, &spec);
-    assert_eq!(fault.message, "no state violates this rule; in the nearest, 2 of its 3 parts hold");
+    assert_eq!(
+        fault.message,
+        "no state violates this rule; the nearest one satisfies 2 of its 3 parts"
+    );
     let witness = fault.witness.unwrap();
     assert!(witness.contains("y\": example") && witness.contains("type: A"), "{witness}");
 }

@@ -1,132 +1,157 @@
-//! Nobody is refused for what the mutating webhook fills in, imposes or takes out; and what it takes out is
-//! there somewhere.
+//! No write is rejected because of what the mutating webhook sets, imposes or removes.
 
 use serde_json::{Value, json};
 
 use super::gate::{MODES, Mode};
-use super::rules::{MAX_SEARCH, MAX_WRITES, plain, stored};
-use super::{Kind, Lint};
+use super::rules::{MAX_SEARCH, plain, stored};
+use super::{Kind, Lint, Remark};
 use crate::explain::{Clause, Question, Scene, Space, space_of};
 use crate::language::{self, Asks, Place, Predicate};
 use crate::model::Pointer;
-use crate::policy::convention::{Backfill, Convention, Filling};
+use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 
-impl Lint<'_> {
-    pub(super) fn backfill(&mut self) {
-        for fill in &self.convention.backfill {
-            if let Filling::AbsentMember { list, member, of } = &fill.filling {
-                self.taken_out(fill, list, member, of);
-            }
+/// A default that removes a member finds one.
+pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
+    let dead = removals(lint).into_iter().filter_map(|removal| {
+        let question = removal.question();
+        if lint.somewhere(question) != Some(false) {
+            return None;
         }
-        self.undone();
-        self.waiting();
-    }
+        let message = format!("default {} never removes a member {}", removal.name, removal.member);
+        Some(Remark::new(Kind::NeverFires, Vec::new(), message, lint.nearest(question).1))
+    });
+    dead.collect()
+}
 
-    /// What the mutating webhook makes of a write is not refused where the write itself is not, whatever
-    /// a disagreement leads to.
-    fn undone(&mut self) {
-        for scene in self.patched() {
-            let resource = self.stage.resource(&scene.plural);
-            for (mode, _) in MODES {
-                let rules = self.gate.undone(mode, &resource, &stored(&scene), &scene.object);
-                let mut known =
-                    self.remarks.iter().filter(|remark| remark.kind == Kind::PatchRefused);
-                if !rules.is_empty() && !known.any(|known| known.rules == rules) {
-                    self.say(Kind::PatchRefused, rules, UNDONE, Some(scene.to_yaml()));
-                }
-            }
-        }
-    }
-
-    /// Phases beside which a default is left out, because it would contradict them.
-    fn waiting(&mut self) {
-        let Some(rules) = &self.convention.phase else { return };
-        if self.convention.backfill.is_empty() {
-            return;
-        }
-        // By default: the phases beside which it waits, and the first state in which it does.
-        let mut waiting: Vec<(String, Vec<&str>, String)> = Vec::new();
-        for mut scene in self.patched() {
-            for phase in &rules.phases {
-                self.stage.set_phase(&mut scene.object, &phase.name);
-                let resource = self.stage.resource(&scene.plural);
-                for name in self.gate.withheld(&resource, &stored(&scene), &scene.object) {
-                    match waiting.iter_mut().find(|(known, ..)| *known == name) {
-                        Some((_, phases, _)) if phases.contains(&phase.name.as_str()) => {}
-                        Some((_, phases, _)) => phases.push(&phase.name),
-                        None => waiting.push((name, vec![&phase.name], scene.to_yaml())),
-                    }
-                }
-            }
-        }
-        for (name, phases, witness) in waiting {
-            let message = format!(
-                "backfill {name} waits where it would contradict phase {}: it is not filled in here",
-                phases.join(" or ")
-            );
-            self.say(Kind::DefaultWaits, Vec::new(), message, Some(witness));
-        }
-    }
-
-    /// Writes in the states in which the mutating webhook does something.
-    fn patched(&mut self) -> Vec<Scene> {
-        let spaces = patched(self.convention, self.stage.version, &self.convention.backfill);
-        let mut scenes = Vec::new();
-        for space in spaces {
-            let size = space.size().unwrap_or(MAX_WRITES);
-            let tried = Space::scattered(size).take(MAX_WRITES);
-            self.combinations += size.min(MAX_WRITES);
-            let scene = |number| self.stage.scene(&space, &space.combination(number));
-            scenes.extend(tried.filter_map(scene));
-        }
-        scenes.iter_mut().for_each(write);
-        scenes
-    }
-
-    fn taken_out(&mut self, fill: &Backfill, list: &Pointer, member: &str, of: &Predicate) {
-        let list = self.convention.conditions.iter().find(|known| known.path == *list);
-        let taken = taken(fill, member, of);
-        let question = Question { predicate: &taken, list, of_element: true };
-        let name = &fill.name;
-        if self.somewhere(question) == Some(false) {
-            let message = format!("backfill {name} takes {member} out of no element");
-            let (_, nearest) = self.nearest(question);
-            self.say(Kind::NeverFires, Vec::new(), message, nearest);
-        }
-        // Only a rule that asks for the member can miss it. With each of them by itself: all
-        // together have too many combinations.
-        let clauses = self.clauses.clone();
+/// No rule requires a member that a default removes.
+pub(super) fn removed_members_are_not_required(lint: &Lint<'_>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for removal in removals(lint) {
+        // Only rules that ask for the member can require it. Each is tried alone: together they have too
+        // many combinations.
         let asks = |clause: &&Clause<'_>| {
             clause.of_element
                 && clause.refuses()
-                && clause.list.map(|own| &own.path) == list.map(|own| &own.path)
-                && reads(&clause.when, member)
+                && clause.list.map(|own| &own.path) == removal.list.map(|own| &own.path)
+                && reads(&clause.when, removal.member)
         };
-        for clause in clauses.iter().filter(asks) {
-            let space =
-                space_of(self.convention, self.stage.version, &[question, clause.question()]);
+        for clause in lint.clauses.iter().filter(asks) {
+            let questions = [removal.question(), clause.question()];
+            let space = space_of(lint.convention, lint.stage.version, &questions);
             let size = space.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
-            self.combinations += size;
-            let refused = (0..size).find_map(|number| {
-                let scene = self.stage.scene(&space, &space.combination(number))?;
-                let resource = self.stage.resource(&scene.plural);
-                let rules = self.gate.undone(Mode::Deny, &resource, &stored(&scene), &scene.object);
+            lint.count(size);
+            let rejected = (0..size).find_map(|number| {
+                let scene = lint.stage.scene(&space, &space.combination(number))?;
+                let rules = lint.undone(Mode::Deny, &scene);
                 (!rules.is_empty()).then_some((scene, rules))
             });
-            if let Some((scene, rules)) = refused {
+            if let Some((scene, rules)) = rejected {
+                let (name, member) = (removal.name, removal.member);
                 let message =
-                    format!("backfill {name} takes {member} out, and what is left is refused");
-                self.say(Kind::PatchRefused, rules, message, Some(scene.to_yaml()));
+                    format!("default {name} removes member {member}, and the result is rejected");
+                let witness = Some(scene.to_yaml());
+                remarks.push(Remark::new(Kind::PatchRefused, rules, message, witness));
             }
         }
     }
+    remarks
 }
 
-/// What is said of a write that is undone.
-pub(super) const UNDONE: &str = "this write is refused for what the mutating webhook makes of it";
+/// The validating webhook does not reject a write because of what the mutating webhook changes.
+pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = Vec::new();
+    for scene in lint.patched() {
+        for (mode, _) in MODES {
+            let rules = lint.undone(mode, &scene);
+            if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
+                let witness = Some(scene.to_yaml());
+                remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
+            }
+        }
+    }
+    remarks
+}
 
-/// The states in which the mutating webhook has something to do: nothing is there, or what imposed phases
-/// and defaults ask for.
+/// Notes the defaults that are not set because they contradict the phase.
+pub(super) fn defaults_are_set(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(rules) = &lint.convention.phase else { return Vec::new() };
+    if lint.convention.backfill.is_empty() {
+        return Vec::new();
+    }
+    // For each default: the phases, and the first state.
+    let mut waiting: Vec<(String, Vec<&str>, String)> = Vec::new();
+    for mut scene in lint.patched() {
+        for phase in &rules.phases {
+            lint.stage.set_phase(&mut scene.object, &phase.name);
+            let resource = lint.stage.resource(&scene.plural);
+            for name in lint.gate.withheld(&resource, &stored(&scene), &scene.object) {
+                match waiting.iter_mut().find(|(known, ..)| *known == name) {
+                    Some((_, phases, _)) if phases.contains(&phase.name.as_str()) => {}
+                    Some((_, phases, _)) => phases.push(&phase.name),
+                    None => waiting.push((name, vec![&phase.name], scene.to_yaml())),
+                }
+            }
+        }
+    }
+    let notes = waiting.into_iter().map(|(name, phases, witness)| {
+        let message = format!(
+            "default {name} is not set if the phase is {}: it would contradict that phase",
+            phases.join(" or ")
+        );
+        Remark::new(Kind::DefaultWaits, Vec::new(), message, Some(witness))
+    });
+    notes.collect()
+}
+
+/// A default that removes a member from elements of a list.
+struct Removal<'c> {
+    name: &'c str,
+    member: &'c str,
+    list: Option<&'c ConditionList>,
+    /// It has something to remove.
+    applies: Predicate,
+}
+
+impl Removal<'_> {
+    fn question(&self) -> Question<'_> {
+        Question { predicate: &self.applies, list: self.list, of_element: true }
+    }
+}
+
+fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
+    let removal = |fill: &'l Backfill| match &fill.filling {
+        Filling::AbsentMember { list, member, of } => Some(Removal {
+            name: &fill.name,
+            member,
+            list: lint.convention.conditions.iter().find(|known| known.path == *list),
+            applies: taken(fill, member, of),
+        }),
+        _ => None,
+    };
+    lint.convention.backfill.iter().filter_map(removal).collect()
+}
+
+impl Lint<'_> {
+    /// The rules that reject a scene only because of what the mutating webhook changes.
+    fn undone(&self, mode: Mode, scene: &Scene) -> Vec<String> {
+        let resource = self.stage.resource(&scene.plural);
+        self.gate.undone(mode, &resource, &stored(scene), &scene.object)
+    }
+
+    /// Writes in the states in which the mutating webhook changes something.
+    fn patched(&self) -> Vec<Scene> {
+        let spaces = patched(self.convention, self.stage.version, &self.convention.backfill);
+        let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
+        scenes.iter_mut().for_each(write);
+        scenes
+    }
+}
+
+pub(super) const UNDONE: &str =
+    "this write is rejected only because of what the mutating webhook changes";
+
+/// The states in which the mutating webhook changes something: those without a status, and those that
+/// imposed phases and defaults ask for.
 pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfill]) -> Vec<Space> {
     let space = |questions: &[Question<'_>]| space_of(convention, version, questions);
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
@@ -141,7 +166,7 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
                 let predicate = &taken(fill, member, of);
                 spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
             }
-            // Into an element: it has to be there.
+            // The element must exist.
             Filling::Member { list, member, .. } => {
                 let predicate = &Predicate::all(["type", "status", member].map(has));
                 spaces.push(space(&[Question { predicate, list: known(list), of_element: true }]));
@@ -152,7 +177,7 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
     spaces
 }
 
-/// A write that changes nothing by itself is never refused: this one does.
+/// Makes a scene a write of the status. A write that changes nothing is never rejected.
 pub(super) fn write(scene: &mut Scene) {
     if scene.object.get("status").and_then(Value::as_object).is_none() {
         scene.object["status"] = json!({});
@@ -160,7 +185,7 @@ pub(super) fn write(scene: &mut Scene) {
     scene.object["status"]["written"] = true.into();
 }
 
-/// Where a member is taken out: it is there, and may not be.
+/// Whether a default has a member to remove.
 fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
     Predicate::all([of.clone(), has(member)].into_iter().chain(fill.when.clone()))
 }
@@ -171,7 +196,7 @@ fn has(member: &str) -> Predicate {
     language::Value { set: Some(true), ..language::Value::of(place) }.into()
 }
 
-/// Whether a predicate asks for a member of the element.
+/// Whether a predicate queries a member of the element.
 fn reads(predicate: &Predicate, member: &str) -> bool {
     struct Reads<'m>(&'m str, bool);
     impl<'p> Asks<'p> for Reads<'_> {

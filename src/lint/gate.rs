@@ -9,12 +9,12 @@ use crate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use crate::policy::convention::Convention;
 use crate::policy::{Diagnostics, Policy, PolicySet, Source};
 
-/// The convention under three policies that differ in what a disagreement leads to.
+/// The convention under three policies, one for each `disagreement`.
 pub(super) struct Gate {
     modes: [PolicySet; 3],
 }
 
-/// What a disagreement leads to.
+/// The action for a disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Mode {
     Deny,
@@ -22,10 +22,10 @@ pub(super) enum Mode {
     Warn,
 }
 
-pub(super) const MODES: [(Mode, &str); 3] =
-    [(Mode::Deny, "Deny"), (Mode::Repair, "Repair"), (Mode::Warn, "Warn")];
+pub(super) const MODES: [(Mode, Action); 3] =
+    [(Mode::Deny, Action::Deny), (Mode::Repair, Action::Repair), (Mode::Warn, Action::Warn)];
 
-/// A write that was refused: the rules that did it.
+/// The rules that reject a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) Vec<String>);
 
@@ -37,26 +37,23 @@ impl Gate {
         });
         let parts = parts.unwrap_or_default().join(", ");
         let taken: Vec<&str> = plain.names().collect();
-        let mut prefix = "lint".to_owned();
-        while taken.iter().any(|name| name.starts_with(&prefix)) {
-            prefix.push('x');
+        let mut own = "lint".to_owned();
+        while taken.contains(&own.as_str()) {
+            own.push('x');
         }
-        let documents = MODES.map(|(_, word)| {
-            format!(
-                "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {prefix}-{}}}\nspec:\n  \
-                 convention: {name:?}\n  disagreement: {word}\n  enable: [{parts}]\n  \
-                 resources: [{{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}}]\n",
-                word.to_lowercase()
-            )
+        let text = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {own}}}\nspec:\n  \
+             convention: {name:?}\n  enable: [{parts}]\n  \
+             resources: [{{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}}]\n"
+        );
+        let source = Source { name: "lint.yaml".to_owned(), text };
+        let all = PolicySet::compile(&[sources, &[source]].concat())?;
+        let modes = MODES.map(|(_, disagreement)| {
+            let policy = all.policies().iter().find(|policy| policy.name == own);
+            let of_mode = |policy: &Policy| Policy { disagreement, ..policy.clone() };
+            PolicySet::of(policy.map(of_mode).into_iter().collect())
         });
-        let own = Source { name: "lint.yaml".to_owned(), text: documents.concat() };
-        let all = PolicySet::compile(&[sources, &[own]].concat())?;
-        let policies = MODES.map(|(_, word)| {
-            let name = format!("{prefix}-{}", word.to_lowercase());
-            let policy = all.policies().iter().find(|policy| policy.name == name);
-            PolicySet::of(policy.into_iter().cloned().collect::<Vec<Policy>>())
-        });
-        Ok(Self { modes: policies })
+        Ok(Self { modes })
     }
 
     /// The convention with all its optional parts.
@@ -65,7 +62,7 @@ impl Gate {
         &self.modes[0].policies()[0].convention
     }
 
-    /// What is stored after a status write of `new` over `old`, or why it was refused.
+    /// The stored object after a status write of `new` over `old`, or the rules that reject it.
     pub(super) fn write(
         &self,
         mode: Mode,
@@ -89,7 +86,7 @@ impl Gate {
         refusing(self.policies(Mode::Deny), resource, old, new)
     }
 
-    /// The rules that refuse a write only for what the mutating webhook made of it.
+    /// The rules that reject a write only because of what the mutating webhook changes.
     pub(super) fn undone(
         &self,
         mode: Mode,
@@ -100,7 +97,7 @@ impl Gate {
         undone(self.policies(mode), resource, old, new)
     }
 
-    /// The defaults that are left out of a write, for they would contradict its phase.
+    /// The defaults that are not set because they contradict the phase of the write.
     pub(super) fn withheld(
         &self,
         resource: &Resource<'_>,
@@ -115,12 +112,12 @@ impl Gate {
 
     fn policies(&self, mode: Mode) -> &PolicySet {
         let at = MODES.iter().position(|(known, _)| *known == mode);
-        // One for each of the modes there are.
+        // There is one for each mode.
         &self.modes[at.unwrap_or_default()]
     }
 }
 
-/// The rules that refuse a write only for what the mutating webhook made of it.
+/// The rules that reject a write only because of what the mutating webhook changes.
 pub(super) fn undone(
     policies: &PolicySet,
     resource: &Resource<'_>,
@@ -136,7 +133,7 @@ pub(super) fn undone(
     rules
 }
 
-/// What the mutating webhook makes of a write.
+/// The write after the mutating webhook.
 pub(super) fn mutated(
     policies: &PolicySet,
     resource: &Resource<'_>,
@@ -152,7 +149,7 @@ pub(super) fn mutated(
     new
 }
 
-/// The rules by which the validating webhook refuses a write.
+/// The rules by which the validating webhook rejects a write.
 pub(super) fn refusing(
     policies: &PolicySet,
     resource: &Resource<'_>,

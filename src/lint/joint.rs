@@ -2,7 +2,7 @@
 
 use super::proof::{Decision, Proof, Search};
 use super::rulings::{Ruling, rejects};
-use super::{Kind, Lint};
+use super::{Kind, Lint, Remark};
 use crate::explain::{Scene, Stage};
 use crate::policy::convention::{ConditionList, ConditionType, Presence};
 
@@ -20,54 +20,57 @@ enum Joint {
     TooMany,
 }
 
-impl<'c> Lint<'c> {
-    pub(super) fn joint(&mut self) {
-        for stage in self.stages(&[]) {
-            let lists: Vec<&ConditionList> = self
-                .convention
-                .conditions
-                .iter()
-                .filter(|list| list.applies_to(stage.version))
-                .collect();
-            self.statuses(stage, &lists);
-            for list in lists {
-                self.elements(stage, list);
-            }
-        }
-    }
-
-    /// An object can get a first status.
-    fn statuses(&mut self, stage: Stage<'c>, lists: &[&'c ConditionList]) {
-        let mut rulings = self.rulings_of_status(lists);
+/// Some first status of an object is accepted.
+pub(super) fn statuses_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for stage in lint.stages(&[]) {
+        let mut rulings = lint.rulings_of_status(&lint.lists(stage));
         loop {
-            let search = Search { stage, gate: self.gate, element: None };
-            let core = match self.jointly(&search, &rulings) {
-                Joint::Passes => return,
-                Joint::TooMany => return self.gave_up("any status passes all rules"),
+            let search = Search { stage, gate: lint.gate, element: None };
+            let core = match lint.jointly(&search, &rulings) {
+                Joint::Passes => break,
+                Joint::TooMany => {
+                    remarks.push(Remark::not_proven(Vec::new(), "the search for a valid status"));
+                    break;
+                }
                 Joint::Open(core) => {
-                    self.open("any status passes these rules", core.clone());
+                    remarks.push(open(core.clone(), "status"));
                     core
                 }
                 Joint::Rejected(core, scene) => {
-                    let message = match core.len() {
-                        1 => "this rule rejects every status",
-                        _ => "these rules together reject every status",
-                    };
-                    self.contradiction(core.clone(), message, &scene);
+                    remarks.push(contradiction(core.clone(), "status", &scene));
                     core
                 }
             };
-            // The other rules may leave nothing, too.
+            // The other rules may reject everything, too.
             let before = rulings.len();
             rulings.retain(|ruling| !core.iter().any(|id| id == ruling.id));
             if rulings.len() == before {
-                return;
+                break;
             }
         }
     }
+    remarks
+}
 
-    /// A condition of each type can be written.
-    fn elements(&mut self, stage: Stage<'c>, list: &'c ConditionList) {
+/// Some condition of each type is accepted.
+pub(super) fn conditions_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for stage in lint.stages(&[]) {
+        for list in lint.lists(stage) {
+            lint.elements(stage, list, &mut remarks);
+        }
+    }
+    remarks
+}
+
+impl<'c> Lint<'c> {
+    fn lists(&self, stage: Stage<'c>) -> Vec<&'c ConditionList> {
+        let lists = self.convention.conditions.iter();
+        lists.filter(|list| list.applies_to(stage.version)).collect()
+    }
+
+    fn elements(&self, stage: Stage<'c>, list: &'c ConditionList, remarks: &mut Vec<Remark>) {
         let rulings = self.rulings_of_element(list);
         if rulings.is_empty() {
             return;
@@ -78,28 +81,27 @@ impl<'c> Lint<'c> {
             known.chain(other.map(|name| (None, name))).collect();
         let mut rejected: Vec<(Option<&ConditionType>, &str, Vec<String>, Scene)> = Vec::new();
         if named.len() > MAX_TYPES {
-            self.gave_up("each type can be written");
+            let what = "the search for a valid condition of each type";
+            remarks.push(Remark::not_proven(Vec::new(), what));
         }
         for (kind, name) in named.iter().take(MAX_TYPES) {
             let search = Search { stage, gate: self.gate, element: Some((list, name)) };
             match self.jointly(&search, &rulings) {
                 Joint::Passes => {}
-                Joint::TooMany => self.gave_up(&format!("a condition {name} can be written")),
-                Joint::Open(core) => {
-                    self.open(&format!("a condition {name} passes these rules"), core);
+                Joint::TooMany => {
+                    let what = format!("the search for a valid condition {name}");
+                    remarks.push(Remark::not_proven(Vec::new(), &what));
                 }
+                Joint::Open(core) => remarks.push(open(core, &format!("condition {name}"))),
                 Joint::Rejected(core, scene) => rejected.push((*kind, name, core, scene)),
             }
         }
-        let everything = rejected.len() == named.len();
-        if let Some((_, _, core, scene)) = rejected.first().filter(|(_, _, core, _)| {
-            everything && rejected.iter().all(|(_, _, other, _)| other == core)
-        }) {
-            let message = match core.len() {
-                1 => "this rule rejects every condition",
-                _ => "these rules together reject every condition",
-            };
-            return self.contradiction(core.clone(), message, scene);
+        let same = |core: &Vec<String>| rejected.iter().all(|(_, _, other, _)| other == core);
+        if let Some((_, _, core, scene)) = rejected.first()
+            && rejected.len() == named.len()
+            && same(core)
+        {
+            return remarks.push(contradiction(core.clone(), "condition", scene));
         }
         for (kind, name, mut core, scene) in rejected {
             let always =
@@ -109,28 +111,15 @@ impl<'c> Lint<'c> {
             if core.len() == 1 && missing.is_none() {
                 continue;
             }
-            let message = format!("these rules together reject every condition {name}");
             core.extend(missing.map(|presence| presence.sanction.rule.clone()));
-            self.contradiction(core, &message, &scene);
+            remarks.push(contradiction(core, &format!("condition {name}"), &scene));
         }
     }
 
-    fn gave_up(&mut self, what: &str) {
-        let message = format!("whether {what} is not proven: there are too many combinations");
-        self.say(Kind::NotProven, Vec::new(), message, None);
-    }
-
-    fn open(&mut self, what: &str, rules: Vec<String>) {
-        let message = format!(
-            "whether {what} is not proven: not all values that they tell apart can be listed"
-        );
-        self.say(Kind::NotProven, rules, message, None);
-    }
-
-    fn jointly(&mut self, search: &Search<'_, 'c>, rulings: &[Ruling<'c>]) -> Joint {
+    fn jointly(&self, search: &Search<'_, 'c>, rulings: &[Ruling<'c>]) -> Joint {
         let mut proof = Proof::new(search, rulings.iter().collect());
         let decision = proof.core();
-        self.combinations += proof.judged;
+        self.count(proof.judged);
         let core = match decision {
             Decision::Accepted => return Joint::Passes,
             Decision::Unknown => return Joint::TooMany,
@@ -141,7 +130,7 @@ impl<'c> Lint<'c> {
         let of_core = rulings.iter().filter(|ruling| ids.contains(&ruling.id));
         let mut proof = Proof::new(search, of_core.clone().collect());
         let decision = proof.core();
-        self.combinations += proof.judged;
+        self.count(proof.judged);
         let open = of_core.into_iter().any(|ruling| !ruling.decided)
             || proof.space.open
             || search.has_neighbours(&proof.space);
@@ -153,16 +142,19 @@ impl<'c> Lint<'c> {
             _ => Joint::Open(ids.into_iter().map(str::to_owned).collect()),
         }
     }
+}
 
-    /// Reports each contradiction once. Pairs of rules were checked before.
-    fn contradiction(&mut self, rules: Vec<String>, message: &str, scene: &Scene) {
-        let known = |rule: &String| rules.contains(rule);
-        let said = self
-            .remarks
-            .iter()
-            .any(|remark| remark.kind == Kind::Contradiction && remark.rules.iter().all(known));
-        if !said {
-            self.say(Kind::Contradiction, rules, message, Some(scene.to_yaml()));
-        }
-    }
+fn contradiction(rules: Vec<String>, what: &str, scene: &Scene) -> Remark {
+    let message = match rules.len() {
+        1 => format!("this rule rejects every {what}"),
+        _ => format!("these rules together reject every {what}"),
+    };
+    Remark::new(Kind::Contradiction, rules, message, Some(scene.to_yaml()))
+}
+
+fn open(rules: Vec<String>, what: &str) -> Remark {
+    let message = format!(
+        "not proven: no {what} was found that passes these rules, but not all values can be listed"
+    );
+    Remark::new(Kind::NotProven, rules, message, None)
 }

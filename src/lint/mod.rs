@@ -1,14 +1,14 @@
-//! What can be proven of a convention, and of a policy beside it, by walking all combinations of what it asks about.
+//! Proves properties of a convention, and of a policy in addition to its convention.
 //!
-//! The compiler says what is wrong with a document; here it is judged as a whole: that every state
-//! admits a phase, that a repair ends somewhere, that no rule is dead and none shuts a writer out.
-//! Every fault comes with a witness, the smallest object that shows it. The engine itself is asked,
-//! about objects that are made for the purpose.
+//! The compiler reports errors in a document. Lint judges the document as a whole: every state admits a
+//! phase, every repair finds one, no rule is dead, and rules do not lock a writer out. Each fault has a
+//! witness: an object that shows it. Lint builds such objects and asks the engine about them.
 
 mod backfill;
-mod checks;
+mod fields;
 mod gate;
 mod joint;
+mod kind;
 mod moves;
 mod phases;
 mod policy;
@@ -17,31 +17,36 @@ mod rules;
 mod rulings;
 mod writers;
 
-use crate::explain::{Clause, Question, Stage, clauses, versions_of};
+use std::cell::Cell;
+
+use crate::explain::{
+    Clause, PhaseOutcome, Question, Stage, Table, clauses, has_evidence, versions_of,
+};
 use crate::policy::convention::Convention;
 use crate::policy::{Diagnostics, PolicySet, Source};
 
 use gate::Gate;
 
+pub use kind::Kind;
 pub use policy::lint_policy;
 
-/// What was found out about a convention or a policy.
+/// The result of linting a convention or a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Its name.
     pub name: String,
-    /// What was found, faults first.
+    /// The remarks, faults first.
     pub remarks: Vec<Remark>,
-    /// How many combinations were asked about.
+    /// How many combinations were judged.
     pub combinations: usize,
 }
 
-/// One thing that was found.
+/// One fault or note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// What it is.
+    /// What it is about.
     pub kind: Kind,
-    /// The rules that it is about.
+    /// The ids of the rules that it is about.
     pub rules: Vec<String>,
     /// One sentence.
     pub message: String,
@@ -49,128 +54,92 @@ pub struct Remark {
     pub witness: Option<String>,
 }
 
-/// The things that can be found. Faults come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A state in which no phase may stand.
-    NoAdmissiblePhase,
-    /// A phase that may stand in no state.
-    UnreachablePhase,
-    /// A state in which Repair finds no phase.
-    RepairFindsNothing,
-    /// A state in which Repair chooses a phase, or one is imposed, that may not stand there.
-    RepairNotAdmissible,
-    /// A phase that Repair chooses, or that is imposed, and that gives way to another at the next write.
-    NotStable,
-    /// A rule, or evidence, that no state can violate or settle.
-    NeverFires,
-    /// Rules that between them refuse everything.
-    Contradiction,
-    /// A phase that rules, or a policy's own checks, refuse in every state in which it may stand.
-    PhaseNeverWritten,
-    /// A phase that no move leads to, where all other moves are refused.
-    PhaseNeverEntered,
-    /// The default phase is refused somewhere.
-    NoWayOut,
-    /// A write that is refused only for what the mutating webhook made of it.
-    PatchRefused,
-    /// Two writers, or one writer in two requests, who never get through.
-    TwoStepLockout,
-    /// The same under `disagreement: Deny`, which is why such writers are named in policies.
-    TwoStepDeadEnd,
-    /// A default that is left out beside some phases.
-    DefaultWaits,
-    /// A policy with a phase, where another one may own it.
-    SecondOwner,
-    /// A rule about a polarity that no type of the convention has.
-    WaitsForType,
-    /// A phase that no move leads to.
-    NoWayIn,
-    /// A phase that no move leads out of.
-    NoMoveOut,
-    /// A reason of several phases.
-    SharedReason,
-    /// More combinations than are walked.
-    NotProven,
-}
-
-impl Kind {
-    /// As reports spell it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoAdmissiblePhase => "no-admissible-phase",
-            Self::UnreachablePhase => "unreachable-phase",
-            Self::RepairFindsNothing => "repair-finds-nothing",
-            Self::RepairNotAdmissible => "repair-not-admissible",
-            Self::NotStable => "not-stable",
-            Self::NeverFires => "never-fires",
-            Self::Contradiction => "contradiction",
-            Self::PhaseNeverWritten => "phase-never-written",
-            Self::PhaseNeverEntered => "phase-never-entered",
-            Self::NoWayOut => "no-way-out",
-            Self::PatchRefused => "patch-refused",
-            Self::TwoStepLockout => "two-step-lockout",
-            Self::TwoStepDeadEnd => "two-step-dead-end",
-            Self::DefaultWaits => "default-waits",
-            Self::SecondOwner => "second-owner",
-            Self::WaitsForType => "waits-for-type",
-            Self::NoWayIn => "no-way-in",
-            Self::NoMoveOut => "no-move-out",
-            Self::SharedReason => "shared-reason",
-            Self::NotProven => "not-proven",
-        }
-    }
-
-    /// Whether the convention is broken, or only worth a second look.
-    #[must_use]
-    pub const fn is_fault(self) -> bool {
-        !matches!(
-            self,
-            Self::TwoStepDeadEnd
-                | Self::DefaultWaits
-                | Self::SecondOwner
-                | Self::WaitsForType
-                | Self::NoWayIn
-                | Self::NoMoveOut
-                | Self::SharedReason
-                | Self::NotProven
-        )
-    }
-}
+/// The checks of a convention. Each returns what it finds.
+const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
+    phases::table_can_be_built,
+    phases::states_admit_a_phase,
+    phases::phases_are_admissible_somewhere,
+    phases::repair_finds_a_phase,
+    phases::repair_is_admissible,
+    phases::imposed_phases_are_admissible,
+    phases::chosen_phases_are_stable,
+    phases::necessary_evidence_can_be_contradicted,
+    phases::sufficient_evidence_can_hold,
+    phases::imposed_phases_can_occur,
+    phases::repair_steps_can_apply,
+    fields::values_pass_all_checks,
+    rules::rules_can_fire,
+    rules::phases_can_be_written,
+    rules::default_phase_is_a_way_out,
+    joint::statuses_can_be_written,
+    joint::conditions_can_be_written,
+    backfill::removed_members_exist,
+    backfill::removed_members_are_not_required,
+    backfill::patched_writes_pass,
+    backfill::defaults_are_set,
+    moves::moves_lead_to_phases,
+    moves::moves_lead_out_of_phases,
+    moves::reasons_belong_to_one_phase,
+    writers::two_step_writers_arrive,
+];
 
 impl Report {
-    /// Whether there is a fault; notes are none.
+    /// Whether there is a fault, not only notes.
     #[must_use]
     pub fn has_faults(&self) -> bool {
         self.remarks.iter().any(|remark| remark.kind.is_fault())
     }
 }
 
-/// Judges one convention, built in or among `sources`. All its optional parts are switched on.
+impl Remark {
+    fn new(
+        kind: Kind,
+        rules: Vec<String>,
+        message: impl Into<String>,
+        witness: Option<String>,
+    ) -> Self {
+        Self { kind, rules, message: message.into(), witness }
+    }
+
+    fn not_proven(rules: Vec<String>, what: &str) -> Self {
+        let message = format!("not proven: {what} has too many combinations");
+        Self::new(Kind::NotProven, rules, message, None)
+    }
+
+    /// Whether another remark already reports this. A contradiction of fewer rules includes those of more.
+    fn repeats(&self, other: &Self) -> bool {
+        let includes = || other.rules.iter().all(|rule| self.rules.contains(rule));
+        self.kind == other.kind
+            && match self.kind {
+                Kind::Contradiction => includes(),
+                Kind::PatchRefused => self.rules == other.rules && self.message == other.message,
+                _ => false,
+            }
+    }
+}
+
+/// Lints one convention, built in or from `sources`, with all its optional parts.
 ///
 /// # Errors
-/// All mistakes in the documents.
+/// All errors in the documents.
 pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
     let gate = Gate::new(sources, name)?;
     let versions = versions_of(gate.convention());
-    let mut lint = Lint::new(&gate, &versions);
-    lint.phases();
-    lint.checks();
-    lint.rules();
-    lint.joint();
-    lint.backfill();
-    lint.moves();
-    lint.writers();
-    let Lint { mut remarks, combinations, .. } = lint;
+    let lint = Lint::new(&gate, &versions);
+    let mut remarks: Vec<Remark> = Vec::new();
+    for remark in CHECKS.iter().flat_map(|check| check(&lint)) {
+        if !remarks.iter().any(|known| remark.repeats(known)) {
+            remarks.push(remark);
+        }
+    }
     remarks.sort_by_key(|remark| remark.kind);
-    Ok(Report { name: name.to_owned(), remarks, combinations })
+    Ok(Report { name: name.to_owned(), remarks, combinations: lint.combinations.get() })
 }
 
-/// The names of the conventions that are declared in `sources`.
+/// The names of the conventions that `sources` declare.
 ///
 /// # Errors
-/// All mistakes in the documents.
+/// All errors in the documents.
 pub fn declared(sources: &[Source]) -> Result<Vec<String>, Diagnostics> {
     let built_in = built_in()?;
     let all = PolicySet::compile(sources)?;
@@ -181,22 +150,23 @@ pub fn declared(sources: &[Source]) -> Result<Vec<String>, Diagnostics> {
 /// The names of the built-in conventions.
 ///
 /// # Errors
-/// Never, but for a mistake in a document of ours.
+/// Only if a built-in document is invalid.
 pub fn built_in() -> Result<Vec<String>, Diagnostics> {
     Ok(PolicySet::compile(&[])?.conventions().keys().cloned().collect())
 }
 
-/// A convention under examination.
+/// The convention to check.
 struct Lint<'c> {
     convention: &'c Convention,
-    /// At the first version that the convention speaks of.
+    /// The first version that the convention names.
     stage: Stage<'c>,
-    /// At each of them.
+    /// All versions that it names.
     stages: Vec<Stage<'c>>,
     gate: &'c Gate,
     clauses: Vec<Clause<'c>>,
-    remarks: Vec<Remark>,
-    combinations: usize,
+    /// The truth table of the phase, if the phase has evidence and the table can be built.
+    table: Option<Table<PhaseOutcome>>,
+    combinations: Cell<usize>,
 }
 
 impl<'c> Lint<'c> {
@@ -204,31 +174,23 @@ impl<'c> Lint<'c> {
         let convention = gate.convention();
         let stage = |version: &'c String| Stage { convention, version };
         let stages: Vec<Stage<'c>> = versions.iter().map(stage).collect();
-        let (clauses, remarks) = (clauses(convention), Vec::new());
         // There is always a version.
         let stage = stages[0];
-        Self { convention, stage, stages, gate, clauses, remarks, combinations: 0 }
+        let rules = convention.phase.as_ref().filter(|rules| has_evidence(rules));
+        let table = rules.and_then(|rules| Table::of_phase(convention, rules).ok());
+        let combinations = Cell::new(table.as_ref().map_or(0, |table| table.rows.len()));
+        let clauses = clauses(convention);
+        Self { convention, stage, stages, gate, clauses, table, combinations }
     }
 
-    /// The versions in which all that is asked for exists.
+    /// The versions in which the lists of these questions exist.
     fn stages(&self, questions: &[Question<'_>]) -> Vec<Stage<'c>> {
         let lists = || questions.iter().filter_map(|question| question.list);
         let exists = |stage: &&Stage<'_>| lists().all(|list| list.applies_to(stage.version));
         self.stages.iter().filter(exists).copied().collect()
     }
 
-    fn say(
-        &mut self,
-        kind: Kind,
-        rules: Vec<String>,
-        message: impl Into<String>,
-        witness: Option<String>,
-    ) {
-        self.remarks.push(Remark { kind, rules, message: message.into(), witness });
-    }
-
-    fn not_proven(&mut self, rules: Vec<String>, what: &str) {
-        let message = format!("{what} has more combinations than are walked");
-        self.say(Kind::NotProven, rules, message, None);
+    fn count(&self, combinations: usize) {
+        self.combinations.set(self.combinations.get() + combinations);
     }
 }

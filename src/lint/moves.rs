@@ -1,75 +1,93 @@
-//! The table of moves, and reasons: what looks like an oversight but may be meant.
+//! The table of moves, and the reasons of phases: likely oversights.
 
 use super::gate::{Mode, Refused};
-use super::{Kind, Lint};
+use super::{Kind, Lint, Remark};
 use crate::policy::convention::{Moves, PhaseRules};
 
-impl Lint<'_> {
-    pub(super) fn moves(&mut self) {
-        let Some(rules) = &self.convention.phase else { return };
-        self.shared_reasons(rules);
-        let Some(moves) = &rules.moves else { return };
-        let rule = || vec![moves.sanction.rule.clone()];
-        let mut reached: Vec<&str> = vec![""];
-        reached.extend(rules.default.as_deref());
-        let mut at = 0;
-        while let Some(from) = reached.get(at).copied() {
-            at += 1;
-            for phase in &rules.phases {
-                if moves.allow(from, &phase.name) && !reached.contains(&phase.name.as_str()) {
-                    reached.push(&phase.name);
-                }
-            }
-        }
+/// Each phase can be reached by moves from a new object or from the default phase.
+pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some((rules, moves)) = moves(lint) else { return Vec::new() };
+    let mut reached: Vec<&str> = vec![""];
+    reached.extend(rules.default.as_deref());
+    let mut at = 0;
+    while let Some(from) = reached.get(at).copied() {
+        at += 1;
         for phase in &rules.phases {
-            let name = &phase.name;
-            let others = || rules.phases.iter().map(|other| other.name.as_str());
-            let mut others = others().filter(|other| other != name);
-            let another = others.clone().next().unwrap_or_default();
-            if !reached.contains(&name.as_str()) {
-                let from = rules.default.as_deref().filter(|from| from != name);
-                let (refused, witness) = self.a_move(from.unwrap_or(another), name, moves);
-                let (kind, more) = match refused {
-                    true => (Kind::PhaseNeverEntered, ", and others are refused"),
-                    false => (Kind::NoWayIn, ""),
-                };
-                let message = format!("no move leads to phase {name}{more}");
-                self.say(kind, rule(), message, Some(witness));
-            }
-            if !others.any(|other| moves.allow(name, other)) {
-                let message = format!("no move leads out of phase {name}");
-                let witness = self.a_move(name, another, moves).1;
-                self.say(Kind::NoMoveOut, rule(), message, Some(witness));
+            if moves.allow(from, &phase.name) && !reached.contains(&phase.name.as_str()) {
+                reached.push(&phase.name);
             }
         }
     }
+    let names = rules.phases.iter().map(|phase| phase.name.as_str());
+    let missing = names.filter(|name| !reached.contains(name)).map(|name| {
+        let from = rules.default.as_deref().filter(|from| *from != name);
+        let (rejected, witness) = lint.make_move(from.unwrap_or(another(rules, name)), name, moves);
+        let (kind, more) = match rejected {
+            true => (Kind::PhaseNeverEntered, ", and other moves are rejected"),
+            false => (Kind::NoWayIn, ""),
+        };
+        let message = format!("no move leads to phase {name}{more}");
+        Remark::new(kind, vec![moves.sanction.rule.clone()], message, Some(witness))
+    });
+    missing.collect()
+}
 
-    /// A write that makes a move, and whether it is refused for that.
-    fn a_move(&self, from: &str, to: &str, moves: &Moves) -> (bool, String) {
+pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some((rules, moves)) = moves(lint) else { return Vec::new() };
+    let names = || rules.phases.iter().map(|phase| phase.name.as_str());
+    let last = names().filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
+    let ends = last.map(|name| {
+        let message = format!("no move leads out of phase {name}");
+        let (_, witness) = lint.make_move(name, another(rules, name), moves);
+        Remark::new(Kind::NoMoveOut, vec![moves.sanction.rule.clone()], message, Some(witness))
+    });
+    ends.collect()
+}
+
+pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(rules) = &lint.convention.phase else { return Vec::new() };
+    let Some(table) = &rules.reason else { return Vec::new() };
+    let mut messages: Vec<String> = Vec::new();
+    for phase in &rules.phases {
+        for reason in &phase.reasons {
+            let phases = rules.phases.iter().filter(|phase| phase.reasons.contains(reason));
+            let phases: Vec<&str> = phases.map(|phase| phase.name.as_str()).collect();
+            // Reported with the first of its phases.
+            if phases.len() > 1 && phases.first() == Some(&phase.name.as_str()) {
+                messages
+                    .push(format!("reason {reason} belongs to phases {}", phases.join(" and ")));
+            }
+            if table.always.contains(reason) {
+                let name = &phase.name;
+                messages.push(format!("phase {name} lists reason {reason}, which all phases have"));
+            }
+        }
+    }
+    let rule = || vec![table.sanction.rule.clone()];
+    messages
+        .into_iter()
+        .map(|message| Remark::new(Kind::SharedReason, rule(), message, None))
+        .collect()
+}
+
+fn moves<'l>(lint: &'l Lint<'_>) -> Option<(&'l PhaseRules, &'l Moves)> {
+    let rules = lint.convention.phase.as_ref()?;
+    Some((rules, rules.moves.as_ref()?))
+}
+
+fn another<'r>(rules: &'r PhaseRules, phase: &str) -> &'r str {
+    let mut names = rules.phases.iter().map(|phase| phase.name.as_str());
+    names.find(|name| *name != phase).unwrap_or_default()
+}
+
+impl Lint<'_> {
+    /// A write that makes a move, and whether the rule about moves rejects it.
+    fn make_move(&self, from: &str, to: &str, moves: &Moves) -> (bool, String) {
         let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];
         self.stage.set_phase(&mut old, from);
         self.stage.set_phase(&mut new, to);
         let written = self.gate.write(Mode::Warn, &self.stage.resource(""), &old, &new);
-        let refused = written.is_err_and(|Refused(rules)| rules.contains(&moves.sanction.rule));
-        (refused, self.stage.scene_of(new, Some(old), "").to_yaml())
-    }
-
-    fn shared_reasons(&mut self, rules: &PhaseRules) {
-        let Some(table) = &rules.reason else { return };
-        let mut said: Vec<&str> = Vec::new();
-        for reason in rules.phases.iter().flat_map(|phase| &phase.reasons) {
-            let phases = rules.phases.iter().filter(|phase| phase.reasons.contains(reason));
-            let phases: Vec<&str> = phases.map(|phase| phase.name.as_str()).collect();
-            if phases.len() > 1 && !said.contains(&reason.as_str()) {
-                said.push(reason);
-                let message = format!("reason {reason} goes with {}", phases.join(" and "));
-                self.say(Kind::SharedReason, vec![table.sanction.rule.clone()], message, None);
-            }
-            if table.always.contains(reason) {
-                let message =
-                    format!("reason {reason} goes with every phase, and is listed with one");
-                self.say(Kind::SharedReason, vec![table.sanction.rule.clone()], message, None);
-            }
-        }
+        let rejected = written.is_err_and(|Refused(rules)| rules.contains(&moves.sanction.rule));
+        (rejected, self.stage.scene_of(new, Some(old), "").to_yaml())
     }
 }

@@ -1,179 +1,203 @@
-//! Every state admits a phase, every phase has a state, and a repair ends somewhere.
+//! The truth table of the phase: every state admits a phase, and every repair finds one.
 
 use super::rules::plain;
-use super::{Kind, Lint};
-use crate::explain::{Answer, Fact, PhaseOutcome, Space, Table, has_evidence};
-use crate::policy::convention::PhaseRules;
+use super::{Kind, Lint, Remark};
+use crate::explain::{Answer, Fact, PhaseOutcome, Question, Space, Table, has_evidence};
+use crate::policy::convention::{Phase, PhaseRules};
 
-impl Lint<'_> {
-    pub(super) fn phases(&mut self) {
-        let convention = self.convention;
-        let Some(rules) = convention.phase.as_ref().filter(|rules| has_evidence(rules)) else {
-            return;
-        };
-        let table = match Table::of_phase(convention, rules) {
-            Ok(table) => table,
-            Err(_) => return self.not_proven(Vec::new(), "the truth table of the phase"),
-        };
-        self.combinations += table.rows.len();
-        self.states(rules, &table);
-        self.stable(rules, &table);
-        self.evidence(rules, &table);
+/// The phases of a convention, and their table.
+struct Phases<'l> {
+    lint: &'l Lint<'l>,
+    rules: &'l PhaseRules,
+    table: &'l Table<PhaseOutcome>,
+}
+
+pub(super) fn table_can_be_built(lint: &Lint<'_>) -> Vec<Remark> {
+    let rules = lint.convention.phase.as_ref().filter(|rules| has_evidence(rules));
+    match (rules, &lint.table) {
+        (Some(_), None) => vec![Remark::not_proven(Vec::new(), "the truth table of the phase")],
+        _ => Vec::new(),
     }
+}
 
-    fn states(&mut self, rules: &PhaseRules, table: &Table<PhaseOutcome>) {
-        let nothing = |outcome: &PhaseOutcome| !outcome.admissible.contains(&true);
-        if let Some((number, _)) = table.iter().find(|(_, outcome)| nothing(outcome)) {
-            let count = table.iter().filter(|(_, outcome)| nothing(outcome)).count();
-            let phases = rules.phases.iter().map(|phase| phase.rule.clone()).collect();
-            let message = format!("{count} of {} states admit no phase at all", table.rows.len());
-            let witness = self.witness(table, number, None);
-            self.say(Kind::NoAdmissiblePhase, phases, message, witness);
-        }
-        for (at, phase) in rules.phases.iter().enumerate() {
-            let admitted = |outcome: &PhaseOutcome| outcome.admissible.get(at) == Some(&true);
-            if !table.iter().any(|(_, outcome)| admitted(outcome)) {
-                let message = format!("phase {} is admissible in no state", phase.name);
-                let witness = table
-                    .iter()
-                    .next()
-                    .and_then(|(number, _)| self.witness(table, number, Some(&phase.name)));
-                self.say(Kind::UnreachablePhase, vec![phase.rule.clone()], message, witness);
-                continue;
-            }
-            let repair = |outcome: &PhaseOutcome| outcome.repairs.get(at).copied().flatten();
-            let unrepaired = table.iter().find(|(_, outcome)| {
-                !admitted(outcome) && outcome.imposed.is_none() && repair(outcome).is_none()
-            });
-            if let Some((number, _)) = unrepaired {
-                let name = &phase.name;
-                let message = format!(
-                    "there is a state in which Repair finds nothing in the place of phase {name}"
-                );
-                let witness = self.witness(table, number, Some(name));
-                self.say(Kind::RepairFindsNothing, vec![phase.rule.clone()], message, witness);
-            }
-            let refused =
-                |outcome: &PhaseOutcome| outcome.imposed == Some(at) && !admitted(outcome);
-            if let Some((number, _)) = table.iter().find(|(_, outcome)| refused(outcome)) {
-                let message = format!(
-                    "phase {} is imposed where its own evidence contradicts it",
-                    phase.name
-                );
-                let witness = self.witness(table, number, Some(&phase.name));
-                self.say(Kind::RepairNotAdmissible, vec![phase.rule.clone()], message, witness);
-            }
-            let astray = table.iter().find(|(_, outcome)| {
-                repair(outcome).is_some_and(|to| outcome.admissible.get(to) != Some(&true))
-            });
-            if let Some((number, outcome)) = astray {
-                let to = repair(outcome).and_then(|to| rules.phases.get(to));
-                let to = to.map(|phase| phase.name.as_str()).unwrap_or_default();
-                let message = format!(
-                    "Repair chooses {to} in the place of {}, and {to} is not admissible there",
-                    phase.name
-                );
-                let witness = self.witness(table, number, Some(&phase.name));
-                self.say(Kind::RepairNotAdmissible, vec![phase.rule.clone()], message, witness);
-            }
-        }
-    }
+pub(super) fn states_admit_a_phase(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(phases) = Phases::of(lint) else { return Vec::new() };
+    let (rules, table) = (phases.rules, phases.table);
+    let nothing = |(_, outcome): &(usize, &PhaseOutcome)| !outcome.admissible.contains(&true);
+    let Some((number, _)) = table.iter().find(nothing) else { return Vec::new() };
+    let count = table.iter().filter(nothing).count();
+    let message = format!("{count} of {} states admit no phase", table.rows.len());
+    let ids = rules.phases.iter().map(|phase| phase.rule.clone()).collect();
+    vec![Remark::new(Kind::NoAdmissiblePhase, ids, message, phases.witness(number, None))]
+}
 
-    /// What is imposed or chosen by Repair stays at the next write, whose stored phase it is: else each
-    /// write would have another phase, and none of them would be the writer's.
-    fn stable(&mut self, rules: &PhaseRules, table: &Table<PhaseOutcome>) {
-        let mut said: Vec<usize> = Vec::new();
-        for (number, outcome) in table.iter() {
-            let chosen = match outcome.imposed {
-                Some(imposed) => vec![imposed],
-                None => outcome.repairs.iter().copied().flatten().collect(),
+pub(super) fn phases_are_admissible_somewhere(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, at, phase| {
+        let (first, _) = phases.table.iter().next().filter(|_| !phases.is_reachable(at))?;
+        let message = format!("no state admits phase {}", phase.name);
+        Some(phases.remark(Kind::UnreachablePhase, phase, message, first))
+    })
+}
+
+pub(super) fn repair_finds_a_phase(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, at, phase| {
+        let found = phases.find(at, |outcome| {
+            !outcome.admissible[at] && outcome.imposed.is_none() && outcome.repairs[at].is_none()
+        });
+        let (number, _) = found?;
+        let message = format!("in some state, Repair finds no phase to replace {}", phase.name);
+        Some(phases.remark(Kind::RepairFindsNothing, phase, message, number))
+    })
+}
+
+pub(super) fn repair_is_admissible(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, at, phase| {
+        let (number, outcome) = phases
+            .find(at, |outcome| outcome.repairs[at].is_some_and(|to| !outcome.admissible[to]))?;
+        let message = format!(
+            "Repair replaces phase {} by {}, which is not admissible in that state",
+            phase.name,
+            phases.name(outcome.repairs[at]?)
+        );
+        Some(phases.remark(Kind::RepairNotAdmissible, phase, message, number))
+    })
+}
+
+pub(super) fn imposed_phases_are_admissible(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, at, phase| {
+        let (number, _) =
+            phases.find(at, |outcome| outcome.imposed == Some(at) && !outcome.admissible[at])?;
+        let message = format!("phase {} is imposed in a state that contradicts it", phase.name);
+        Some(phases.remark(Kind::RepairNotAdmissible, phase, message, number))
+    })
+}
+
+/// The next write keeps a phase that is imposed or that Repair has chosen. Otherwise each write would
+/// change the phase, and no writer has asked for it.
+pub(super) fn chosen_phases_are_stable(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, chosen, phase| {
+        phases.table.iter().find_map(|(number, outcome)| {
+            let how = match outcome.imposed {
+                Some(imposed) => {
+                    (imposed == chosen).then(|| format!("phase {} is imposed", phase.name))
+                }
+                None => outcome
+                    .repairs
+                    .contains(&Some(chosen))
+                    .then(|| format!("Repair chooses phase {}", phase.name)),
+            }?;
+            let next = next_write(&phases.table.space, number, &phase.name)?;
+            let after = phases.table.outcome(next)?;
+            let then = match after.imposed {
+                None if after.admissible[chosen] => None,
+                None => after.repairs[chosen],
+                imposed => imposed,
             };
-            for chosen in chosen {
-                let Some(phase) = rules.phases.get(chosen).filter(|_| !said.contains(&chosen))
-                else {
-                    continue;
-                };
-                let Some(next) = next_write(&table.space, number, &phase.name) else { continue };
-                let Some(after) = table.outcome(next) else { continue };
-                let then = match after.imposed {
-                    Some(imposed) => Some(imposed),
-                    None if after.admissible.get(chosen) == Some(&true) => None,
-                    None => after.repairs.get(chosen).copied().flatten(),
-                };
-                let Some(then) = then.filter(|then| *then != chosen) else { continue };
-                said.push(chosen);
-                let how =
-                    if outcome.imposed.is_some() { "is imposed" } else { "is Repair's choice" };
-                let then = rules.phases.get(then).map(|phase| phase.name.as_str());
-                let message = format!(
-                    "phase {} {how}, and once it is stored the next write makes it {}",
-                    phase.name,
-                    then.unwrap_or_default()
-                );
-                let witness = self.witness(table, next, Some(&phase.name));
-                self.say(Kind::NotStable, vec![phase.rule.clone()], message, witness);
-            }
+            let then = phases.name(then.filter(|then| *then != chosen)?);
+            let message = format!("{how}, but the next write changes it to {then}");
+            Some(phases.remark(Kind::NotStable, phase, message, next))
+        })
+    })
+}
+
+pub(super) fn necessary_evidence_can_be_contradicted(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, at, phase| {
+        phase.necessary.as_ref()?;
+        let (first, _) = phases.table.iter().next()?;
+        let always = phases.table.iter().all(|(_, outcome)| outcome.admissible[at]);
+        let message =
+            format!("no state contradicts the necessary evidence of phase {}", phase.name);
+        always.then(|| phases.remark(Kind::NeverFires, phase, message, first))
+    })
+}
+
+pub(super) fn sufficient_evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |_, _, phase| {
+        let message = format!("the sufficient evidence of phase {} holds in no state", phase.name);
+        never_holds(lint, plain(phase.sufficient.as_ref()?), vec![phase.rule.clone()], message)
+    })
+}
+
+pub(super) fn imposed_phases_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
+    Phases::each(lint, |phases, at, phase| {
+        let imposed = phase.imposed.as_ref()?;
+        if phases.table.iter().any(|(_, outcome)| outcome.imposed == Some(at)) {
+            return None;
         }
+        let message = format!("phase {} is imposed in no state", phase.name);
+        let nearest = lint.nearest(plain(&imposed.when)).1;
+        Some(Remark::new(Kind::NeverFires, vec![phase.rule.clone()], message, nearest))
+    })
+}
+
+pub(super) fn repair_steps_can_apply(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(phases) = Phases::of(lint) else { return Vec::new() };
+    let steps = (1..).zip(&phases.rules.repair).filter_map(|(number, step)| {
+        let message = format!("repair step {number} applies in no state");
+        never_holds(lint, plain(step.when.as_ref()?), Vec::new(), message)
+    });
+    steps.collect()
+}
+
+fn never_holds(
+    lint: &Lint<'_>,
+    question: Question<'_>,
+    rules: Vec<String>,
+    message: String,
+) -> Option<Remark> {
+    let never = lint.somewhere(question) == Some(false);
+    never.then(|| Remark::new(Kind::NeverFires, rules, message, lint.nearest(question).1))
+}
+
+impl<'l> Phases<'l> {
+    fn of(lint: &'l Lint<'l>) -> Option<Self> {
+        Some(Self { lint, rules: lint.convention.phase.as_ref()?, table: lint.table.as_ref()? })
     }
 
-    /// Evidence that no state contradicts, or settles, says nothing.
-    fn evidence(&mut self, rules: &PhaseRules, table: &Table<PhaseOutcome>) {
-        for (at, phase) in rules.phases.iter().enumerate() {
-            let always = |outcome: &PhaseOutcome| outcome.admissible.get(at) == Some(&true);
-            if phase.necessary.is_some() && table.iter().all(|(_, outcome)| always(outcome)) {
-                let name = &phase.name;
-                let message =
-                    format!("no state contradicts the necessary evidence of phase {name}");
-                let first = table.iter().next();
-                let witness = first.and_then(|(number, _)| self.witness(table, number, Some(name)));
-                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, witness);
-            }
-            if let Some(imposed) = &phase.imposed
-                && !table.iter().any(|(_, outcome)| outcome.imposed == Some(at))
-            {
-                let message = format!("phase {} is imposed in no state", phase.name);
-                let (_, nearest) = self.nearest(plain(&imposed.when));
-                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, nearest);
-            }
-        }
-        for phase in &rules.phases {
-            let Some(sufficient) = &phase.sufficient else { continue };
-            if self.somewhere(plain(sufficient)) == Some(false) {
-                let name = &phase.name;
-                let message =
-                    format!("no state settles phase {name}: its sufficient evidence never holds");
-                let (_, nearest) = self.nearest(plain(sufficient));
-                self.say(Kind::NeverFires, vec![phase.rule.clone()], message, nearest);
-            }
-        }
-        for (number, step) in (1..).zip(&rules.repair) {
-            let Some(when) = &step.when else { continue };
-            if self.somewhere(plain(when)) == Some(false) {
-                let message = format!("step {number} of the repair applies in no state");
-                let (_, nearest) = self.nearest(plain(when));
-                self.say(Kind::NeverFires, Vec::new(), message, nearest);
-            }
-        }
+    fn each(
+        lint: &'l Lint<'l>,
+        check: impl Fn(&Self, usize, &'l Phase) -> Option<Remark>,
+    ) -> Vec<Remark> {
+        let Some(phases) = Self::of(lint) else { return Vec::new() };
+        let all = phases.rules.phases.iter().enumerate();
+        all.filter_map(|(at, phase)| check(&phases, at, phase)).collect()
+    }
+
+    fn is_reachable(&self, at: usize) -> bool {
+        self.table.iter().any(|(_, outcome)| outcome.admissible[at])
+    }
+
+    /// The first state with such an outcome. A phase that no state admits is a fault of its own.
+    fn find(
+        &self,
+        at: usize,
+        wanted: impl Fn(&PhaseOutcome) -> bool,
+    ) -> Option<(usize, &'l PhaseOutcome)> {
+        self.table.iter().find(|(_, outcome)| wanted(outcome)).filter(|_| self.is_reachable(at))
+    }
+
+    fn name(&self, at: usize) -> &'l str {
+        self.rules.phases.get(at).map_or("", |phase| phase.name.as_str())
+    }
+
+    fn remark(&self, kind: Kind, phase: &Phase, message: String, number: usize) -> Remark {
+        let witness = self.witness(number, Some(&phase.name));
+        Remark::new(kind, vec![phase.rule.clone()], message, witness)
     }
 
     /// The object of a row, with a phase.
-    fn witness(
-        &self,
-        table: &Table<PhaseOutcome>,
-        number: usize,
-        phase: Option<&str>,
-    ) -> Option<String> {
-        let mut scene = self.stage.scene(&table.space, &table.space.combination(number))?;
+    fn witness(&self, number: usize, phase: Option<&str>) -> Option<String> {
+        let (stage, space) = (&self.lint.stage, &self.table.space);
+        let mut scene = stage.scene(space, &space.combination(number))?;
         if let Some(phase) = phase {
-            self.stage.set_phase(&mut scene.object, phase);
+            stage.set_phase(&mut scene.object, phase);
         }
         Some(scene.to_yaml())
     }
 }
 
-/// The combination of the write that follows on one, of the same status with the phase that came of it: what
-/// is asked of the stored object has the answer that the object had. `None` where that is none of the
-/// answers that are told apart.
+/// The combination of the next write of the same status, which has this phase now: the stored facts have
+/// the answers of the object. `None` if the table does not list such an answer.
 fn next_write(space: &Space, number: usize, phase: &str) -> Option<usize> {
     let combination = space.combination(number);
     let mut places = space.facts.iter().zip(&space.answers).zip(&combination);

@@ -1,11 +1,11 @@
 //! What a policy adds to its convention does not contradict it, as far as that can be proven.
 //!
-//! Two things can be: what a check makes of a phase, for it looks at nothing else; and that one write is
-//! refused only for what the mutating webhook made of it, for which a witness is proof enough. What a
-//! CEL rule refuses in every state cannot be: its states cannot be listed.
+//! Lint proves whether a check rejects a phase, because the check reads nothing else. It also shows writes
+//! that are rejected only because of what the mutating webhook changes. It proves nothing about CEL rules:
+//! their states cannot be listed.
 
 use super::backfill::{UNDONE, patched, write};
-use super::checks::of_fields;
+use super::fields::of_fields;
 use super::gate::{refusing, undone};
 use super::rules::{MAX_WRITES, plain, stored};
 use super::{Kind, Remark, Report};
@@ -15,11 +15,11 @@ use crate::model::Resource;
 use crate::policy::convention::{Convention, PhaseRules};
 use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source, overlap};
 
-/// Judges one policy among `sources` beside its convention: strictly, whatever its `enforcement`, which is
-/// for roll-outs. Nothing, where there is none of this name.
+/// Lints one policy from `sources` in addition to its convention, as if `enforcement` were `Deny`.
+/// Returns `None` if there is no policy of this name.
 ///
 /// # Errors
-/// All mistakes in the documents.
+/// All errors in the documents.
 pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Diagnostics> {
     let all = PolicySet::compile(sources)?;
     let Some(selected) = all.policies().iter().find(|policy| policy.name == name) else {
@@ -27,7 +27,7 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     };
     let mut policy = selected.clone();
     policy.enforcement = Action::Deny;
-    // One kind of write: the rules are the same for both.
+    // The rules are the same with and without a status subresource.
     policy.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
     let convention = policy.convention.clone();
     let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
@@ -58,20 +58,20 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     Ok(Some(report))
 }
 
-/// Two policies with globs that both configure the phase: the first owns it where both select an object.
+/// Two policies with globs may both have a phase: the first owns it if both select an object.
 fn second_owner(earlier: &Policy, policy: &Policy) -> Option<Remark> {
     let configures = |policy: &Policy| policy.convention.phase.is_some();
     if !configures(earlier) || !configures(policy) || !overlap(earlier, policy) {
         return None;
     }
     let message = format!(
-        "policy {} may select the same objects, and comes first: there it alone sets phase and defaults",
+        "policy {} may select the same objects and comes first: then it owns phase and defaults",
         earlier.name
     );
     Some(Remark { kind: Kind::SecondOwner, rules: Vec::new(), message, witness: None })
 }
 
-/// A version for each that is named, and for a glob those that the convention tells apart.
+/// A version for each name, and all versions that the convention names for a glob.
 fn samples(globs: &[Glob], convention: &Convention) -> Vec<String> {
     let known = versions_of(convention);
     let known = known.into_iter().filter(|version| globs.iter().any(|glob| glob.matches(version)));
@@ -85,7 +85,7 @@ fn samples(globs: &[Glob], convention: &Convention) -> Vec<String> {
     versions
 }
 
-/// A policy under examination, at one of its resources.
+/// The policy to check, at one of its resources.
 pub(super) struct Lint<'p, 'r> {
     pub(super) policy: &'p Policy,
     policies: PolicySet,
@@ -96,7 +96,7 @@ pub(super) struct Lint<'p, 'r> {
 }
 
 impl Lint<'_, '_> {
-    /// Its checks and those of its convention leave a value over.
+    /// Some value passes the checks of the policy and those of its convention.
     fn checks(&mut self) {
         let fields = &self.stage.convention.fields;
         for remark in of_fields(&self.stage, fields, Some(&self.policy.fields)) {
@@ -106,7 +106,7 @@ impl Lint<'_, '_> {
         }
     }
 
-    /// No local check refuses a phase of the convention: what the check sees is the same in every state.
+    /// No check of the policy rejects a phase of the convention. A check reads the same in every state.
     fn phases(&mut self, rules: &PhaseRules) {
         let checks = self.policy.fields.iter().filter(|field| field.path == rules.path);
         let checks: Vec<&str> = checks.map(|field| field.check.rule.as_str()).collect();
@@ -126,7 +126,7 @@ impl Lint<'_, '_> {
                     &stored(&scene),
                     &scene.object,
                 );
-                // The state that shows it best is the one that nothing else refuses.
+                // The best witness is a state that nothing else rejects.
                 if refused.as_ref().is_none_or(|(_, least)| rules.len() < least.len()) {
                     refused = Some((scene, rules));
                 }
@@ -135,14 +135,13 @@ impl Lint<'_, '_> {
             let own = refusing.into_iter().filter(|rule| checks.contains(&rule.as_str()));
             let own: Vec<String> = own.collect();
             if !own.is_empty() {
-                let message =
-                    format!("a check of this policy refuses phase {name}, whatever else is there");
+                let message = format!("a check of this policy rejects phase {name} in every state");
                 self.say(Kind::PhaseNeverWritten, own, message, &scene);
             }
         }
     }
 
-    /// What the mutating webhook makes of a write is not refused where the write itself is not.
+    /// The validating webhook does not reject a write because of what the mutating webhook changes.
     fn patches(&mut self) {
         let spaces = patched(self.stage.convention, self.stage.version, &self.policy.backfill);
         for space in spaces {
@@ -163,7 +162,7 @@ impl Lint<'_, '_> {
         self.report.combinations += size.min(MAX_WRITES);
         let scenes = tried.filter_map(|number| {
             let mut scene = self.stage.scene(space, &space.combination(number))?;
-            // Empty, where nobody asks for it.
+            // Empty if no predicate asks for it.
             if scene.plural.is_empty() {
                 scene.plural.clone_from(&self.plural);
             }
@@ -185,7 +184,7 @@ impl Lint<'_, '_> {
         }
     }
 
-    /// Once for the same rules: the first witness is as good as the others.
+    /// Reports the same rules once, with the first witness.
     pub(super) fn say(
         &mut self,
         kind: Kind,

@@ -1,175 +1,127 @@
-//! No rule is dead, and none contradicts another.
+//! Every rule can fire, every phase can be written, and the default phase is a way out of every state.
 
 use serde_json::Value;
 
 use super::gate::{Mode, Refused};
-use super::{Kind, Lint};
+use super::{Kind, Lint, Remark};
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{Asks, Polarity, Predicate};
-use crate::policy::convention::{ConditionList, PhaseRules, Trigger};
+use crate::policy::convention::PhaseRules;
 
-/// A search for one state among many stops here; then it is said that nothing was proven. What
-/// exists at all is found within the first few hundred.
+/// Combinations that a search for one state tries before it gives up. A state that exists is found among
+/// the first few hundred.
 pub(super) const MAX_SEARCH: usize = 1 << 16;
 
-/// The rest of a phase's search: states that are tried in full, through both webhooks.
+/// Writes that a search tries through both webhooks.
 pub(super) const MAX_WRITES: usize = 1 << 12;
 
-impl Lint<'_> {
-    pub(super) fn rules(&mut self) {
-        self.dead();
-        self.contradictions();
-        if let Some(rules) = &self.convention.phase {
-            self.never_written(rules);
-            self.way_out(rules);
-        }
-    }
-
-    fn dead(&mut self) {
-        for clause in self.clauses.clone() {
-            let id = vec![clause.id.to_owned()];
-            match self.search(&[clause.question()], |firing| firing[0]) {
-                Found::Something => {}
-                Found::Nothing if waits_for_type(&clause) => {
-                    let message = "no type of this convention has the polarity that the rule asks for; one that extends it may add some";
-                    self.say(Kind::WaitsForType, id, message, None);
-                }
-                Found::Nothing => {
-                    let (message, witness) = self.nearest(clause.question());
-                    self.say(Kind::NeverFires, id, message, witness);
-                }
-                Found::TooMany => self.not_proven(id, "the question whether this rule ever fires"),
-                Found::Open => {
-                    let message = "no state was found that violates this rule, but not all that it asks for can be listed";
-                    self.say(Kind::NotProven, id, message, None);
-                }
+pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
+    let unfired = lint.clauses.iter().filter_map(|clause| {
+        let rules = vec![clause.id.to_owned()];
+        Some(match lint.search(clause.question()) {
+            Found::Something => return None,
+            Found::Nothing if waits_for_type(clause) => Remark::new(
+                Kind::WaitsForType,
+                rules,
+                "no condition type has the polarity that this rule requires; a convention that extends this one can add such a type",
+                None,
+            ),
+            Found::Nothing => {
+                let (message, witness) = lint.nearest(clause.question());
+                Remark::new(Kind::NeverFires, rules, message, witness)
             }
-        }
-    }
+            Found::TooMany => Remark::not_proven(rules, "the search for a state that violates this rule"),
+            Found::Open => Remark::new(
+                Kind::NotProven,
+                rules,
+                "not proven: no state was found that violates this rule, but not all values can be listed",
+                None,
+            ),
+        })
+    });
+    unfired.collect()
+}
 
-    /// Rules that refuse whenever they are violated, two by two: there is a state that violates
-    /// neither.
-    fn contradictions(&mut self) {
-        let clauses = self.clauses.clone();
-        let refusing: Vec<&Clause<'_>> = clauses
-            .iter()
-            .filter(|clause| clause.refuses() && !clause.of_element)
-            .filter(|clause| {
-                matches!(clause.trigger, None | Some(Trigger::State | Trigger::Introduced))
+/// A policy that denies disagreements accepts each phase in some state.
+pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(rules) = &lint.convention.phase else { return Vec::new() };
+    let about: Vec<&Clause<'_>> =
+        lint.clauses.iter().filter(|clause| !clause.of_element && clause.refuses()).collect();
+    let relevant = lint.refusing_rules(rules);
+    let mut remarks = Vec::new();
+    for phase in &rules.phases {
+        let mut rejecting: Vec<String> = Vec::new();
+        let mut witness = None;
+        // All rules may have too many combinations. So first try what the evidence of the phase asks, then
+        // what the rules ask that reject it there, then everything.
+        let written = [0, 1, 2].into_iter().any(|step| {
+            let asks = |clause: &&&Clause<'_>| {
+                step == 2 || step == 1 && rejecting.iter().any(|id| id == clause.id)
+            };
+            let mut questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
+            questions.extend(about.iter().filter(asks).map(|clause| clause.question()));
+            let mut space = space_of(lint.convention, lint.stage.version, &questions);
+            space.remove(&Fact::Phase { old: false });
+            if rules.moves.is_some() {
+                space.add_stored_phase(lint.convention);
+            }
+            lint.scenes(&space).any(|mut scene| {
+                lint.stage.set_phase(&mut scene.object, &phase.name);
+                let Some(rules) = lint.rejection(&scene, &relevant) else { return true };
+                if witness.is_none() {
+                    (witness, rejecting) = (Some(scene.to_yaml()), rules);
+                }
+                false
             })
-            .collect();
-        // What is wrong with one rule alone is said once, and not of every pair that it is in.
-        let mut sound = Vec::new();
-        for one in refusing {
-            if self.nowhere(&[one.question()], |firing| !firing[0]) {
-                let witness = self.any_scene(&[one.question()]);
-                let id = vec![one.id.to_owned()];
-                self.say(Kind::Contradiction, id, "this rule refuses every state", witness);
-            } else if !self.never_fires(one) {
-                sound.push(one);
-            }
-        }
-        for (at, one) in sound.iter().enumerate() {
-            for other in sound.iter().skip(at + 1) {
-                let questions = [one.question(), other.question()];
-                let neither = |firing: &[bool]| !firing[0] && !firing[1];
-                if self.nowhere(&questions, neither) {
-                    let witness = self.any_scene(&questions);
-                    let ids = vec![one.id.to_owned(), other.id.to_owned()];
-                    let message = "one of these rules refuses whatever the other allows";
-                    self.say(Kind::Contradiction, ids, message, witness);
-                }
-            }
+        });
+        // A phase that its own evidence rejects everywhere is another fault.
+        if !written && rejecting.iter().any(|rule| *rule != phase.rule) {
+            let message = format!("phase {} is rejected in every state that admits it", phase.name);
+            remarks.push(Remark::new(Kind::PhaseNeverWritten, rejecting, message, witness));
         }
     }
+    remarks
+}
 
-    /// Whether that was said of a rule already.
-    fn never_fires(&self, clause: &Clause<'_>) -> bool {
-        let mut dead = self.remarks.iter().filter(|remark| remark.kind == Kind::NeverFires);
-        dead.any(|remark| remark.rules.iter().any(|id| id == clause.id))
-    }
-
-    /// For each phase there is a state in which a policy that denies disagreements lets it be
-    /// written.
-    fn never_written(&mut self, rules: &PhaseRules) {
-        let clauses = self.clauses.clone();
-        let about: Vec<&Clause<'_>> = clauses.iter().filter(|clause| !clause.of_element).collect();
-        let relevant = self.refusing_rules(rules);
-        for phase in &rules.phases {
-            let mut refusals: Vec<String> = Vec::new();
-            let mut witness = None;
-            // The evidence of the phase, and what stored phases it may follow; then what is asked by those
-            // that refuse it there; then the rest, of which there may be more than can be tried.
-            let written = [0, 1, 2].into_iter().any(|step| {
-                let asks = |clause: &&&Clause<'_>| match step {
-                    0 => false,
-                    1 => refusals.iter().any(|id| id == clause.id),
-                    _ => clause.refuses(),
-                };
-                let mut questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
-                questions.extend(about.iter().filter(asks).map(|clause| clause.question()));
-                let space = &self.space(&questions, true);
-                let size = space.size().unwrap_or(MAX_SEARCH);
-                Space::scattered(size).take(MAX_WRITES).any(|number| {
-                    self.combinations += 1;
-                    let scene = self.stage.scene(space, &space.combination(number));
-                    let Some(mut scene) = scene else { return false };
-                    self.stage.set_phase(&mut scene.object, &phase.name);
-                    match self.refusal(Mode::Deny, &scene, &relevant) {
-                        Some(rules) => {
-                            if witness.is_none() {
-                                (witness, refusals) = (Some(scene.to_yaml()), rules);
-                            }
-                            false
-                        }
-                        None => true,
-                    }
-                })
-            });
-            // That its own evidence refuses it everywhere was said already.
-            if !written && refusals.iter().any(|rule| *rule != phase.rule) {
-                let message =
-                    format!("phase {} is refused in every state in which it may stand", phase.name);
-                self.say(Kind::PhaseNeverWritten, refusals, message, witness);
-            }
+pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(rules) = &lint.convention.phase else { return Vec::new() };
+    let Some(default) = &rules.default else { return Vec::new() };
+    let relevant = lint.refusing_rules(rules);
+    let clauses = lint.clauses.iter().filter(|clause| clause.refuses() && !clause.of_element);
+    let rejected = clauses.filter_map(|clause| {
+        let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
+        if !space.facts.contains(&Fact::Phase { old: false }) {
+            return None;
         }
+        let size = space.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
+        lint.count(size);
+        let witness = (0..size).find_map(|number| {
+            let mut scene = lint.stage.scene(&space, &space.combination(number))?;
+            lint.stage.set_phase(&mut scene.object, default);
+            let rejected = lint.stage.holds(&scene, &clause.question())
+                && lint.rejection(&scene, &relevant)?.iter().any(|rule| rule == clause.id);
+            rejected.then(|| scene.to_yaml())
+        })?;
+        let message =
+            format!("the default phase {default} is rejected, but every state must have a way out");
+        let rules = vec![clause.id.to_owned()];
+        Some(Remark::new(Kind::NoWayOut, rules, message, Some(witness)))
+    });
+    rejected.collect()
+}
+
+impl Lint<'_> {
+    /// The scenes of a space, as many as are tried through both webhooks.
+    pub(super) fn scenes<'s>(&'s self, space: &'s Space) -> impl Iterator<Item = Scene> + 's {
+        let numbers = Space::scattered(space.size().unwrap_or(MAX_SEARCH)).take(MAX_WRITES);
+        numbers.filter_map(|number| {
+            self.count(1);
+            self.stage.scene(space, &space.combination(number))
+        })
     }
 
-    /// The default phase is a way out of every state.
-    fn way_out(&mut self, rules: &PhaseRules) {
-        let Some(default) = &rules.default else { return };
-        let relevant = self.refusing_rules(rules);
-        for clause in self.clauses.clone() {
-            let asks = self.space(&[clause.question()], false);
-            if !clause.refuses()
-                || clause.of_element
-                || !asks.facts.contains(&Fact::Phase { old: false })
-            {
-                continue;
-            }
-            let size = asks.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
-            let refused = (0..size).find_map(|number| {
-                let mut scene = self.stage.scene(&asks, &asks.combination(number))?;
-                self.stage.set_phase(&mut scene.object, default);
-                if !self.stage.holds(&scene, &clause.question()) {
-                    return None;
-                }
-                let refused = self.refusal(Mode::Deny, &scene, &relevant)?;
-                refused.iter().any(|rule| rule == clause.id).then_some(scene)
-            });
-            self.combinations += size;
-            if let Some(scene) = refused {
-                let message = format!(
-                    "the default phase {default} is refused, so that there are states without a way out"
-                );
-                let id = vec![clause.id.to_owned()];
-                self.say(Kind::NoWayOut, id, message, Some(scene.to_yaml()));
-            }
-        }
-    }
-
-    /// The rules whose refusals count here. Others, such as those about the shape of conditions, may
-    /// refuse what is made up for the purpose.
+    /// The rules whose rejections count. Others, such as those about the members of conditions, may reject
+    /// values that lint made up.
     pub(super) fn refusing_rules(&self, rules: &PhaseRules) -> Vec<String> {
         let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
         let fields = fields.map(|field| field.check.rule.clone());
@@ -180,51 +132,29 @@ impl Lint<'_> {
         clauses.chain(phases).chain(moves).chain(fields).collect()
     }
 
-    /// The rules that refuse to write the object of a scene over the stored one.
-    fn refusal(&self, mode: Mode, scene: &Scene, relevant: &[String]) -> Option<Vec<String>> {
+    /// The rules that reject the write of a scene. `None` if they accept it.
+    fn rejection(&self, scene: &Scene, relevant: &[String]) -> Option<Vec<String>> {
         let resource = self.stage.resource(&scene.plural);
-        let old = stored(scene);
-        let Err(Refused(rules)) = self.gate.write(mode, &resource, &old, &scene.object) else {
-            return None;
-        };
-        let rules: Vec<String> = rules.into_iter().filter(|rule| relevant.contains(rule)).collect();
+        let written = self.gate.write(Mode::Deny, &resource, &stored(scene), &scene.object);
+        let Err(Refused(mut rules)) = written else { return None };
+        rules.retain(|rule| relevant.contains(rule));
         (!rules.is_empty()).then_some(rules)
     }
 
-    /// What the questions ask about, but for the phase itself; with the stored phase where moves
-    /// depend on it.
-    fn space(&self, questions: &[Question<'_>], settled: bool) -> Space {
-        let mut space = space_of(self.convention, self.stage.version, questions);
-        if settled {
-            space.remove(&Fact::Phase { old: false });
-            let moves = self.convention.phase.as_ref().is_some_and(|rules| rules.moves.is_some());
-            if moves {
-                space.add_stored_phase(self.convention);
-            }
-        }
-        space
-    }
-
-    /// Whether a predicate holds in some state; `None` where there are too many to know.
-    pub(super) fn somewhere(&mut self, question: Question<'_>) -> Option<bool> {
-        match self.search(&[question], |firing| firing[0]) {
+    /// Whether a predicate holds in some state. `None` if there are too many states.
+    pub(super) fn somewhere(&self, question: Question<'_>) -> Option<bool> {
+        match self.search(question) {
             Found::Something => Some(true),
             Found::Nothing => Some(false),
             Found::TooMany | Found::Open => None,
         }
     }
 
-    /// Whether this is so in no state of some version.
-    fn nowhere(&mut self, questions: &[Question<'_>], wanted: impl Fn(&[bool]) -> bool) -> bool {
-        let mut stages = self.stages(questions).into_iter();
-        stages.any(|stage| matches!(self.search_in(stage, questions, &wanted), Found::Nothing))
-    }
-
-    /// In all versions together.
-    fn search(&mut self, questions: &[Question<'_>], wanted: impl Fn(&[bool]) -> bool) -> Found {
+    /// Searches all versions for a state in which a predicate holds.
+    fn search(&self, question: Question<'_>) -> Found {
         let mut found = Found::Nothing;
-        for stage in self.stages(questions) {
-            match self.search_in(stage, questions, &wanted) {
+        for stage in self.stages(&[question]) {
+            match self.search_in(stage, question) {
                 Found::Something => return Found::Something,
                 Found::Nothing => {}
                 unknown => found = unknown,
@@ -233,28 +163,19 @@ impl Lint<'_> {
         found
     }
 
-    fn search_in(
-        &mut self,
-        stage: Stage<'_>,
-        questions: &[Question<'_>],
-        wanted: impl Fn(&[bool]) -> bool,
-    ) -> Found {
-        let mut space = space_of(self.convention, stage.version, questions);
+    fn search_in(&self, stage: Stage<'_>, question: Question<'_>) -> Found {
+        let mut space = space_of(self.convention, stage.version, &[question]);
         let Some(size) = space.size() else { return Found::TooMany };
-        // Once more with stored conditions that are others in all that is not asked of them.
+        // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
             for (tried, number) in Space::scattered(size).enumerate() {
                 if tried == MAX_SEARCH {
                     return Found::TooMany;
                 }
-                self.combinations += 1;
-                let Some(scene) = stage.scene(&space, &space.combination(number)) else {
-                    continue;
-                };
-                let firing: Vec<bool> =
-                    questions.iter().map(|question| stage.holds(&scene, question)).collect();
-                if wanted(&firing) {
+                self.count(1);
+                let scene = stage.scene(&space, &space.combination(number));
+                if scene.is_some_and(|scene| stage.holds(&scene, &question)) {
                     return Found::Something;
                 }
             }
@@ -262,7 +183,7 @@ impl Lint<'_> {
         if space.open { Found::Open } else { Found::Nothing }
     }
 
-    /// What comes nearest to what never holds: of all parts that would have to, it has the most.
+    /// The state in which the most parts of a predicate hold that never holds as a whole.
     pub(super) fn nearest(&self, question: Question<'_>) -> (String, Option<String>) {
         let none = "no state violates this rule".to_owned();
         let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
@@ -278,22 +199,15 @@ impl Lint<'_> {
         // The first of those with most.
         let best = rated.reduce(|best, next| if next.0 > best.0 { next } else { best });
         let Some((count, scene)) = best else { return (none, None) };
-        let message = match (count, parts.len()) {
-            (_, 0 | 1) => format!("{none}; this one does not"),
-            (count, all) => format!("{none}; in the nearest, {count} of its {all} parts hold"),
+        let message = match parts.len() {
+            0 | 1 => none,
+            all => format!("{none}; the nearest one satisfies {count} of its {all} parts"),
         };
         (message, Some(scene.to_yaml()))
     }
-
-    fn any_scene(&self, questions: &[Question<'_>]) -> Option<String> {
-        let space = space_of(self.convention, self.stage.version, questions);
-        let mut numbers = 0..space.size()?;
-        let scene = numbers.find_map(|number| self.stage.scene(&space, &space.combination(number)));
-        scene.map(|scene| scene.to_yaml())
-    }
 }
 
-/// The stored object of a scene: without facts of its own it is one without a status.
+/// The stored object of a scene, or one without a status.
 pub(super) fn stored(scene: &Scene) -> Value {
     let bare = || {
         let mut bare = scene.object.clone();
@@ -303,12 +217,12 @@ pub(super) fn stored(scene: &Scene) -> Value {
     scene.old.clone().unwrap_or_else(bare)
 }
 
-/// What came of a search.
+/// The result of a search.
 enum Found {
     Something,
     Nothing,
     TooMany,
-    /// Nothing, but what was tried does not stand for all there is.
+    /// Nothing, but the combinations do not stand for all values.
     Open,
 }
 
@@ -316,16 +230,16 @@ pub(super) fn plain(predicate: &Predicate) -> Question<'_> {
     Question { predicate, list: None, of_element: false }
 }
 
-/// Whether a rule asks for a polarity that no type of its list has, nor any that the spec could name.
+/// Whether a rule requires a polarity that no type of its list has and that the spec cannot set.
 fn waits_for_type(clause: &Clause<'_>) -> bool {
-    let open = |list: &&ConditionList| list.types.polarity_from.is_empty();
-    clause.list.filter(open).is_some_and(|list| {
+    let list = clause.list.filter(|list| list.types.polarity_from.is_empty());
+    list.is_some_and(|list| {
         let mut asked = Polarities::default();
         clause.when.asks(&mut asked);
-        let has = |wanted: &&[Polarity]| {
+        let known = |wanted: &&[Polarity]| {
             list.types.known.iter().any(|kind| wanted.contains(&kind.polarity))
         };
-        !asked.0.iter().all(has)
+        !asked.0.iter().all(known)
     })
 }
 

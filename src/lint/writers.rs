@@ -1,77 +1,70 @@
-//! Nothing locks a two-step writer out: a model check.
+//! No rule locks out writers that change phase and conditions in two requests: a model check.
 //!
-//! Controllers write phase and conditions in two requests, in either order, and try again what was
-//! refused. From every state that is in agreement, to every state that one request could reach,
-//! both writers must arrive whatever happens in between. Arrived is the phase that was wanted over
-//! the conditions that were wanted, or the phase that Repair put in its place: to be corrected is
-//! what a writer under Repair has asked for, to be refused for ever is not.
+//! Such writers send the two requests in either order, and repeat a rejected one. They start at a state in
+//! agreement, and their goal is a state that one request could reach. They must arrive in every order.
+//! They arrive at the wanted phase with the wanted conditions, or at the phase that Repair sets instead.
 //!
-//! States that the convention cannot tell apart behave alike, so one of each kind is enough.
+//! The rules treat states alike that they cannot tell apart, so one state of each kind is enough.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::gate::{Mode, Refused};
-use super::{Kind, Lint};
+use super::{Kind, Lint, Remark};
 use crate::engine::{Truth, repaired};
 use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
 use crate::policy::convention::PhaseRules;
 use crate::policy::{Action, Disposition};
 
-/// States beyond which nothing is checked. The largest built-in convention has 448.
+/// With more states, nothing is checked. The largest built-in convention has 448.
 const MAX_STATES: usize = 1 << 12;
 
-/// Kinds of states beyond which nothing is checked: their pairs are walked.
+/// With more kinds of states, nothing is checked: the check visits all pairs.
 const MAX_KINDS: usize = 64;
 
-impl Lint<'_> {
-    pub(super) fn writers(&mut self) {
-        let convention = self.convention;
-        let Some(rules) = &convention.phase else { return };
-        let clauses = self.clauses.clone();
-        // Only rules that see the phase and what else is in the status can come between the two.
-        let between: Vec<&Clause<'_>> = clauses
-            .iter()
-            .filter(|clause| clause.refuses() && !clause.of_element)
-            .filter(|clause| {
-                let facts = space_of(convention, self.stage.version, &[clause.question()]).facts;
-                facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
-            })
-            .collect();
-        let refused = Disposition::Fixed(Action::Deny);
-        let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == refused);
-        if !has_evidence(rules) && between.is_empty() && !moves {
-            return;
-        }
-        let relevant = self.refusing_rules(rules);
-        let checked = Model::new(self, rules, &between, relevant).map(|mut model| {
-            let found = [Mode::Repair, Mode::Warn, Mode::Deny].map(|mode| model.check(mode));
-            (found, model.known.len())
-        });
-        let Some(([repair, warn, deny], writes)) = checked else {
-            self.not_proven(Vec::new(), "the model of two-step writers");
-            return;
-        };
-        self.combinations += writes;
-        let mut locked: Vec<String> = Vec::new();
-        for (word, found) in [("Repair", repair), ("Warn", warn)] {
-            for stuck in found {
-                let message = format!("under {word} {}", stuck.message);
-                locked.extend(stuck.rules.iter().cloned());
-                self.say(Kind::TwoStepLockout, stuck.rules, message, Some(stuck.witness));
-            }
-        }
-        // One is enough: it says that such writers have to be named in a policy.
-        let news = |stuck: &Stuck| stuck.rules.iter().any(|rule| !locked.contains(rule));
-        if let Some(stuck) = deny.into_iter().find(news) {
-            let message = format!("under Deny {}", stuck.message);
-            self.say(Kind::TwoStepDeadEnd, stuck.rules, message, Some(stuck.witness));
-        }
+pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
+    let convention = lint.convention;
+    let Some(rules) = &convention.phase else { return Vec::new() };
+    // Only rules that see the phase and other parts of the status can come between the two.
+    let sees_phase = |clause: &&Clause<'_>| {
+        let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
+        facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
+    };
+    let clauses = lint.clauses.iter().filter(|clause| clause.refuses() && !clause.of_element);
+    let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
+    let denied = Disposition::Fixed(Action::Deny);
+    let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == denied);
+    if !has_evidence(rules) && between.is_empty() && !moves {
+        return Vec::new();
     }
+    let relevant = lint.refusing_rules(rules);
+    let Some(mut model) = Model::new(lint, rules, &between, relevant) else {
+        return vec![Remark::not_proven(Vec::new(), "the model of two-step writers")];
+    };
+    let mut remarks: Vec<Remark> = Vec::new();
+    for (mode, word) in [(Mode::Repair, "Repair"), (Mode::Warn, "Warn"), (Mode::Deny, "Deny")] {
+        let locked = |stuck: &Stuck| {
+            stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
+        };
+        let mut found = model.check(mode);
+        let mut kind = Kind::TwoStepLockout;
+        if mode == Mode::Deny {
+            // One is enough: a policy has to name such writers.
+            kind = Kind::TwoStepDeadEnd;
+            found.retain(|stuck| !locked(stuck));
+            found.truncate(1);
+        }
+        remarks.extend(found.into_iter().map(|stuck| {
+            let message = format!("with disagreement {word}, {}", stuck.message);
+            Remark::new(kind, stuck.rules, message, Some(stuck.witness))
+        }));
+    }
+    lint.count(model.known.len());
+    remarks
 }
 
-/// A writer that never gets through.
+/// A writer that never arrives.
 struct Stuck {
     rules: Vec<String>,
     message: String,
@@ -86,9 +79,9 @@ struct Model<'l, 'c> {
     /// One object of each kind, without a phase.
     states: Vec<Value>,
     plurals: Vec<String>,
-    /// `[state][stored phase][phase]`: whether it may stand and no rule refuses it.
+    /// `[state][stored phase][phase]`: whether it is admissible and no rule rejects it.
     fits: Fits,
-    /// The same where disagreements are refused.
+    /// The same if disagreements are rejected.
     fits_under_deny: Fits,
     known: HashMap<(Mode, Place, Place), Result<usize, Vec<String>>>,
 }
@@ -99,8 +92,8 @@ type Fits = Vec<Vec<Vec<bool>>>;
 /// A state and a phase, by their numbers.
 type Place = (usize, usize);
 
-/// What a state does: for each stored phase and each phase, whether it may stand, what Repair
-/// makes of it, and which rules are violated.
+/// How a state behaves: for each stored phase and each phase, whether it is admissible, what Repair
+/// chooses, and which rules are violated.
 type Behaviour = Vec<Vec<(bool, Option<String>, Vec<bool>)>>;
 
 impl<'l, 'c> Model<'l, 'c> {
@@ -208,7 +201,7 @@ impl<'l, 'c> Model<'l, 'c> {
         found
     }
 
-    /// Whether one request could lead from a phase to this one with these conditions, and stay.
+    /// Whether one request can change a phase to this one with these conditions, and the next write keeps it.
     fn is_goal(&self, mode: Mode, goal: usize, from: usize, to: usize) -> bool {
         let fits = if mode == Mode::Deny { &self.fits_under_deny } else { &self.fits };
         let phases = &self.rules.phases;
@@ -221,13 +214,13 @@ impl<'l, 'c> Model<'l, 'c> {
         allowed && fits[goal][from][to] && fits[goal][to][to]
     }
 
-    /// The refusals that keep the two writers from their goal, if there is a sequence of requests
-    /// after which they never reach it.
+    /// The rules that keep the writers from their goal, if they never reach it after some sequence of
+    /// requests.
     fn stuck(&mut self, mode: Mode, start: Place, goal: Place) -> Option<Stuck> {
         let mut places = vec![start];
         let mut steps: Vec<(usize, usize)> = Vec::new();
         let mut arrived: Vec<usize> = Vec::new();
-        let mut refusals: Vec<(usize, Vec<String>)> = Vec::new();
+        let mut rejections: Vec<(usize, Vec<String>)> = Vec::new();
         let mut at = 0;
         while let Some(place) = places.get(at).copied() {
             if place == goal {
@@ -243,7 +236,7 @@ impl<'l, 'c> Model<'l, 'c> {
                 match self.write(mode, place, wanted) {
                     Ok(phase) => {
                         let next = (wanted.0, phase);
-                        // Corrected over the conditions that were wanted: the end of the way.
+                        // Repair has corrected the phase for the wanted conditions: they arrive.
                         if writes_phase && place.0 == goal.0 && phase != goal.1 {
                             arrived.push(at);
                         }
@@ -254,7 +247,7 @@ impl<'l, 'c> Model<'l, 'c> {
                         });
                         steps.push((at, to));
                     }
-                    Err(rules) => refusals.push((at, rules)),
+                    Err(rules) => rejections.push((at, rules)),
                 }
             }
             at += 1;
@@ -267,7 +260,7 @@ impl<'l, 'c> Model<'l, 'c> {
         }
         let lost = (0..places.len()).find(|at| !live.contains(at))?;
         let from_here = reachable(lost, &steps);
-        let mut rules: Vec<String> = refusals
+        let mut rules: Vec<String> = rejections
             .into_iter()
             .filter(|(at, _)| from_here.contains(at))
             .flat_map(|(_, rules)| rules)
@@ -278,12 +271,12 @@ impl<'l, 'c> Model<'l, 'c> {
         let (from, to, here) = (name(start.1), name(goal.1), places[lost]);
         let conditions = if here.0 == goal.0 { "after" } else { "before" };
         let message = format!(
-            "a writer that goes from phase {from} to {to} in two requests stays at {} {conditions} its conditions are written",
+            "a writer that changes phase {from} to {to} in two requests stays at {} {conditions} it writes its conditions",
             name(here.1)
         );
         let (start, goal) = (self.object(start), self.object(goal));
         let yaml = |object: &Value| serde_saphyr::to_string(object).unwrap_or_default();
-        let witness = format!("# at first\n{}---\n# wanted\n{}", yaml(&start), yaml(&goal));
+        let witness = format!("# initial\n{}---\n# wanted\n{}", yaml(&start), yaml(&goal));
         Some(Stuck { rules, message, witness })
     }
 
@@ -293,7 +286,7 @@ impl<'l, 'c> Model<'l, 'c> {
         object
     }
 
-    /// The phase that is stored after a write, or the rules that refuse it.
+    /// The stored phase after a write, or the rules that reject it.
     fn write(&mut self, mode: Mode, old: Place, new: Place) -> Result<usize, Vec<String>> {
         let key = (mode, old, new);
         if let Some(known) = self.known.get(&key) {
@@ -310,7 +303,7 @@ impl<'l, 'c> Model<'l, 'c> {
             Err(Refused(rules)) => {
                 let rules: Vec<String> =
                     rules.into_iter().filter(|rule| self.relevant.contains(rule)).collect();
-                // Refused only for the looks of what was made up: let through.
+                // Rejected only because of values that lint made up.
                 if rules.is_empty() { Ok(new.1) } else { Err(rules) }
             }
         };
@@ -333,8 +326,8 @@ fn reachable(from: usize, steps: &[(usize, usize)]) -> Vec<usize> {
     found
 }
 
-/// What of a space makes up a state: not the stored object, which is the state before, not the
-/// phase, which is written by itself, and no deletion, where agreement never denies.
+/// The facts of a state. It excludes the stored object, which is the previous state; the phase, which has its
+/// own request; and deletion, during which agreement never denies.
 fn state_space(mut space: Space) -> Space {
     let stored = space.facts.clone().into_iter().zip(space.answers.clone());
     for (fact, answers) in stored {

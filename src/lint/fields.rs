@@ -1,4 +1,4 @@
-//! Checks of one value that exclude each other: nothing passes all of them.
+//! Checks of one value that exclude each other.
 
 use serde_json::{Value, json};
 
@@ -8,25 +8,20 @@ use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
 use crate::policy::{Action, Check, FieldRule};
 
-impl Lint<'_> {
-    /// The checks of fields, and of the members of conditions.
-    pub(super) fn checks(&mut self) {
-        let mut found = of_fields(&self.stage, &self.convention.fields, None);
-        for list in &self.convention.conditions {
-            found.extend(list.members.iter().filter_map(|(member, checks)| {
-                let checks: Vec<&Check> = checks.iter().collect();
-                let witness =
-                    |stage: &Stage<'_>, value| witness_of_member(stage, list, member, value);
-                let name = format!("member {member} of a condition");
-                excluding(&self.stage, &name, &checks, witness)
-            }));
-        }
-        self.remarks.extend(found);
+/// Some value passes all checks of a field, or of a member of conditions.
+pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
+    let mut found = of_fields(&lint.stage, &lint.convention.fields, None);
+    for list in &lint.convention.conditions {
+        found.extend(list.members.iter().filter_map(|(member, checks)| {
+            let checks: Vec<&Check> = checks.iter().collect();
+            let name = format!("member {member} of a condition");
+            excluding(&name, &checks, |value| with_member(&lint.stage, list, member, value))
+        }));
     }
+    found
 }
 
-/// The faults of the checks of fields. Those that a policy `added` stand beside those of its convention,
-/// and only what they have brought in is said of it.
+/// Compares the checks of each field. With checks that a policy `added`, only faults of these count.
 pub(super) fn of_fields(
     stage: &Stage<'_>,
     fields: &[FieldRule],
@@ -42,13 +37,12 @@ pub(super) fn of_fields(
         let all =
             fields.iter().chain(added.unwrap_or_default()).filter(|field| field.path == *path);
         let checks: Vec<&Check> = all.map(|field| &field.check).collect();
-        let witness = |stage: &Stage<'_>, value| {
+        let witness = |value| {
             let mut object = stage.bare();
             stage.set(&mut object, path, value);
             object
         };
-        let fault = excluding(stage, path.field(), &checks, witness)?;
-        // Said of the convention already.
+        let fault = excluding(path.field(), &checks, witness)?;
         let is_own = |id: &String| {
             added.is_none_or(|added| added.iter().any(|field| field.check.rule == *id))
         };
@@ -57,21 +51,15 @@ pub(super) fn of_fields(
     faults.collect()
 }
 
-/// What is wrong with the checks of one value, if anything is. What may be absent and has no other
-/// value is forbidden, which is said in another way where it is meant.
-fn excluding(
-    stage: &Stage<'_>,
-    name: &str,
-    checks: &[&Check],
-    witness: impl Fn(&Stage<'_>, Value) -> Value,
-) -> Option<Remark> {
+/// The fault of the checks of one value, if there is one. To forbid an optional value is no fault.
+fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) -> Option<Remark> {
     let mut checks: Vec<&Check> =
         checks.iter().copied().filter(|check| check.action == Action::Deny).collect();
     let required = checks.iter().find(|check| check.required).copied();
     if required.is_none() && checks.iter().any(|check| check.forbidden) {
         return None;
     }
-    // One rule id may stand for several: they are told by their places.
+    // Several checks may have the same rule id.
     checks.dedup_by(|one, other| std::ptr::eq(*one, *other));
     let rules = |places: &[usize]| {
         let chosen = places.iter().filter_map(|at| checks.get(*at).copied());
@@ -84,24 +72,24 @@ fn excluding(
     match left(&checks) {
         Left::Value(_) => None,
         Left::Nothing(core) => {
-            let without =
-                if required.is_some() { "and it is required" } else { "it can never be set" };
-            let message = format!("no value of {name} passes these checks, {without}");
+            let so =
+                if required.is_some() { "but it is required" } else { "so it can never be set" };
+            let message = format!("no value of {name} passes all of these checks, {so}");
             let example = checks.iter().flat_map(|check| &check.values).next();
             let example = example.map_or("example", String::as_str);
-            let witness = serde_saphyr::to_string(&witness(stage, example.into())).ok();
-            Some(Remark { kind: Kind::Contradiction, rules: rules(&core), message, witness })
+            let witness = serde_saphyr::to_string(&witness(example.into())).ok();
+            Some(Remark::new(Kind::Contradiction, rules(&core), message, witness))
         }
         Left::NotProven => {
-            let message =
-                format!("no value of {name} was found that passes its checks; there may be some");
             let all: Vec<usize> = (0..checks.len()).collect();
-            Some(Remark { kind: Kind::NotProven, rules: rules(&all), message, witness: None })
+            let message =
+                format!("not proven: no value of {name} was found that passes these checks");
+            Some(Remark::new(Kind::NotProven, rules(&all), message, None))
         }
     }
 }
 
-fn witness_of_member(stage: &Stage<'_>, list: &ConditionList, member: &str, value: Value) -> Value {
+fn with_member(stage: &Stage<'_>, list: &ConditionList, member: &str, value: Value) -> Value {
     let mut object = stage.bare();
     let mut condition = stage.condition(list, "Example", "True");
     condition[member] = value;
