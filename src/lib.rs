@@ -14,6 +14,7 @@
 //! | [`model`] | the vocabulary: JSON as borrowed text, pointers, the subject of a judgement |
 //! | [`source`] | input text as trees with locations; diagnostics with carets |
 //! | [`language`] | the words of predicates, one file each |
+//! | [`documents`] | `StatusPolicy` and `StatusConvention` as types; their schemas and the structural check |
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
@@ -31,6 +32,7 @@
 
 pub mod cli;
 pub mod cluster;
+pub mod documents;
 pub mod engine;
 pub mod explain;
 pub mod kstatus;

@@ -12,27 +12,29 @@ use std::path::{Path, PathBuf};
 
 /// The folders that each folder may use. A folder may use itself. An entry with several names allows
 /// only the modules below them.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("kstatus", &["model"]),
     ("source", &["model"]),
     ("language", &["model"]),
-    ("policy", &["model", "source", "language"]),
+    ("documents", &["model", "source", "language"]),
+    ("policy", &["model", "source", "language", "documents"]),
     ("engine", &["model", "language", "policy"]),
-    ("explain", &["model", "source", "language", "policy", "engine"]),
-    ("lint", &["model", "source", "language", "policy", "engine", "explain"]),
+    ("explain", &["model", "source", "language", "documents", "policy", "engine"]),
+    ("lint", &["model", "source", "language", "documents", "policy", "engine", "explain"]),
     // What the wire needs of the engine is what comes out of it, never how it comes about.
     ("wire", &["model", "engine::Action", "engine::Cause", "engine::Finding", "engine::Verdict"]),
     ("server", &["model", "source", "policy", "engine", "wire", "tls", "telemetry"]),
     ("tls", &["model"]),
     ("cluster", &["model", "source", "kstatus", "policy", "engine", "tls", "manifests"]),
-    ("manifests", &["model", "policy"]),
+    ("manifests", &["model", "documents", "policy"]),
     ("telemetry", &["model"]),
     (
         "cli",
         &[
             "model",
             "kstatus",
+            "documents",
             "policy",
             "engine",
             "explain",
@@ -51,8 +53,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
 ];
 
 /// The folders without IO, clock, async and Kubernetes client.
-const PURE: [&str; 8] =
-    ["model", "kstatus", "language", "policy", "engine", "explain", "lint", "wire"];
+const PURE: [&str; 9] =
+    ["model", "kstatus", "language", "documents", "policy", "engine", "explain", "lint", "wire"];
 
 /// The identifiers and paths that they must not contain.
 const IMPURE: [&str; 19] = [

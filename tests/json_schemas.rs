@@ -7,8 +7,9 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use statusgate::documents::DocumentKind;
 use statusgate::language::Predicate;
-use statusgate::policy::{DocumentKind, PolicySet, Source};
+use statusgate::policy::{PolicySet, Source};
 
 const KINDS: [DocumentKind; 2] = [DocumentKind::StatusPolicy, DocumentKind::StatusConvention];
 

@@ -16,7 +16,8 @@ use super::report::{Format, Judged, Report, plural, rules};
 use super::request::Request;
 use super::time::Now;
 use super::{Outcome, explain};
-use crate::policy::{PolicySet, Source};
+use crate::documents::PolicySpec;
+use crate::policy::PolicySet;
 use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
 /// The arguments of `check`.
@@ -195,16 +196,5 @@ pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::R
     if !given.conventions().contains_key(name) {
         bail!("{}", explain::unknown(name, given.conventions().keys().map(String::as_str)));
     }
-    // JSON is YAML and quotes every name.
-    let text = serde_json::json!({
-        "apiVersion": "statusgate.dev/v1alpha1",
-        "kind": "StatusPolicy",
-        "metadata": {"name": "all"},
-        "spec": {
-            "convention": name,
-            "resources": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}],
-        },
-    })
-    .to_string();
-    Ok(given.only(&[Source { name: "--convention".to_owned(), text }])?)
+    Ok(given.with_policies(&[("all", PolicySpec::for_everything(name))])?)
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::Outcome;
+use crate::documents::StatusConvention;
 use crate::explain::{Graph, Page, data, render};
 use crate::policy::convention::Convention;
 use crate::policy::{self, PolicySet, Source};
@@ -71,17 +72,23 @@ fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Resu
     Ok(match args.output {
         Output::Table => render::text(&Page::of(convention)),
         Output::Markdown => render::markdown(&Page::of(convention)),
-        Output::Json => format!("{:#}\n", data::convention(convention)),
-        Output::Yaml => {
-            let document =
-                if args.resolved { PolicySet::whole_document } else { PolicySet::document };
-            document(sources, name).with_context(|| format!("the document of {name} is gone"))?
-        }
+        Output::Json => format!("{:#}\n", data::convention(&whole(name, sources)?, convention)),
+        Output::Yaml if args.resolved => serde_saphyr::to_string(&whole(name, sources)?)?,
+        Output::Yaml => PolicySet::document(sources, name).with_context(|| gone(name))?,
         Output::Mermaid => match Graph::of(convention) {
             Some(graph) => graph.to_mermaid(),
             None => bail!("convention {name} has no phase, and so no graph of phases"),
         },
     })
+}
+
+/// The document with everything that it extends.
+fn whole(name: &str, sources: &[Source]) -> anyhow::Result<StatusConvention> {
+    PolicySet::whole_document(sources, name).with_context(|| gone(name))
+}
+
+fn gone(name: &str) -> String {
+    format!("the document of {name} is gone")
 }
 
 fn list<'c>(

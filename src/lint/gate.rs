@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::documents::PolicySpec;
 use crate::engine::{Action, decide};
 use crate::explain::NOW;
 use crate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
@@ -32,24 +33,14 @@ pub(super) struct Refused(pub(super) Vec<String>);
 impl Gate {
     pub(super) fn new(sources: &[Source], name: &str) -> Result<Self, Diagnostics> {
         let plain = PolicySet::compile(sources)?;
-        let parts = plain.conventions().get(name).map(|convention| {
-            convention.optional_parts().map(|part| format!("{part:?}")).collect::<Vec<_>>()
-        });
-        let parts = parts.unwrap_or_default().join(", ");
-        let taken: Vec<&str> = plain.names().collect();
-        let mut own = "lint".to_owned();
-        while taken.contains(&own.as_str()) {
-            own.push('x');
-        }
-        let text = format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {own}}}\nspec:\n  \
-             convention: {name:?}\n  enable: [{parts}]\n  \
-             resources: [{{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}}]\n"
-        );
-        let source = Source { name: "lint.yaml".to_owned(), text };
-        let all = PolicySet::compile(&[sources, &[source]].concat())?;
+        let parts = plain
+            .conventions()
+            .get(name)
+            .map(|convention| convention.optional_parts().map(str::to_owned).collect::<Vec<_>>());
+        let spec = PolicySpec { enable: parts, ..PolicySpec::for_everything(name) };
+        let all = plain.with_policies(&[("lint", spec)])?;
         let modes = MODES.map(|(_, disagreement)| {
-            let policy = all.policies().iter().find(|policy| policy.name == own);
+            let policy = all.policies().first();
             let of_mode = |policy: &Policy| Policy { disagreement, ..policy.clone() };
             PolicySet::of(policy.map(of_mode).into_iter().collect())
         });

@@ -1,7 +1,5 @@
 //! What happens when a rule is violated.
 
-use crate::source::tree::{Node, Problems};
-
 /// What happens when a rule is violated, mildest first: a ceiling is a minimum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
@@ -35,38 +33,5 @@ impl Action {
             Self::Repair => "repair",
             Self::Deny => "deny",
         }
-    }
-
-    /// Reads an action that any rule can have.
-    pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Self> {
-        problems.word(node, &[("Deny", Self::Deny), ("Warn", Self::Warn), ("Audit", Self::Audit)])
-    }
-
-    /// Reads an action on a disagreement.
-    pub(crate) fn read_disagreement(node: &Node, problems: &Problems) -> Option<Self> {
-        problems.word(
-            node,
-            &[
-                ("Deny", Self::Deny),
-                ("Repair", Self::Repair),
-                ("Warn", Self::Warn),
-                ("Audit", Self::Audit),
-            ],
-        )
-    }
-}
-
-impl Disposition {
-    /// Reads the action of a convention's rule.
-    pub(crate) fn read(node: &Node, problems: &Problems) -> Option<Self> {
-        problems.word(
-            node,
-            &[
-                ("Disagreement", Self::Disagreement),
-                ("Deny", Self::Fixed(Action::Deny)),
-                ("Warn", Self::Fixed(Action::Warn)),
-                ("Audit", Self::Fixed(Action::Audit)),
-            ],
-        )
     }
 }

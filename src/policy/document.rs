@@ -1,19 +1,19 @@
-//! `StatusPolicy` documents: from YAML to [`Policy`].
+//! A policy, compiled from a `StatusPolicy`.
 
 use std::sync::Arc;
 
-use crate::model::{Operation, Pointer, Subject, Writer};
-
-use super::convention::{
-    Backfill, ConditionList, Convention, Names, OWNER, check_ids, read_backfill, remaining,
-};
-use super::known::Known;
-use super::order::{self, Step};
-use super::predicate::pointer;
-use super::schema::{self, FieldRule};
-use super::{Action, CelRule, cel};
+use crate::documents::{self, PolicySpec};
 use crate::language::Glob;
-use crate::source::tree::{Node, Problems};
+use crate::model::{Operation, Pointer, Subject, Writer};
+use crate::source::tree::At;
+
+use super::compile::Compiler;
+use super::convention::{Backfill, Convention, remaining};
+use super::known::{Found, Known};
+use super::order::{self, Step};
+use super::rules::{Declarer, OWNER, RuleTable};
+use super::schema::FieldRule;
+use super::{Action, CelRule};
 
 /// Which resources follow which convention, how strictly, with what local additions.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Policy {
     pub preserve: Vec<Pointer>,
     /// What the convention cannot say.
     pub rules: Vec<CelRule>,
+    /// Every rule id of the policy and its convention.
+    pub declared: RuleTable,
 }
 
 /// Resources in the vocabulary of webhook rules.
@@ -150,230 +152,184 @@ impl Writers {
     }
 }
 
-/// Reads the `spec` of a `StatusPolicy`. `None` where it has mistakes, which are in `problems`, or where
-/// its convention has.
-pub(crate) fn read(name: &str, spec: &Node, problems: &Problems, known: &Known) -> Option<Policy> {
-    let before = problems.count();
-    let map = problems.map(spec)?;
-    let named = map.required("convention");
-    let convention = named.and_then(|node| known.find(node, problems));
-    let broken = named.and_then(|node| known.find_broken(node));
-    let parts: Option<Vec<&str>> = match (&convention, broken) {
-        (Some(convention), _) => Some(convention.optional_parts().collect()),
-        (None, Some(broken)) => {
-            broken.parts.as_ref().map(|parts| parts.iter().map(String::as_str).collect())
-        }
-        (None, None) => None,
-    };
-    let enabled = map.get("enable").map(|node| {
-        let mut before: Vec<&str> = Vec::new();
-        problems.list(node, |item| {
-            let name = problems.string(item)?;
-            if before.contains(&name) {
-                problems.report(&item.span, format!("\"{name}\" is enabled twice"));
-            }
-            before.push(name);
-            if let Some(parts) = &parts
-                && !parts.contains(&name)
-            {
-                problems.unknown(&item.span, "optional part", name, parts.iter().copied());
-            }
-            Some(name.to_owned())
-        })
-    });
-    let names = match (&convention, broken) {
-        (Some(convention), _) => Names::of(convention),
-        (None, Some(broken)) => broken.names.clone(),
-        (None, None) => Names::default(),
-    };
-    let convention = convention.map(|convention| {
+/// Compiles a policy. `None` where its convention does not exist or has errors.
+pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) -> Option<Policy> {
+    let found = known.find(&spec.convention, at.key("convention"));
+    let enabled = enabled(spec, found.as_ref(), at.key("enable"));
+    let names = found.as_ref().map(Found::names).unwrap_or_default();
+    let convention = found.as_ref().map(|found| {
+        let convention = &found.convention;
         if convention.optional_parts().next().is_some() {
-            Arc::new(convention.with_parts(&enabled.unwrap_or_default()))
+            Arc::new(convention.with_parts(&enabled))
         } else {
-            convention
+            convention.clone()
         }
     });
-    let list = map.required("resources").map(|node| {
-        let why = "a policy without resources would judge nothing";
-        problems.filled_list(node, why, |item| read_resources(item, problems))
-    });
-    let lists = convention.as_ref().map(|convention| convention.conditions.as_slice());
-    let inherited = convention.as_ref().map(|convention| convention.backfill.as_slice());
-    let (lists, inherited) = (lists.unwrap_or_default(), inherited.unwrap_or_default());
-    let own_node = map.get("backfill");
-    let own: Vec<Backfill> = own_node
-        .map(|node| read_own_backfill(node, problems, &names, lists, inherited))
-        .unwrap_or_default();
-    let inherited = remaining(inherited, &own);
-    let inherited_count = inherited.len();
-    let backfill: Vec<Backfill> = inherited.into_iter().chain(&own).cloned().collect();
-    if let (Some(convention), Some(node)) = (&convention, own_node)
-        && problems.count() == before
+    let compiler = Compiler::new(name, &names, true);
+    let fields = spec.fields.as_deref().unwrap_or_default();
+    let fields = compiler.fields(fields, at.key("fields"));
+    let owner_rule = compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Action::Deny);
+    let lists =
+        convention.as_ref().map(|convention| convention.conditions.as_slice()).unwrap_or_default();
+    let inherited =
+        convention.as_ref().map(|convention| convention.backfill.as_slice()).unwrap_or_default();
+    let own = spec.backfill.as_deref().unwrap_or_default();
+    for (index, document) in own.iter().enumerate() {
+        if document.optional.is_some() {
+            at.key("backfill").item(index).key("optional").report_with_help(
+                "what a policy itself fills in is never optional",
+                "leave it out; \"enable\" is for the optional parts of the convention",
+            );
+        }
+    }
+    let own = compiler.backfill(own, lists, inherited, at.key("backfill"));
+    let inherited_defaults = remaining(inherited, &own);
+    let inherited = inherited_defaults.len();
+    let backfill: Vec<Backfill> = inherited_defaults.into_iter().chain(&own).cloned().collect();
+    if let Some(convention) = &convention
+        && !own.is_empty()
+        && at.is_clean()
         && let Some((cycle, message)) = order::cycle(convention, &backfill)
     {
-        let own = cycle.iter().filter_map(|at| at.checked_sub(inherited_count)).next();
-        order::report(own.and_then(|at| node.items().get(at)).unwrap_or(node), message, problems);
+        let own = cycle.iter().find_map(|index| index.checked_sub(inherited));
+        let at = at.key("backfill");
+        order::report(own.map_or(at, |index| at.item(index)), message);
+    }
+    let rules = spec.rules.as_deref().unwrap_or_default();
+    check_ids(spec, &compiler, known.find_named(name).as_deref(), at);
+    let rules = compiler.cel_rules(rules, convention.as_deref(), &backfill, at.key("rules"));
+    let resources = spec.resources.iter().enumerate();
+    let resources =
+        resources.map(|(index, rule)| resource_rule(rule, at.key("resources").item(index)));
+    let mut declared = compiler.into_rules();
+    if let Some(convention) = &convention {
+        declared.extend(&convention.declared);
     }
     let policy = Policy {
         name: name.to_owned(),
-        resources: list.unwrap_or_default(),
-        enforcement: map
-            .get("enforcement")
-            .and_then(|node| Action::read(node, problems))
-            .unwrap_or(Action::Deny),
-        disagreement: map
-            .get("disagreement")
-            .and_then(|node| Action::read_disagreement(node, problems))
-            .unwrap_or(Action::Deny),
-        writers: map
-            .get("writers")
-            .map(|node| read_writer_rules(node, problems))
-            .unwrap_or_default(),
-        fields: map
-            .get("fields")
-            .map(|node| schema::read_fields(node, problems, name))
-            .unwrap_or_default(),
-        owners: map.get("owners").map(|node| read_owners(node, problems)).unwrap_or_default(),
-        owner_rule: format!("{name}/{OWNER}"),
-        preserve: map
-            .get("preserve")
-            .map(|node| problems.list(node, |item| pointer(item, problems)))
-            .unwrap_or_default(),
-        rules: map
-            .get("rules")
-            .map(|node| cel::read(name, node, problems, convention.as_deref(), &backfill))
-            .unwrap_or_default(),
+        resources: resources.collect(),
+        enforcement: spec.enforcement.map_or(Action::Deny, Action::from),
+        disagreement: spec.disagreement.map_or(Action::Deny, Action::from),
+        writers: writer_rules(spec.writers.as_deref().unwrap_or_default(), at.key("writers")),
+        fields,
+        owners: owners(spec.owners.as_deref().unwrap_or_default(), at.key("owners")),
+        owner_rule,
+        preserve: spec.preserve.iter().flatten().map(|path| (**path).clone()).collect(),
+        rules,
         backfill,
-        inherited: inherited_count,
+        inherited,
         steps: Vec::new(),
-        convention: match convention {
-            Some(convention) => convention,
-            None => {
-                map.close();
-                return None;
-            }
-        },
+        declared,
+        convention: convention?,
     };
-    map.close();
-    check_ids(spec, &policy.fields, known.conventions.get(name).map(Arc::as_ref), problems);
-    (problems.count() == before).then_some(policy)
+    found.is_some_and(|found| found.sound).then_some(policy)
 }
 
-/// What a policy fills in of its own accord.
-fn read_own_backfill(
-    node: &Node,
-    problems: &Problems,
-    names: &Names,
-    lists: &[ConditionList],
-    inherited: &[Backfill],
-) -> Vec<Backfill> {
-    for optional in node.items().iter().filter_map(|item| item.member("optional")) {
-        let help =
-            "leave it out; \"enable\" is for the optional parts of the convention".to_owned();
-        let message = "what a policy itself fills in is never optional";
-        problems.report_with_help(&optional.span, message, Some(help));
+/// The optional parts that a policy enables.
+fn enabled(spec: &PolicySpec, found: Option<&Found>, at: At<'_>) -> Vec<String> {
+    let enabled = spec.enable.as_deref().unwrap_or_default();
+    let parts = found.and_then(Found::parts);
+    for (index, name) in enabled.iter().enumerate() {
+        let at = at.item(index);
+        if enabled[..index].contains(name) {
+            at.report(format!("\"{name}\" is enabled twice"));
+        }
+        if let Some(parts) = &parts
+            && !parts.contains(&name.as_str())
+        {
+            at.unknown("optional part", name, parts.iter().copied());
+        }
     }
-    read_backfill(node, problems, names, lists, inherited)
+    enabled.to_vec()
 }
 
-fn read_resources(node: &Node, problems: &Problems) -> Option<ResourceRule> {
-    let map = problems.map(node)?;
-    let why = |key| format!("\"{key}\" is empty: nothing would match");
-    let globs = |key| {
-        let node = map.required(key)?;
-        Some(problems.filled_list(node, &why(key), |item| problems.parsed::<Glob>(item)))
-    };
-    let (groups, versions) = (globs("apiGroups"), globs("apiVersions"));
-    let plurals = map.required("resources").map(|node| {
-        problems.filled_list(node, &why("resources"), |item| {
-            let text = problems.string(item)?;
-            if text.contains('/') {
-                problems.report_with_help(
-                    &item.span,
-                    "a plural without its subresource is meant here",
-                    Some("status writes are selected by themselves; see statusSubresource".into()),
-                );
+/// Reports ids of a policy's own rules and fields that are those of others: of each other, and of the
+/// convention that has the policy's name.
+fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Convention>, at: At<'_>) {
+    let of_convention =
+        |id: &str| named.is_some_and(|named| named.declared.get(&compiler.id(id)).is_some());
+    let fields = spec.fields.iter().flatten().enumerate();
+    for (index, field) in fields {
+        let at = at.key("fields").item(index).key("id");
+        if let Some(id) = field.check.id.as_ref().filter(|id| of_convention(id)) {
+            Compiler::report_taken(at, id, "the convention of the same name");
+        }
+    }
+    for (index, rule) in spec.rules.iter().flatten().enumerate() {
+        let at = at.key("rules").item(index).key("name");
+        match compiler.declarer(&rule.name) {
+            Some(Declarer::Check) => Compiler::report_taken(at, &rule.name, "a check of a field"),
+            Some(other) => Compiler::report_taken(at, &rule.name, other.name()),
+            None if of_convention(&rule.name) => {
+                Compiler::report_taken(at, &rule.name, "the convention of the same name");
             }
-            problems.parsed::<Glob>(item)
-        })
-    });
-    let status_subresource =
-        map.get("statusSubresource").and_then(|node| problems.boolean(node)).unwrap_or(true);
-    map.close();
-    Some(ResourceRule {
-        groups: groups?,
-        versions: versions?,
-        resources: plurals?,
-        status_subresource,
-    })
+            None => {}
+        }
+    }
 }
 
-/// The first entry that names a writer counts: of one behind all of whose writers are named before
-/// nobody would hear.
-fn read_writer_rules(node: &Node, problems: &Problems) -> Vec<WriterRule> {
+fn resource_rule(document: &documents::Resources, at: At<'_>) -> ResourceRule {
+    for (index, plural) in document.resources.iter().enumerate() {
+        if plural.to_string().contains('/') {
+            at.key("resources").item(index).report_with_help(
+                "a plural without its subresource is meant here",
+                "status writes are selected by themselves; see statusSubresource",
+            );
+        }
+    }
+    ResourceRule {
+        groups: document.api_groups.clone(),
+        versions: document.api_versions.clone(),
+        resources: document.resources.clone(),
+        status_subresource: document.status_subresource.unwrap_or(true),
+    }
+}
+
+/// The first entry that names a writer counts: an entry is useless if entries above name all of its
+/// writers.
+fn writer_rules(documents: &[documents::Writer], at: At<'_>) -> Vec<WriterRule> {
     let mut above = Writers::default();
-    problems.list(node, |item| {
-        let rule = read_writer_rule(item, problems)?;
-        let Writers { users, groups } = &rule.writers;
+    let rules = documents.iter().enumerate().map(|(index, document)| {
+        let at = at.item(index);
+        let writers = writers(document.users.as_ref(), document.groups.as_ref(), at);
+        let Writers { users, groups } = &writers;
         let everybody = above.users.iter().any(|user| user.covers(&Glob::from("*")));
         let covered = |some: &[Glob], glob: &Glob| some.iter().any(|known| known.covers(glob));
         if (!users.is_empty() || !groups.is_empty())
             && users.iter().all(|user| covered(&above.users, user))
             && groups.iter().all(|group| everybody || covered(&above.groups, group))
         {
-            let message = "all of these writers are in entries above already";
-            let help = "the first entry that names a writer counts".to_owned();
-            problems.report_with_help(&item.span, message, Some(help));
+            at.report_with_help(
+                "all of these writers are in entries above already",
+                "the first entry that names a writer counts",
+            );
         }
         above.users.extend_from_slice(users);
         above.groups.extend_from_slice(groups);
-        Some(rule)
-    })
+        WriterRule { writers, disagreement: document.disagreement.into() }
+    });
+    rules.collect()
 }
 
-/// Each entry is judged: of two for one field nobody but those in both would own it.
-fn read_owners(node: &Node, problems: &Problems) -> Vec<Owner> {
-    let mut known: Vec<Pointer> = Vec::new();
-    problems.list(node, |item| {
-        let owner = read_owner(item, problems)?;
-        if known.contains(&owner.path) {
-            let message = format!("{} has owners above already", owner.path);
-            let help = "name all of them in one entry".to_owned();
-            let span = item.member("path").map_or(&item.span, |path| &path.span);
-            problems.report_with_help(span, message, Some(help));
+/// Each entry is judged: of two for one field only those in both would own it.
+fn owners(documents: &[documents::Owner], at: At<'_>) -> Vec<Owner> {
+    let owners = documents.iter().enumerate().map(|(index, document)| {
+        let at = at.item(index);
+        if documents[..index].iter().any(|other| other.path == document.path) {
+            let message = format!("{} has owners above already", document.path);
+            at.key("path").report_with_help(message, "name all of them in one entry");
         }
-        known.push(owner.path.clone());
-        Some(owner)
-    })
+        let writers = writers(document.users.as_ref(), document.groups.as_ref(), at);
+        Owner { path: (*document.path).clone(), writers }
+    });
+    owners.collect()
 }
 
-fn read_writer_rule(node: &Node, problems: &Problems) -> Option<WriterRule> {
-    let map = problems.map(node)?;
-    let writers = read_writers(&map, problems);
-    let disagreement = map.required("disagreement");
-    let disagreement = disagreement.and_then(|node| Action::read_disagreement(node, problems));
-    map.close();
-    Some(WriterRule { writers, disagreement: disagreement? })
-}
-
-fn read_owner(node: &Node, problems: &Problems) -> Option<Owner> {
-    let map = problems.map(node)?;
-    let path = map.required("path").and_then(|node| pointer(node, problems));
-    let writers = read_writers(&map, problems);
-    map.close();
-    Some(Owner { path: path?, writers })
-}
-
-fn read_writers(map: &crate::source::tree::Map<'_>, problems: &Problems) -> Writers {
-    let before = problems.count();
-    let globs = |key| {
-        map.get(key)
-            .map(|node| problems.list(node, |item| problems.parsed::<Glob>(item)))
-            .unwrap_or_default()
-    };
-    let writers = Writers { users: globs("users"), groups: globs("groups") };
-    if writers.users.is_empty() && writers.groups.is_empty() && problems.count() == before {
-        problems.report(&map.node.span, "name at least one of \"users\" and \"groups\"");
+fn writers(users: Option<&Vec<Glob>>, groups: Option<&Vec<Glob>>, at: At<'_>) -> Writers {
+    let globs = |list: Option<&Vec<Glob>>| list.cloned().unwrap_or_default();
+    let writers = Writers { users: globs(users), groups: globs(groups) };
+    if writers.users.is_empty() && writers.groups.is_empty() {
+        at.report("name at least one of \"users\" and \"groups\"");
     }
     writers
 }

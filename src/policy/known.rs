@@ -3,77 +3,75 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::convention::{self, Convention, Names};
+use super::built_in;
+use super::convention::{Convention, Names};
 use super::extends::Specs;
-use crate::source::tree::{Node, Problems, Value, near};
+use crate::source::tree::At;
 
-/// Conventions by name.
-pub(crate) type Conventions = BTreeMap<String, Arc<Convention>>;
-
-/// The conventions that documents may name.
-#[derive(Clone, Debug, Default)]
+/// Those that documents may name: the built-in ones, and those of the documents.
+#[derive(Debug, Default)]
 pub(crate) struct Known {
     /// Their texts, for those that extend one.
     pub(crate) specs: Specs,
-    /// Those that compile.
-    pub(crate) conventions: Conventions,
-    /// Those that do not, by name: who uses one of these has made no mistake.
-    pub(crate) broken: BTreeMap<String, Broken>,
+    /// Those of the documents, sound or not, by name.
+    pub(crate) given: BTreeMap<String, Found>,
 }
 
-/// A convention with mistakes: what a policy that follows it may still be asked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Broken {
-    /// Its phases and lists.
-    pub(crate) names: Names,
-    /// What its optional rules and defaults are called; `None` where nobody knows all of them.
-    pub(crate) parts: Option<Vec<String>>,
+/// A convention, and what is known of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) convention: Arc<Convention>,
+    /// Whether it has no errors. Who names one with errors has made none.
+    pub(crate) sound: bool,
+    /// Whether all is known that it inherits.
+    pub(crate) complete: bool,
 }
 
-impl Broken {
-    /// As far as the spec says.
-    pub(crate) fn of(spec: &Node, complete: bool) -> Self {
-        let names = Names::read(spec, complete, &Problems::default());
-        if !complete {
-            return Self { names, parts: None };
-        }
-        let items = |node: Option<&'_ Node>| node.map(Node::items).unwrap_or_default().to_vec();
-        let each = items(spec.member("conditions"));
-        let each = each.iter().flat_map(|list| items(list.member("each")));
-        let rules = items(spec.member("rules")).into_iter().chain(each).filter(is_optional);
-        let id = |rule: Node| match &rule.member("id")?.value {
-            Value::String(id) => Some(id.clone()),
-            _ => None,
-        };
-        let fills = items(spec.member("backfill")).into_iter().filter(is_optional);
-        let fills = fills.filter_map(|fill| convention::name_of(&fill));
-        Self { names, parts: Some(rules.filter_map(id).chain(fills).collect()) }
+impl Found {
+    /// The names that a policy may use.
+    pub(crate) fn names(&self) -> Names {
+        Names::of(&self.convention, self.complete)
     }
-}
 
-/// Whether it is meant to be: the mistake may be in that very key.
-fn is_optional(entry: &Node) -> bool {
-    let Value::Map(entries) = &entry.value else { return false };
-    entries.iter().any(|(key, _)| near(&key.name, std::iter::once("optional")).is_some())
+    /// What a policy may enable; `None` where not all of it is known. In a convention with errors, the
+    /// error may be in the key that makes a part optional.
+    pub(crate) fn parts(&self) -> Option<Vec<&str>> {
+        let convention = &self.convention;
+        match (self.complete, self.sound) {
+            (false, _) => None,
+            (true, true) => Some(convention.optional_parts().collect()),
+            (true, false) => {
+                let own = |id: &'_ str| id.len().min(convention.name.len() + 1);
+                let written = convention.declared.written().map(|id| &id[own(id)..]);
+                let fills = convention.backfill.iter().map(|fill| fill.name.as_str());
+                Some(written.chain(fills).collect())
+            }
+        }
+    }
 }
 
 impl Known {
     /// The convention that a policy names.
-    pub(crate) fn find(&self, node: &Node, problems: &Problems) -> Option<Arc<Convention>> {
-        let name = problems.string(node)?;
-        let found = self.conventions.get(name);
-        if found.is_none() && !self.broken.contains_key(name) {
-            let known = self.conventions.keys().map(String::as_str);
-            self.specs.report_unknown(node, name, known, problems);
+    pub(crate) fn find(&self, name: &str, at: At<'_>) -> Option<Found> {
+        if let Some(found) = self.given.get(name) {
+            return Some(found.clone());
         }
-        found.cloned()
+        let found = built_in::convention(name);
+        if found.is_none() {
+            let known = self.given.iter().filter(|(_, found)| found.sound);
+            let mut known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
+            built_in::names().for_each(|name| known.push(name));
+            known.sort_unstable();
+            self.specs.report_unknown(name, known.iter().copied(), at);
+        }
+        Some(Found { convention: found?, sound: true, complete: true })
     }
 
-    /// What is known of the one that a policy names, where it has mistakes.
-    pub(crate) fn find_broken(&self, node: &Node) -> Option<&Broken> {
-        match &node.value {
-            Value::String(name) => self.broken.get(name),
-            _ => None,
+    /// The convention of this name, if there is one without errors.
+    pub(crate) fn find_named(&self, name: &str) -> Option<Arc<Convention>> {
+        match self.given.get(name) {
+            Some(found) => found.sound.then(|| found.convention.clone()),
+            None => built_in::convention(name),
         }
     }
 }

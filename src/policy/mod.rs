@@ -2,31 +2,30 @@
 //! checked, indexed. Pure: texts in, a [`PolicySet`] or [`Diagnostics`] out.
 
 mod action;
+mod built_in;
 pub mod cel;
+mod compile;
 pub mod convention;
-mod declared;
-
 mod document;
 mod extends;
 mod files;
-mod json_schema;
 mod known;
 mod order;
 mod owner;
-mod predicate;
+mod rules;
 mod schema;
 mod selected;
 mod set;
 
+pub use crate::documents::{FieldType, Format};
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
-pub use declared::Declared;
 pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
 pub use files::{load, load_files};
-pub use json_schema::DocumentKind;
 pub(crate) use order::Step;
 pub(crate) use owner::overlap;
-pub use schema::{Check, FieldRule, FieldType, Format};
+pub use rules::{DeclaredRule, RuleTable};
+pub use schema::{Check, FieldRule};
 pub(crate) use selected::Selected;
-pub use set::PolicySet;
+pub use set::{Conventions, PolicySet};

@@ -16,7 +16,7 @@ use crate::language::{
     All, Any, AnyWord, Asks, Condition, ConditionOf, Not, Place, Predicate, Scalar, Value,
 };
 use crate::model::{ConditionStatus, Pointer};
-use crate::source::tree::{Node, Problems};
+use crate::source::tree::At;
 
 /// Something that the mutating webhook does.
 #[derive(Clone, Copy, Debug)]
@@ -98,9 +98,11 @@ pub(super) fn cycle(
 }
 
 /// Reports a cycle.
-pub(super) fn report(node: &Node, message: String, problems: &Problems) {
-    let help = "change a \"when\" or a source: no order lets each see what the others set";
-    problems.report_with_help(&node.span, message, Some(help.to_owned()));
+pub(super) fn report(at: At<'_>, message: String) {
+    at.report_with_help(
+        message,
+        "change a \"when\" or a source: no order lets each see what the others set",
+    );
 }
 
 /// Puts the steps of all policies in one order. Where defaults of several policies wait for each other: the

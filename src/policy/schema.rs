@@ -1,55 +1,12 @@
 //! What may be asked of a single field: presence, type, enum, pattern, length, range, format.
 
-use std::fmt;
-
-use crate::model::Pointer;
-
 use super::Action;
-use super::predicate::pointer;
+use super::compile::Compiler;
+use super::rules::Declarer;
+use crate::documents::{self, Field, FieldType, Format};
 use crate::language::Pattern;
-use crate::source::tree::{Map, Node, Problems};
-
-/// A JSON type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldType {
-    /// A string.
-    String,
-    /// A whole number.
-    Integer,
-    /// Any number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-    /// An object.
-    Object,
-    /// A list.
-    Array,
-}
-
-impl fmt::Display for FieldType {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::String => "a string",
-            Self::Integer => "an integer",
-            Self::Number => "a number",
-            Self::Boolean => "a boolean",
-            Self::Object => "an object",
-            Self::Array => "a list",
-        })
-    }
-}
-
-/// A shape that a pattern cannot say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Strict RFC 3339; see [`crate::model::parse_rfc3339`].
-    DateTime,
-    /// A Kubernetes quantity (`20Gi`, `142500m`) or a plain number.
-    Quantity,
-    /// A name as label keys and condition types have it: an optional DNS subdomain of up to 253
-    /// characters, a slash, and up to 63 characters. What apimachinery's `ValidateConditions` asks.
-    QualifiedName,
-}
+use crate::model::Pointer;
+use crate::source::tree::At;
 
 /// What is asked of one field, and what happens when it does not hold.
 #[derive(Clone, Debug)]
@@ -95,122 +52,112 @@ pub struct FieldRule {
     pub check: Check,
 }
 
-/// Reads a list of `{path: …, type: …, enum: …}`.
-pub(crate) fn read_fields(node: &Node, problems: &Problems, prefix: &str) -> Vec<FieldRule> {
-    let mut wanted: Vec<(Pointer, bool)> = Vec::new();
-    problems.list(node, |item| {
-        let field = read_field(item, problems, prefix)?;
-        if field.check.required != field.check.forbidden {
-            if wanted.contains(&(field.path.clone(), !field.check.required)) {
-                let message = format!("{} is both required and forbidden", field.path);
-                problems.report(&item.span, message);
+impl Compiler<'_> {
+    /// Compiles a list of `{path: …, type: …, enum: …}`.
+    pub(crate) fn fields(&self, documents: &[Field], at: At<'_>) -> Vec<FieldRule> {
+        let mut wanted: Vec<(Pointer, bool)> = Vec::new();
+        let fields = documents.iter().enumerate().map(|(index, document)| {
+            let at = at.item(index);
+            let path = (*document.path).clone();
+            let name = path.tokens().last().map(|name| kebab(name)).unwrap_or_default();
+            let check = self.check(&document.check, &format!("field-{name}"), &None, at);
+            if check.required != check.forbidden {
+                if wanted.contains(&(path.clone(), !check.required)) {
+                    at.report(format!("{path} is both required and forbidden"));
+                }
+                wanted.push((path.clone(), check.required));
             }
-            wanted.push((field.path.clone(), field.check.required));
-        }
-        Some(field)
-    })
-}
-
-fn read_field(node: &Node, problems: &Problems, prefix: &str) -> Option<FieldRule> {
-    let map = problems.map(node)?;
-    let path = map.required("path").and_then(|node| pointer(node, problems));
-    let name = path.as_ref().and_then(|path| path.tokens().last()).map(|name| kebab(name));
-    let check = read_members(map, problems, prefix, &format!("field-{}", name.unwrap_or_default()));
-    Some(FieldRule { path: path?, check })
-}
-
-/// Reads the checks of one field: a mapping, or a list of them where parts have actions of
-/// their own.
-pub(crate) fn read_checks(
-    node: &Node,
-    problems: &Problems,
-    prefix: &str,
-    default_id: &str,
-) -> Vec<Check> {
-    problems.one_or_many(node, |item| {
-        problems.map(item).map(|map| read_members(map, problems, prefix, default_id))
-    })
-}
-
-fn read_members(map: Map<'_>, problems: &Problems, prefix: &str, default_id: &str) -> Check {
-    let id = map.get("id").and_then(|node| problems.identifier(node)).unwrap_or(default_id);
-    let length = |name| map.get(name).and_then(|node| size(node, problems));
-    let flag = |name| map.get(name).and_then(|node| problems.boolean(node));
-    let check = Check {
-        rule: format!("{prefix}/{id}"),
-        required: flag("required").unwrap_or(false),
-        forbidden: flag("forbidden").unwrap_or(false),
-        nullable: flag("nullable").unwrap_or(true),
-        kind: map.get("type").and_then(|node| problems.word(node, &TYPES)),
-        values: map.get("enum").map(|node| read_enum(node, problems)).unwrap_or_default(),
-        pattern: map.get("pattern").and_then(|node| problems.parsed(node)),
-        min_length: length("minLength"),
-        max_length: length("maxLength"),
-        max_bytes: length("maxBytes"),
-        minimum: map.get("minimum").and_then(|node| problems.number(node)),
-        maximum: map.get("maximum").and_then(|node| problems.number(node)),
-        format: map.get("format").and_then(|node| problems.word(node, &FORMATS)),
-        action: map
-            .get("action")
-            .and_then(|node| Action::read(node, problems))
-            .unwrap_or(Action::Deny),
-        source: map
-            .get("source")
-            .and_then(|node| problems.string(node))
-            .unwrap_or_default()
-            .to_owned(),
-    };
-    if check.required && check.forbidden {
-        problems.report(&map.node.span, "a field cannot be both required and forbidden");
+            FieldRule { path, check }
+        });
+        fields.collect()
     }
-    refuse_the_impossible(&map, &check, problems);
-    map.close();
-    check
-}
 
-/// Texts: all that an enum of a status field is known to have.
-fn read_enum(node: &Node, problems: &Problems) -> Vec<String> {
-    let why = "an empty enum says nothing";
-    problems.filled_list(node, why, |item| problems.string(item).map(str::to_owned))
-}
+    /// Compiles the checks of one member: one, or several where parts have actions of their own.
+    pub(crate) fn checks(
+        &self,
+        documents: &[documents::Check],
+        default_id: &str,
+        source: &Option<String>,
+        at: At<'_>,
+    ) -> Vec<Check> {
+        let checks = documents.iter().enumerate();
+        checks.map(|(index, check)| self.check(check, default_id, source, at.item(index))).collect()
+    }
 
-/// What no value could fit would refuse every write.
-fn refuse_the_impossible(map: &Map<'_>, check: &Check, problems: &Problems) {
-    let report = |key, message: String| {
-        if let Some(node) = map.get(key) {
-            problems.report(&node.span, message);
+    fn check(
+        &self,
+        document: &documents::Check,
+        default_id: &str,
+        source: &Option<String>,
+        at: At<'_>,
+    ) -> Check {
+        let id: &str = document.id.as_ref().map_or(default_id, |id| id);
+        let action = document.action.map_or(Action::Deny, Action::from);
+        let rules = self.tables(&[&document.source, source]).by(Declarer::Check);
+        let check = Check {
+            rule: rules.rule(id, action),
+            required: document.required.unwrap_or_default(),
+            forbidden: document.forbidden.unwrap_or_default(),
+            nullable: document.nullable.unwrap_or(true),
+            kind: document.kind,
+            values: document.values.clone().unwrap_or_default(),
+            pattern: document.pattern.clone(),
+            min_length: document.min_length,
+            max_length: document.max_length,
+            max_bytes: document.max_bytes,
+            minimum: document.minimum,
+            maximum: document.maximum,
+            format: document.format,
+            action,
+            source: document.source.clone().unwrap_or_default(),
+        };
+        if check.required && check.forbidden {
+            at.report("a field cannot be both required and forbidden");
         }
-    };
+        reject_the_impossible(document, &check, at);
+        check
+    }
+}
+
+/// A check that no value could pass would reject every write.
+fn reject_the_impossible(document: &documents::Check, check: &Check, at: At<'_>) {
     if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
-        report("enum", "none of these has the pattern and the length that are asked".to_owned());
+        at.key("enum").report("none of these has the pattern and the length that are asked");
     }
     if let (Some(least), Some(most)) = (check.minimum, check.maximum)
         && least > most
     {
-        report("maximum", format!("no number is at least {least} and at most {most}"));
+        at.key("maximum").report(format!("no number is at least {least} and at most {most}"));
     }
     for (key, most) in [("maxLength", check.max_length), ("maxBytes", check.max_bytes)] {
         if let (Some(least), Some(most)) = (check.min_length, most)
             && least > most
         {
-            report(key, format!("no text has at least {least} characters and {key} {most}"));
+            let message = format!("no text has at least {least} characters and {key} {most}");
+            at.key(key).report(message);
         }
     }
     let Some(kind) = check.kind else { return };
     let is_number = matches!(kind, FieldType::Integer | FieldType::Number);
+    let of_texts = [
+        ("pattern", document.pattern.is_some()),
+        ("minLength", document.min_length.is_some()),
+        ("maxLength", document.max_length.is_some()),
+        ("maxBytes", document.max_bytes.is_some()),
+        // A plain number is a quantity.
+        ("format", document.format.is_some_and(|format| !is_number || format != Format::Quantity)),
+    ];
     if kind != FieldType::String {
         if !check.values.is_empty() {
-            report("enum", format!("these are texts, but the type is {kind}"));
+            at.key("enum").report(format!("these are strings, but the type is {kind}"));
         }
-        for key in ["pattern", "minLength", "maxLength", "maxBytes", "format"] {
-            // A plain number is a quantity.
-            if key != "format" || !is_number || check.format != Some(Format::Quantity) {
-                report(key, format!("this is asked of texts, but the type is {kind}"));
-            }
+        for (key, _) in of_texts.into_iter().filter(|(_, has)| *has) {
+            at.key(key).report(format!("this is a check of strings, but the type is {kind}"));
         }
     }
-    for key in ["minimum", "maximum"].into_iter().filter(|_| !is_number) {
-        report(key, format!("this is asked of numbers, but the type is {kind}"));
+    let of_numbers = [("minimum", check.minimum.is_some()), ("maximum", check.maximum.is_some())];
+    for (key, _) in of_numbers.into_iter().filter(|(_, has)| *has && !is_number) {
+        at.key(key).report(format!("this is a check of numbers, but the type is {kind}"));
     }
 }
 
@@ -221,29 +168,6 @@ fn fits(check: &Check, value: &str) -> bool {
         && check.max_length.is_none_or(|most| length <= most)
         && check.max_bytes.is_none_or(|most| value.len() <= most)
 }
-
-/// A number of things.
-pub(crate) fn size(node: &Node, problems: &Problems) -> Option<usize> {
-    let number = problems.integer(node)?;
-    usize::try_from(number)
-        .map_err(|_| problems.report(&node.span, "a length cannot be negative"))
-        .ok()
-}
-
-const TYPES: [(&str, FieldType); 6] = [
-    ("string", FieldType::String),
-    ("integer", FieldType::Integer),
-    ("number", FieldType::Number),
-    ("boolean", FieldType::Boolean),
-    ("object", FieldType::Object),
-    ("array", FieldType::Array),
-];
-
-const FORMATS: [(&str, Format); 3] = [
-    ("date-time", Format::DateTime),
-    ("quantity", Format::Quantity),
-    ("qualified-name", Format::QualifiedName),
-];
 
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
 /// `ack-terminal`.

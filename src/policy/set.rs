@@ -2,91 +2,41 @@
 
 mod text;
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
 
+use crate::documents::{self, ConventionSpec, DocumentKind, PolicySpec};
 use crate::model::Subject;
+use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
-use super::convention;
-use super::known::{Broken, Conventions, Known};
+use super::convention::{self, Convention};
+use super::extends::{Specs, Whole};
+use super::known::{Found, Known};
 use super::owner::Claim;
-use super::{Diagnostic, Diagnostics, Policy, Source, document, order, owner};
-use crate::source::tree::{self, Document, Node, Problems, Span, Value};
+use super::{Diagnostic, Diagnostics, Policy, Source, built_in, document, order, owner};
+
+/// Conventions by name.
+pub type Conventions = BTreeMap<String, Arc<Convention>>;
 
 /// The compiled policies. Immutable: a reload makes a new one.
 #[derive(Clone, Debug)]
 pub struct PolicySet {
     policies: Vec<Policy>,
-    conventions: Conventions,
+    /// The conventions of the documents.
+    given: BTreeMap<String, Found>,
+    /// All conventions, once something asks for them.
+    conventions: OnceLock<Conventions>,
     /// The policies that may speak of a plural, in order; those with a star are in every list.
     by_plural: HashMap<String, Vec<u16>>,
     /// The policies whose plurals have a star: for plurals that nobody names.
     with_star: Vec<u16>,
 }
 
-/// The conventions that are built in: documents like a user's own.
-pub(super) const BUILT_IN: [(&str, &str); 12] = [
-    ("built-in/ack.yaml", include_str!("../conventions/ack.yaml")),
-    ("built-in/appcat.yaml", include_str!("../conventions/appcat.yaml")),
-    ("built-in/aso.yaml", include_str!("../conventions/aso.yaml")),
-    ("built-in/capi-v1beta1.yaml", include_str!("../conventions/capi-v1beta1.yaml")),
-    ("built-in/capi-v1beta2.yaml", include_str!("../conventions/capi-v1beta2.yaml")),
-    ("built-in/crossplane.yaml", include_str!("../conventions/crossplane.yaml")),
-    ("built-in/kstatus.yaml", include_str!("../conventions/kstatus.yaml")),
-    ("built-in/kstatus-flux.yaml", include_str!("../conventions/kstatus-flux.yaml")),
-    ("built-in/metav1.yaml", include_str!("../conventions/metav1.yaml")),
-    ("built-in/olm-csv.yaml", include_str!("../conventions/olm-csv.yaml")),
-    ("built-in/olm-csv-proposed.yaml", include_str!("../conventions/olm-csv-proposed.yaml")),
-    ("built-in/stackable.yaml", include_str!("../conventions/stackable.yaml")),
-];
-
-/// The built-in conventions, and their texts for those that extend one.
-#[derive(Clone, Debug)]
-struct BuiltIn {
-    sources: Vec<Source>,
-    known: Known,
-}
-
-/// Compiled once a process: a reload, and a test that compiles a thousand policies, share them.
-static BUILT_IN_CONVENTIONS: LazyLock<Result<BuiltIn, Diagnostics>> = LazyLock::new(|| {
-    let sources = sources(&BUILT_IN);
-    let (documents, mut mistakes) = read_documents(&sources, 0);
-    let mut known = Known::default();
-    mistakes.extend(compile_conventions(&documents, &mut known));
-    if mistakes.is_empty() {
-        Ok(BuiltIn { sources, known })
-    } else {
-        Err(Diagnostics::new(&sources, mistakes))
-    }
-});
-
-/// The policies that are used when nobody names any: one for each system that a built-in convention
-/// speaks of.
-pub(super) const EXAMPLES: [(&str, &str); 11] = [
-    ("built-in/policies/ack.yaml", include_str!("../../deploy/policies/ack.yaml")),
-    ("built-in/policies/appcat.yaml", include_str!("../../deploy/policies/appcat.yaml")),
-    ("built-in/policies/aso.yaml", include_str!("../../deploy/policies/aso.yaml")),
-    ("built-in/policies/cluster-api.yaml", include_str!("../../deploy/policies/cluster-api.yaml")),
-    ("built-in/policies/crossplane.yaml", include_str!("../../deploy/policies/crossplane.yaml")),
-    ("built-in/policies/kstatus.yaml", include_str!("../../deploy/policies/kstatus.yaml")),
-    (
-        "built-in/policies/kstatus-flux.yaml",
-        include_str!("../../deploy/policies/kstatus-flux.yaml"),
-    ),
-    ("built-in/policies/metav1.yaml", include_str!("../../deploy/policies/metav1.yaml")),
-    ("built-in/policies/olm-csv.yaml", include_str!("../../deploy/policies/olm-csv.yaml")),
-    (
-        "built-in/policies/olm-csv-proposed.yaml",
-        include_str!("../../deploy/policies/olm-csv-proposed.yaml"),
-    ),
-    ("built-in/policies/stackable.yaml", include_str!("../../deploy/policies/stackable.yaml")),
-];
-
 impl PolicySet {
     /// The sources of the example policies.
     #[must_use]
     pub fn examples() -> Vec<Source> {
-        sources(&EXAMPLES)
+        built_in::examples()
     }
 
     /// Compiles documents: `StatusConvention`s first, so that a policy may use one from any file.
@@ -104,18 +54,40 @@ impl PolicySet {
     }
 
     fn compile_some(sources: &[Source], incomplete: bool) -> Result<Self, Diagnostics> {
-        let BuiltIn { sources: mut all, mut known } = BUILT_IN_CONVENTIONS.clone()?;
-        let (documents, mut mistakes) = read_documents(sources, all.len());
+        let (documents, mut mistakes) = read_documents(sources, built_in::COUNT);
+        let mut known = Known::default();
         known.specs.incomplete = incomplete || !mistakes.is_empty();
-        mistakes.extend(compile_conventions(&documents, &mut known));
-        let (policies, more) = compile_policies(&documents, &known);
+        let (envelopes, wrong) = envelopes(documents);
+        mistakes.extend(wrong);
+        mistakes.extend(compile_conventions(&envelopes, &mut known));
+        let (policies, more) = compile_policies(&envelopes, &known);
         mistakes.extend(more);
         if mistakes.is_empty() {
-            Ok(Self::index(policies, known.conventions))
+            Ok(Self::index(policies, known.given))
         } else {
             // What is inherited can be wrong in its new place: the built-in texts are shown too.
-            all.extend_from_slice(sources);
-            Err(Diagnostics::new(&all, mistakes))
+            Err(Diagnostics::new(&[built_in::sources(), sources.to_vec()].concat(), mistakes))
+        }
+    }
+
+    /// Policies that code has built, by name, under the conventions of this set.
+    ///
+    /// # Errors
+    /// All mistakes in the policies.
+    pub fn with_policies(&self, documents: &[(&str, PolicySpec)]) -> Result<Self, Diagnostics> {
+        let source = Source::new("policies built in code", "");
+        let (node, problems) =
+            (Node { value: Value::Null, span: Span::default() }, Problems::default());
+        let known = Known { given: self.given.clone(), ..Known::default() };
+        let at = At::root(&node, &problems);
+        let policies = documents.iter();
+        let policies =
+            policies.filter_map(|(name, spec)| document::compile(name, spec, &known, at));
+        let mut policies = policies.collect::<Vec<_>>();
+        order::rank(&mut policies);
+        match problems.into_list() {
+            mistakes if mistakes.is_empty() => Ok(Self::index(policies, known.given)),
+            mistakes => Err(Diagnostics::new(&[source], mistakes)),
         }
     }
 
@@ -132,8 +104,15 @@ impl PolicySet {
 
     /// All conventions, built in and given, by name.
     #[must_use]
-    pub const fn conventions(&self) -> &Conventions {
-        &self.conventions
+    pub fn conventions(&self) -> &Conventions {
+        self.conventions.get_or_init(|| {
+            let given =
+                self.given.iter().map(|(name, found)| (name.clone(), found.convention.clone()));
+            let built_in = built_in::names();
+            let built_in =
+                built_in.filter_map(|name| Some((name.to_owned(), built_in::convention(name)?)));
+            given.chain(built_in).collect()
+        })
     }
 
     /// The policies that judge a subject, with their place in [`Self::policies`].
@@ -146,29 +125,13 @@ impl PolicySet {
             .filter(|(_, policy)| policy.selects(subject))
     }
 
-    /// The policies of some documents in the place of these, under the same conventions.
-    ///
-    /// # Errors
-    /// All mistakes in the documents.
-    pub(crate) fn only(&self, sources: &[Source]) -> Result<Self, Diagnostics> {
-        let (documents, mut mistakes) = read_documents(sources, 0);
-        let known = Known { conventions: self.conventions.clone(), ..Known::default() };
-        let (policies, more) = compile_policies(&documents, &known);
-        mistakes.extend(more);
-        if mistakes.is_empty() {
-            Ok(Self::index(policies, known.conventions))
-        } else {
-            Err(Diagnostics::new(sources, mistakes))
-        }
-    }
-
     /// A set of some policies, for those who ask the engine about one at a time.
     pub(crate) fn of(mut policies: Vec<Policy>) -> Self {
         order::rank(&mut policies);
-        Self::index(policies, Conventions::new())
+        Self::index(policies, BTreeMap::new())
     }
 
-    fn index(policies: Vec<Policy>, conventions: Conventions) -> Self {
+    fn index(policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
         let plurals = |policy: &Policy| -> Vec<Option<String>> {
             let globs = policy.resources.iter().flat_map(|rule| &rule.resources);
             globs.map(|glob| glob.exact().map(str::to_owned)).collect()
@@ -192,20 +155,8 @@ impl PolicySet {
                 }
             }
         }
-        Self { policies, conventions, by_plural, with_star }
+        Self { policies, given, conventions: OnceLock::new(), by_plural, with_star }
     }
-}
-
-fn sources(embedded: &[(&str, &str)]) -> Vec<Source> {
-    let source =
-        |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned() };
-    embedded.iter().map(source).collect()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Policy,
-    Convention,
 }
 
 /// Reads all documents. `first` is the number of the first source among all that are known.
@@ -219,117 +170,90 @@ fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagn
     (documents, mistakes)
 }
 
-/// What a document is, what it is called, where that could be read, and its spec.
-struct Envelope<'n> {
-    kind: Kind,
-    name: Option<&'n Node>,
-    spec: &'n Node,
+/// A document, after the check of everything but its spec.
+struct Envelope {
+    kind: DocumentKind,
+    /// What it is called, whether that is a name or not.
+    label: String,
+    /// Where its name is, if it has one.
+    name: Option<Span>,
+    spec: Node,
+    /// All of it.
+    span: Span,
 }
 
-/// What a document is called while it is read for its mistakes alone, because its own name is none or
+/// What a document is called while it is read for its mistakes alone, because its own name is invalid or
 /// is another's. No document can have this name.
 const STAND_IN: &str = "(unnamed)";
 
-impl<'n> Envelope<'n> {
-    /// Each document is read here twice, once for each kind: `problems` are those of one of them.
-    fn read(document: &'n Document, problems: &'n Problems) -> Option<Self> {
-        let map = problems.map(&document.root)?;
-        if let Some(node) = map.required("apiVersion") {
-            problems.word(node, &[("statusgate.dev/v1alpha1", ())]);
-        }
-        let kind = map.required("kind").and_then(|node| {
-            problems.word(
-                node,
-                &[("StatusPolicy", Kind::Policy), ("StatusConvention", Kind::Convention)],
-            )
-        });
-        let name = map.required("metadata").and_then(|node| {
-            let metadata = problems.map(node)?;
-            let name = metadata.required("name");
-            // Files that also live in a cluster carry these; they mean nothing here.
-            for ignored in ["labels", "annotations", "namespace"] {
-                metadata.get(ignored);
-            }
-            metadata.close();
-            name
-        });
-        let spec = map.required("spec");
-        map.close();
-        Some(Self { kind: kind?, name, spec: spec? })
-    }
-
-    /// What the document is called, whether that is a name or not.
-    fn label(&self) -> Option<&'n str> {
-        match &self.name?.value {
-            Value::String(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The name, if it is one.
-    fn name(&self, problems: &Problems) -> Option<(&'n str, &'n Node)> {
-        let node = self.name?;
-        Some((problems.identifier(node)?, node))
-    }
+/// Checks the envelopes of all documents.
+fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
+    let problems = Problems::default();
+    let envelopes = documents.into_iter().filter_map(|Document { mut root, span }| {
+        let label = match &root.member("metadata")?.member("name") {
+            Some(Node { value: Value::String(label), .. }) => label.clone(),
+            _ => String::new(),
+        };
+        let kind = documents::envelope(&mut root, &problems)?;
+        // A placeholder stands for what is not a name.
+        let name = root.member("metadata")?.member("name")?.span.clone();
+        let name = (name != Span::NOWHERE).then_some(name);
+        Some(Envelope { kind, label, name, spec: root.member("spec")?.clone(), span })
+    });
+    (envelopes.collect(), problems.into_list())
 }
 
 /// Compiles the conventions among the documents: names first, then what each extends, then each.
-fn compile_conventions(documents: &[Document], known: &mut Known) -> Vec<Diagnostic> {
-    let (quiet, problems) = (Problems::default(), Problems::default());
-    let mut specs: Vec<(&str, &Node)> = Vec::new();
-    let mut spans = Vec::new();
+fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnostic> {
+    let problems = Problems::default();
+    let mut named: Vec<&Envelope> = Vec::new();
     let mut nameless = Vec::new();
-    for document in documents {
-        let Some(envelope) = Envelope::read(document, &quiet) else { continue };
-        if envelope.kind != Kind::Convention {
-            continue;
-        }
-        let taken = |text| {
-            known.conventions.contains_key(text) || specs.iter().any(|(name, _)| *name == text)
-        };
-        match envelope.name(&problems) {
-            Some((text, node)) if taken(text) => {
-                let message = format!("there is a convention \"{text}\" already");
+    for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusConvention) {
+        let label = envelope.label.as_str();
+        let is_taken = built_in::names().any(|name| name == label)
+            || named.iter().any(|other| other.label == label);
+        match &envelope.name {
+            Some(span) if is_taken => {
+                let message = format!("there is a convention \"{label}\" already");
                 let help = Some("give this one a name of its own".to_owned());
-                problems.report_with_help(&node.span, message, help);
-                nameless.push((envelope, &document.span));
+                problems.report_with_help(span, message, help);
+                nameless.push(envelope);
             }
-            Some((text, _)) => {
-                specs.push((text, envelope.spec));
-                spans.push(&document.span);
-            }
+            Some(_) => named.push(envelope),
             None => {
-                known.specs.misnamed.extend(envelope.label().map(str::to_owned));
-                nameless.push((envelope, &document.span));
+                known.specs.misnamed.push(envelope.label.clone());
+                nameless.push(envelope);
             }
         }
     }
-    known.specs.add(specs.iter().copied(), &problems);
+    let specs = named.iter().map(|envelope| (envelope.label.as_str(), &envelope.spec));
+    known.specs.add(specs, &problems);
     let mut mistakes = problems.into_list();
-    for ((name, _), span) in specs.iter().zip(spans) {
+    for envelope in named {
         let problems = Problems::default();
-        let whole = known.specs.get(name);
-        match whole.and_then(|whole| convention::read(name, whole, &problems)) {
-            Some(convention) => {
-                known.conventions.insert((*name).to_owned(), Arc::new(convention));
-            }
-            None => {
-                let broken = whole.map(|(spec, complete)| Broken::of(spec, complete));
-                known.broken.insert((*name).to_owned(), broken.unwrap_or_default());
-            }
+        if let Some(found) = compile_convention(&envelope.label, &known.specs, &problems) {
+            known.given.insert(envelope.label.clone(), found);
         }
-        mistakes.extend(told_apart(problems, span, name));
+        mistakes.extend(told_apart(problems, &envelope.span, &envelope.label));
     }
-    for (envelope, span) in nameless {
+    for envelope in nameless {
         let problems = Problems::default();
         let mut specs = known.specs.clone();
-        specs.add(std::iter::once((STAND_IN, envelope.spec)), &problems);
-        if let Some(whole) = specs.get(STAND_IN) {
-            convention::read(STAND_IN, whole, &problems);
-        }
-        mistakes.extend(told_apart(problems, span, envelope.label().unwrap_or(STAND_IN)));
+        specs.add(std::iter::once((STAND_IN, &envelope.spec)), &problems);
+        compile_convention(STAND_IN, &specs, &problems);
+        let label = if envelope.label.is_empty() { STAND_IN } else { &envelope.label };
+        mistakes.extend(told_apart(problems, &envelope.span, label));
     }
     without_repetition(mistakes)
+}
+
+fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<Found> {
+    let Whole { spec, complete } = specs.get(name)?;
+    let mut whole = (*spec).clone();
+    let spec: ConventionSpec = documents::spec(&mut whole, complete, problems)?;
+    let convention = convention::compile(name, &spec, complete, At::root(&whole, problems));
+    let sound = complete && problems.count() == 0;
+    Some(Found { convention: Arc::new(convention), sound, complete })
 }
 
 /// The mistakes of a convention; of those outside of its own document it is said who inherits them.
@@ -358,32 +282,32 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     told
 }
 
-fn compile_policies(documents: &[Document], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
+fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut claims, mut mistakes) = (Vec::new(), Vec::new());
-    let mut names: Vec<String> = Vec::new();
-    for document in documents {
+    let mut names: Vec<&str> = Vec::new();
+    for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusPolicy) {
         let problems = Problems::default();
-        if let Some(envelope) = Envelope::read(document, &problems)
-            && envelope.kind == Kind::Policy
-        {
-            let name = envelope.name(&problems).and_then(|(text, node)| {
-                if names.iter().any(|known| known == text) {
-                    problems.report(&node.span, format!("there is a policy \"{text}\" already"));
-                    return None;
-                }
-                if names.len() > usize::from(u16::MAX) {
-                    problems.report(&node.span, "more than 65,536 policies");
-                    return None;
-                }
-                names.push(text.to_owned());
-                Some(text)
-            });
-            let policy = document::read(name.unwrap_or(STAND_IN), envelope.spec, &problems, known);
-            let spec = |key| document.root.member("spec")?.member(key);
-            let (resources, backfill) = (spec("resources"), spec("backfill"));
-            let resources = resources.map(Node::items).unwrap_or_default();
+        let label = envelope.label.as_str();
+        let name = envelope.name.as_ref().and_then(|span| {
+            if names.contains(&label) {
+                problems.report(span, format!("there is a policy \"{label}\" already"));
+                return None;
+            }
+            if names.len() > usize::from(u16::MAX) {
+                problems.report(span, "more than 65,536 policies");
+                return None;
+            }
+            names.push(label);
+            Some(label)
+        });
+        let mut node = envelope.spec.clone();
+        if let Some(spec) = documents::spec::<PolicySpec>(&mut node, true, &problems) {
+            let at = At::root(&node, &problems);
+            let policy = document::compile(name.unwrap_or(STAND_IN), &spec, known, at);
+            let resources = envelope.spec.member("resources").map(Node::items).unwrap_or_default();
+            let backfill = envelope.spec.member("backfill");
             let claim = |policy| Claim { policy, resources, backfill };
-            claims.extend(policy.filter(|_| name.is_some()).map(claim));
+            claims.extend(policy.filter(|_| name.is_some() && problems.count() == 0).map(claim));
         }
         mistakes.extend(problems.into_list());
     }
@@ -395,7 +319,7 @@ fn compile_policies(documents: &[Document], known: &Known) -> (Vec<Policy>, Vec<
         && let Some(Some(node)) = nodes.get(last)
     {
         let problems = Problems::default();
-        order::report(node, message, &problems);
+        order::report(At::root(node, &problems), message);
         mistakes.extend(problems.into_list());
     }
     (policies, mistakes)

@@ -1,14 +1,9 @@
 //! Reading a tree and collecting every mistake on the way.
 
 use std::cell::RefCell;
-use std::fmt;
 
 use super::Diagnostic;
 use super::tree::{Key, Node, Span, Value};
-
-/// The longest message of a rule, in characters. An answer has up to 32 of them, and controllers copy
-/// it into a condition, whose message may have 32,768.
-const MAX_SENTENCE: usize = 200;
 
 /// Collects mistakes. Reading goes on after a mistake: what could not be read is `None`, and the
 /// mistake is here.
@@ -37,6 +32,9 @@ impl Problems {
         message: impl Into<String>,
         help: Option<String>,
     ) {
+        if *span == Span::NOWHERE {
+            return;
+        }
         let mistake = Diagnostic { help, ..Diagnostic::new(span.clone(), message) };
         self.list.borrow_mut().push(mistake);
     }
@@ -54,53 +52,7 @@ impl Problems {
     pub(crate) fn string<'n>(&self, node: &'n Node) -> Option<&'n str> {
         match &node.value {
             Value::String(text) => Some(text),
-            other => self.wrong(node, "a text", other),
-        }
-    }
-
-    pub(crate) fn boolean(&self, node: &Node) -> Option<bool> {
-        match &node.value {
-            Value::Bool(value) => Some(*value),
-            other => self.wrong(node, "true or false", other),
-        }
-    }
-
-    pub(crate) fn integer(&self, node: &Node) -> Option<i64> {
-        match &node.value {
-            Value::Integer(value) => Some(*value),
-            other => self.wrong(node, "a whole number", other),
-        }
-    }
-
-    pub(crate) fn number(&self, node: &Node) -> Option<f64> {
-        match &node.value {
-            #[expect(clippy::cast_precision_loss, reason = "limits beyond 2^53 are not written")]
-            Value::Integer(value) => Some(*value as f64),
-            Value::Float(value) => {
-                self.check_finite(node);
-                Some(*value)
-            }
-            other => self.wrong(node, "a number", other),
-        }
-    }
-
-    /// Any value that JSON has.
-    pub(crate) fn json(&self, node: &Node) -> Option<serde_json::Value> {
-        let before = self.count();
-        self.check_finite(node);
-        (self.count() == before).then(|| node.to_json())
-    }
-
-    /// `.inf` and `.nan` are of YAML alone. In a patch they would be null, and as a limit nothing
-    /// would ever keep to them, or everything.
-    fn check_finite(&self, node: &Node) {
-        match &node.value {
-            Value::Float(value) if !value.is_finite() => {
-                self.report(&node.span, "JSON has no such number");
-            }
-            Value::List(items) => items.iter().for_each(|item| self.check_finite(item)),
-            Value::Map(entries) => entries.iter().for_each(|(_, node)| self.check_finite(node)),
-            _ => {}
+            other => self.wrong(node, "a string", other),
         }
     }
 
@@ -119,43 +71,6 @@ impl Problems {
         }
     }
 
-    /// The same of a list that says nothing when it is empty: `why` is what it would mean.
-    pub(crate) fn filled_list<'n, T>(
-        &self,
-        node: &'n Node,
-        why: &str,
-        read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        if matches!(&node.value, Value::List(items) if items.is_empty()) {
-            self.report(&node.span, why);
-        }
-        self.list(node, read)
-    }
-
-    /// A list, or a single item in its place.
-    pub(crate) fn one_or_many<'n, T>(
-        &self,
-        node: &'n Node,
-        mut read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        match &node.value {
-            Value::List(items) => items.iter().filter_map(&mut read).collect(),
-            _ => read(node).into_iter().collect(),
-        }
-    }
-
-    /// The same, where an empty list is a mistake: what it stands for would never be so, or always.
-    pub(crate) fn filled<'n, T>(
-        &self,
-        node: &'n Node,
-        read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        if matches!(&node.value, Value::List(items) if items.is_empty()) {
-            self.report(&node.span, "an empty list says nothing");
-        }
-        self.one_or_many(node, read)
-    }
-
     /// A list of texts.
     pub(crate) fn strings(&self, node: &Node) -> Vec<String> {
         self.list(node, |item| self.string(item).map(str::to_owned))
@@ -170,44 +85,6 @@ impl Problems {
             self.unknown(&node.span, "value", text, names);
         }
         found
-    }
-
-    /// A name that ends up in a rule id, and so in metric labels and between brackets in answers.
-    pub(crate) fn identifier<'n>(&self, node: &'n Node) -> Option<&'n str> {
-        let name = self.string(node)?;
-        let good = !name.is_empty()
-            && name.len() <= 63
-            && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
-            && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-            && name.ends_with(|last: char| last.is_ascii_alphanumeric());
-        if !good {
-            let message = "a name has at most 63 of a-z, 0-9, '-' and '.', and starts and ends with a letter or digit";
-            self.report(&node.span, message);
-        }
-        good.then_some(name)
-    }
-
-    /// A sentence that ends up in answers: one line, not longer than a client shows.
-    pub(crate) fn sentence<'n>(&self, node: &'n Node, what: &str) -> Option<&'n str> {
-        let text = self.string(node)?;
-        if text.is_empty() || text.contains(char::is_control) {
-            self.report(&node.span, format!("a {what} is one line of text"));
-            return None;
-        }
-        let length = text.chars().count();
-        if length > MAX_SENTENCE {
-            let message =
-                format!("a {what} has at most {MAX_SENTENCE} characters, this one {length}");
-            self.report(&node.span, message);
-            return None;
-        }
-        Some(text)
-    }
-
-    /// Anything that parses from a text.
-    pub(crate) fn parsed<T: std::str::FromStr<Err: fmt::Display>>(&self, node: &Node) -> Option<T> {
-        let text = self.string(node)?;
-        text.parse().map_err(|error: T::Err| self.report(&node.span, error.to_string())).ok()
     }
 
     /// A name that is not among those that exist: says which do, and the nearest one.
@@ -249,6 +126,75 @@ pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// A place in a document that is compiled: it reports what is wrong there.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'p> {
+    problems: &'p Problems,
+    node: &'p Node,
+    span: &'p Span,
+    key: &'p Span,
+}
+
+impl<'p> At<'p> {
+    pub(crate) const fn root(node: &'p Node, problems: &'p Problems) -> Self {
+        Self { problems, node, span: &node.span, key: &node.span }
+    }
+
+    /// The value of a key; the mapping itself, where it has no such key.
+    pub(crate) fn key(self, name: &str) -> Self {
+        let Value::Map(entries) = &self.node.value else { return self };
+        match entries.iter().find(|(key, _)| key.name == name) {
+            Some((key, node)) => Self { node, span: &node.span, key: &key.span, ..self },
+            None => self,
+        }
+    }
+
+    /// An item of a list; a value that stands for a list of one, where there is no list.
+    pub(crate) fn item(self, index: usize) -> Self {
+        let Value::List(items) = &self.node.value else { return self };
+        items.get(index).map_or(self, |node| Self { node, span: &node.span, ..self })
+    }
+
+    /// The key of this value.
+    pub(crate) const fn name(self) -> Self {
+        Self { span: self.key, ..self }
+    }
+
+    /// The node here.
+    pub(crate) const fn node(self) -> &'p Node {
+        self.node
+    }
+
+    /// Whether nothing was reported so far.
+    pub(crate) fn is_clean(self) -> bool {
+        self.problems.count() == 0
+    }
+
+    pub(crate) fn report(self, message: impl Into<String>) {
+        self.problems.report(self.span, message);
+    }
+
+    pub(crate) fn report_with_help(self, message: impl Into<String>, help: impl Into<String>) {
+        self.problems.report_with_help(self.span, message, Some(help.into()));
+    }
+
+    pub(crate) fn report_at(self, span: &Span, message: impl Into<String>, help: Option<String>) {
+        if *self.span != Span::NOWHERE {
+            self.problems.report_with_help(span, message, help);
+        }
+    }
+
+    /// A name that does not exist: reports the nearest one that does, or all.
+    pub(crate) fn unknown<'w>(
+        self,
+        what: &str,
+        found: &str,
+        known: impl Iterator<Item = &'w str> + Clone,
+    ) {
+        self.problems.unknown(self.span, what, found, known);
+    }
+}
+
 /// A mapping being read: remembers which keys were asked for, so that the others are mistakes.
 pub(crate) struct Map<'n> {
     problems: &'n Problems,
@@ -272,11 +218,6 @@ impl<'n> Map<'n> {
             self.problems.report(&self.node.span, format!("\"{name}\" is missing here"));
         }
         found
-    }
-
-    /// All keys and values, for mappings whose keys are names of the user's.
-    pub(crate) fn entries(&self) -> &'n [(Key, Node)] {
-        self.entries
     }
 
     /// Reports the keys that nobody asked for. Call it last.

@@ -1,8 +1,9 @@
 //! YAML as a tree with locations.
 //!
 //! serde's derive stops at the first unknown key. People fix documents faster when they see all
-//! mistakes at once, so documents are read from this tree by hand.
+//! mistakes at once, so documents are checked as trees before they are deserialized.
 
+mod deserialize;
 mod parts;
 mod read;
 mod scalar;
@@ -13,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::Diagnostic;
 
-pub(crate) use super::problems::{Map, Problems, did_you_mean, near};
+pub(crate) use super::problems::{At, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
 use scalar::Dialect;
 
@@ -23,6 +24,11 @@ use scalar::Dialect;
 pub(crate) struct Span {
     pub(crate) source: usize,
     pub(crate) bytes: Range<usize>,
+}
+
+impl Span {
+    /// Where placeholders are.
+    pub(crate) const NOWHERE: Self = Self { source: usize::MAX, bytes: 0..0 };
 }
 
 /// A value and its location.
@@ -51,6 +57,13 @@ pub(crate) struct Key {
     pub(crate) span: Span,
 }
 
+impl Key {
+    /// A key that no text has.
+    pub(crate) fn placeholder(name: &str) -> Self {
+        Self { name: name.to_owned(), span: Span::NOWHERE }
+    }
+}
+
 /// One document of a text.
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -73,27 +86,25 @@ pub(super) fn manifest(text: &str, part: &Range<usize>) -> Result<Node, Diagnost
 impl Value {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Null => "nothing",
+            Self::Null => "null",
             Self::Bool(_) => "a boolean",
             Self::Integer(_) | Self::Float(_) => "a number",
-            Self::String(_) => "a text",
+            Self::String(_) => "a string",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
         }
     }
-}
 
-impl Node {
-    /// An owned JSON value of the same content, for defaults that end up in a patch.
+    /// An owned JSON value of the same content.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Integer(value) => (*value).into(),
-            Value::Float(value) => (*value).into(),
-            Value::String(text) => text.as_str().into(),
-            Value::List(items) => items.iter().map(Self::to_json).collect(),
-            Value::Map(map) => serde_json::Value::Object(
+        match self {
+            Self::Null => serde_json::Value::Null,
+            Self::Bool(value) => (*value).into(),
+            Self::Integer(value) => (*value).into(),
+            Self::Float(value) => (*value).into(),
+            Self::String(text) => text.as_str().into(),
+            Self::List(items) => items.iter().map(Node::to_json).collect(),
+            Self::Map(map) => serde_json::Value::Object(
                 map.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect(),
             ),
         }
@@ -124,5 +135,23 @@ impl Serialize for Node {
                 map.end()
             }
         }
+    }
+}
+
+impl Node {
+    /// A node that no text has.
+    pub(crate) const fn placeholder(value: Value) -> Self {
+        Self { value, span: Span::NOWHERE }
+    }
+
+    /// The value of a key.
+    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// An owned JSON value of the same content.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        self.value.to_json()
     }
 }

@@ -73,10 +73,11 @@ pub(super) fn rules(objects: &[Judged], policies: &PolicySet) -> BTreeMap<String
             continue;
         }
         let policy = policies.policies().iter().find(|policy| policy.name == found.policy);
-        let rule = policy.map(|policy| policy.declared(&found.rule)).map(|declared| Rule {
-            message: declared.message.unwrap_or_default().to_owned(),
-            source: declared.source.into_owned(),
-        });
+        let rule =
+            policy.and_then(|policy| policy.declared.get(&found.rule)).map(|declared| Rule {
+                message: declared.message.clone().unwrap_or_default(),
+                source: declared.source.clone(),
+            });
         rules.insert(found.rule.clone(), rule.unwrap_or_default());
     }
     rules

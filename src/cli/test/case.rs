@@ -194,12 +194,19 @@ fn read_expectation(node: &Node, json: &Value, problems: &Problems) -> Option<Ex
     Some(Expectation { verdict, findings, patch, status })
 }
 
+const ACTIONS: [(&str, Action); 4] = [
+    ("Deny", Action::Deny),
+    ("Repair", Action::Repair),
+    ("Warn", Action::Warn),
+    ("Audit", Action::Audit),
+];
+
 fn read_finding(node: &Node, problems: &Problems) -> Option<ExpectedFinding> {
     let map = problems.map(node)?;
     let text = |node: Option<&Node>| node.and_then(|node| problems.string(node)).map(str::to_owned);
     let rule = text(map.required("rule"));
     let field = text(map.get("field"));
-    let action = map.get("action").and_then(|node| Action::read_disagreement(node, problems));
+    let action = map.get("action").and_then(|node| problems.word(node, &ACTIONS));
     let message = text(map.get("message"));
     map.close();
     Some(ExpectedFinding { rule: rule?, field, action, message })

@@ -1,63 +1,56 @@
 //! The `rules` of a `StatusPolicy`: from YAML to [`CelRule`].
 
 use super::{CelRule, Mistake, compile};
-use crate::model::Pointer;
+use crate::documents;
 use crate::policy::Action;
-use crate::policy::convention::{Backfill, Convention, Trigger, read_trigger};
-use crate::source::tree::{Node, Problems, Span};
+use crate::policy::compile::Compiler;
+use crate::policy::convention::{Backfill, Convention, Trigger};
+use crate::policy::rules::{DeclaredRule, Declarer};
+use crate::source::tree::{At, Span};
 
-/// Reads the rules of the policy `policy`. What they say of the phase depends on the convention and on
-/// what the policy fills in.
-pub(crate) fn read(
-    policy: &str,
-    node: &Node,
-    problems: &Problems,
-    convention: Option<&Convention>,
-    backfill: &[Backfill],
-) -> Vec<CelRule> {
-    let mut names: Vec<&str> = Vec::new();
-    problems.list(node, |item| {
-        let map = problems.map(item)?;
-        let name = map.required("name");
-        let name = name.and_then(|node| {
-            let text = problems.identifier(node)?;
-            if names.contains(&text) {
-                problems.report(&node.span, format!("rule {text} is listed twice"));
+impl Compiler<'_> {
+    /// Compiles the rules of a policy. What they say of the phase depends on the convention and on the
+    /// defaults of the policy.
+    pub(crate) fn cel_rules(
+        &self,
+        documents: &[documents::CelRule],
+        convention: Option<&Convention>,
+        backfill: &[Backfill],
+        at: At<'_>,
+    ) -> Vec<CelRule> {
+        let rules = documents.iter().enumerate().filter_map(|(index, document)| {
+            let at = at.item(index);
+            if documents[..index].iter().any(|other| other.name == document.name) {
+                at.key("name").report(format!("rule {} is listed twice", *document.name));
             }
-            names.push(text);
-            Some(text)
+            let trigger = document.trigger.as_ref().map_or(Trigger::Introduced, |trigger| {
+                Trigger::compile(trigger, at.key("trigger"))
+            });
+            let text = &document.expression;
+            let expression = compile(text)
+                .map_err(|mistakes| report(at.key("expression"), text, mistakes))
+                .ok()?;
+            let declared = DeclaredRule {
+                action: document.action.map_or(Action::Deny, Action::from).into(),
+                message: Some(document.message.to_string()),
+                source: document.source.clone().unwrap_or_default(),
+                optional: false,
+                by: Declarer::Rule,
+            };
+            Some(CelRule {
+                id: self.declare(&document.name, declared),
+                name: document.name.to_string(),
+                sees_the_phase: sees_the_phase(&expression, &trigger, convention, backfill),
+                expression,
+                message: document.message.to_string(),
+                action: document.action.map_or(Action::Deny, Action::from),
+                path: document.path.as_deref().cloned().or_else(|| "/status".parse().ok())?,
+                trigger,
+                source: document.source.clone().unwrap_or_default(),
+            })
         });
-        let expression = map.required("expression").and_then(|node| {
-            let text = problems.string(node)?;
-            compile(text).map_err(|mistakes| report(problems, node, text, mistakes)).ok()
-        });
-        let message = map.required("message").and_then(|node| problems.sentence(node, "message"));
-        let action =
-            map.get("action").map_or(Some(Action::Deny), |node| Action::read(node, problems));
-        let path = match map.get("path") {
-            Some(node) => status_pointer(node, problems),
-            None => "/status".parse().ok(),
-        };
-        let trigger = match map.get("trigger") {
-            Some(node) => read_trigger(node, problems),
-            None => Some(Trigger::Introduced),
-        };
-        let source = map.get("source").and_then(|node| problems.string(node)).unwrap_or_default();
-        map.close();
-        let (name, expression, trigger) = (name?, expression?, trigger?);
-        let sees_the_phase = sees_the_phase(&expression, &trigger, convention, backfill);
-        Some(CelRule {
-            id: format!("{policy}/{name}"),
-            name: name.to_owned(),
-            expression,
-            message: message?.to_owned(),
-            action: action?,
-            path: path?,
-            trigger,
-            source: source.to_owned(),
-            sees_the_phase,
-        })
-    })
+        rules.collect()
+    }
 }
 
 /// Whether a write that sets nothing but the phase, and what the mutating webhook adds to it, could
@@ -84,28 +77,19 @@ fn sees_the_phase(
         || moved.any(|path| reads.written.as_ref().is_some_and(|part| part.covers(path.tokens())))
 }
 
-/// `/status`, or something below it.
-fn status_pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
-    let pointer: Pointer = problems.parsed(node)?;
-    if pointer.tokens().first().is_none_or(|first| first != "status") {
-        problems.report(&node.span, "this must be /status or point below it");
-        return None;
-    }
-    Some(pointer)
-}
-
-fn report(problems: &Problems, node: &Node, text: &str, mistakes: Vec<Mistake>) {
-    for Mistake { at, message, help } in mistakes {
-        match at.map(|at| (at, within(&node.span, text, at))) {
-            Some((_, Some(span))) => problems.report_with_help(&span, message, help),
-            Some((at, None)) => {
-                let before = &text[..at];
+fn report(at: At<'_>, text: &str, mistakes: Vec<Mistake>) {
+    for Mistake { at: byte, message, help } in mistakes {
+        let node = at.node();
+        match byte.map(|byte| (byte, within(&node.span, text, byte))) {
+            Some((_, Some(span))) => at.report_at(&span, message, help),
+            Some((byte, None)) => {
+                let before = &text[..byte];
                 let line = before.matches('\n').count() + 1;
                 let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
                 let message = format!("{message} (line {line}, column {column} of the expression)");
-                problems.report_with_help(&node.span, message, help);
+                at.report_at(&node.span, message, help);
             }
-            None => problems.report_with_help(&node.span, message, help),
+            None => at.report_at(&node.span, message, help),
         }
     }
 }

@@ -21,7 +21,6 @@ use crate::model::Pointer;
 use super::Action;
 use super::convention::Trigger;
 
-pub(crate) use document::read;
 pub use reads::{Part, Reads};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
 

@@ -1,13 +1,16 @@
 //! What is filled in where it is absent: fields, members of conditions, whole conditions. And what is
 //! taken out where it may not be.
 
-use super::super::predicate::{self, pointer};
+use serde_json::Value;
+
+use super::super::compile::Compiler;
 use super::super::{Action, Check};
-use super::place::{place_of, remaining};
-use super::{ConditionList, Names};
+use super::ConditionList;
+use super::place::{Label, remaining};
+use crate::documents::{self, CopySource, ElementStatus, ElementValue, MemberOf, Origin};
 use crate::language::Predicate;
 use crate::model::Pointer;
-use crate::source::tree::{Key, Map, Node, Problems, Value};
+use crate::source::tree::At;
 
 /// Something to fill in where it is absent, or to take out.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,7 +81,7 @@ pub enum Filling {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueSource {
     /// This value.
-    Value(serde_json::Value),
+    Value(Value),
     /// What the stored object has in the same place.
     Stored,
     /// A field of the status.
@@ -165,258 +168,223 @@ impl Filling {
     }
 }
 
-/// Reads a `backfill` list, of a convention with these lists of conditions or of a policy that follows
-/// it; then `inherited` are the convention's own that stay.
-pub(crate) fn read_list(
-    node: &Node,
-    problems: &Problems,
-    names: &Names,
-    lists: &[ConditionList],
-    inherited: &[Backfill],
-) -> Vec<Backfill> {
-    let read = |item| Some((read(item, problems, names)?, item));
-    let own: Vec<(Backfill, &Node)> = problems.list(node, read);
-    let inherited: Vec<&Backfill> = remaining(inherited, own.iter().map(|(fill, _)| fill));
-    let mut settled: Vec<&Pointer> = Vec::new();
-    for (at, (fill, item)) in own.iter().enumerate() {
-        if fill.when.is_none()
-            && !fill.optional
-            && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling
-        {
-            if settled.contains(&path) {
-                let message = format!("{path} is filled in above already, whatever else holds");
-                let help = "say with \"when\" which of them counts".to_owned();
-                problems.report_with_help(&item.span, message, Some(help));
+impl Compiler<'_> {
+    /// Compiles a `backfill` list, of a convention with these lists of conditions or of a policy that
+    /// follows it; then `inherited` are the convention's own that stay.
+    pub(crate) fn backfill(
+        &self,
+        documents: &[documents::Backfill],
+        lists: &[ConditionList],
+        inherited: &[Backfill],
+        at: At<'_>,
+    ) -> Vec<Backfill> {
+        let own = documents.iter().enumerate();
+        let own =
+            own.map(|(index, document)| (self.default(document, at.item(index)), at.item(index)));
+        let own: Vec<(Backfill, At<'_>)> = own.filter_map(|(fill, at)| Some((fill?, at))).collect();
+        let inherited: Vec<&Backfill> = remaining(inherited, own.iter().map(|(fill, _)| fill));
+        let mut settled: Vec<&Pointer> = Vec::new();
+        for (index, (fill, at)) in own.iter().enumerate() {
+            if fill.when.is_none()
+                && !fill.optional
+                && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling
+            {
+                if settled.contains(&path) {
+                    let message = format!("{path} is filled in above already, whatever else holds");
+                    at.report_with_help(message, "say with \"when\" which of them counts");
+                }
+                if fill.filling.is_sure() {
+                    settled.push(path);
+                }
             }
-            if fill.filling.is_sure() {
-                settled.push(path);
+            if let Some((list, member)) = fill.takes() {
+                check_taken(list, member, lists, *at);
+            }
+            let before = own[..index].iter().map(|(other, _)| other);
+            let mut others = before.chain(inherited.iter().copied());
+            // One run would never be the last: each would undo what the other did.
+            let undoes = |other: &&Backfill| {
+                (fill.takes().is_some() && fill.takes() == other.gives())
+                    || (fill.gives().is_some() && fill.gives() == other.takes())
+            };
+            if let Some(other) = others.find(undoes) {
+                let message = format!("\"{}\" and \"{}\" undo each other", fill.name, other.name);
+                at.key("member")
+                    .report_with_help(message, "a member is filled in, or taken out, not both");
             }
         }
-        let span = item.member("member").map_or(&item.span, |member| &member.span);
-        if let Some((list, member)) = fill.takes() {
-            check_taken(list, member, item, problems, lists);
-        }
-        let before = own[..at].iter().map(|(other, _)| other);
-        let mut others = before.chain(inherited.iter().copied());
-        // One run would never be the last: each would undo what the other did.
-        let undoes = |other: &&Backfill| {
-            (fill.takes().is_some() && fill.takes() == other.gives())
-                || (fill.gives().is_some() && fill.gives() == other.takes())
-        };
-        if let Some(other) = others.find(undoes) {
-            let message = format!("\"{}\" and \"{}\" undo each other", fill.name, other.name);
-            let help = "a member is filled in, or taken out, not both".to_owned();
-            problems.report_with_help(span, message, Some(help));
-        }
+        own.into_iter().map(|(fill, _)| fill).collect()
     }
-    own.into_iter().map(|(fill, _)| fill).collect()
+
+    /// Compiles one entry.
+    fn default(&self, document: &documents::Backfill, at: At<'_>) -> Option<Backfill> {
+        let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
+        let kinds = kinds(document);
+        if let [one, other, ..] = kinds[..] {
+            let message = format!("either \"{one}\" or \"{other}\", not both");
+            at.key(other).report(message);
+            return None;
+        }
+        let filling = match (&document.path, &document.list) {
+            (Some(path), None) => self.field(path, document, at),
+            (None, Some(list)) => self.in_list(list, document, at),
+            _ => {
+                at.report("either \"path\" or \"list\" says what is filled in");
+                None
+            }
+        };
+        let place = Label::from(document).place.unwrap_or_default();
+        Some(Backfill {
+            name: document.name.clone().unwrap_or_else(|| place.clone()),
+            place,
+            optional: document.optional.unwrap_or_default(),
+            when,
+            filling: filling?,
+            source: document.source.clone().unwrap_or_default(),
+        })
+    }
+
+    fn field(&self, path: &Pointer, document: &documents::Backfill, at: At<'_>) -> Option<Filling> {
+        let of_elements = ["member", "element", "steadyWhile", "absentWhere"];
+        let has = [
+            document.member.is_some(),
+            document.element.is_some(),
+            document.steady_while.is_some(),
+            document.absent_where.is_some(),
+        ];
+        if let Some((key, _)) = of_elements.iter().zip(has).find(|(_, has)| *has) {
+            let message = format!("\"{key}\" speaks of the elements of a list");
+            let help = "name the list with \"list\" in the place of \"path\"";
+            at.key(key).name().report_with_help(message, help);
+            return None;
+        }
+        let nullable = document.nullable.unwrap_or_default();
+        if document.value == Some(Value::Null) && !nullable {
+            return Some(Filling::Absent(path.clone()));
+        }
+        let sources = sources(document, at)?;
+        if let Some(value) = &document.value
+            && self.names.is_phase(path)
+        {
+            match value {
+                Value::String(name) => self.names.check_phase(at.key("value"), name),
+                Value::Null => {}
+                _ => at.key("value").report("a phase is a string"),
+            }
+        }
+        Some(Filling::Field(path.clone(), sources))
+    }
+
+    fn in_list(
+        &self,
+        list: &Pointer,
+        document: &documents::Backfill,
+        at: At<'_>,
+    ) -> Option<Filling> {
+        self.names.check_list(at.key("list"), list);
+        let list = list.clone();
+        if let Some(element) = &document.element {
+            let (kind, members) = (element.kind.clone(), members(element));
+            return Some(Filling::Element { list, kind, members });
+        }
+        let Some(member) = document.member.clone() else {
+            at.report("missing required key \"member\"");
+            return None;
+        };
+        if let Some(unless) = document.steady_while.clone() {
+            return Some(Filling::Steady { list, member, unless });
+        }
+        if let Some(of) = &document.absent_where {
+            let of = self.element_predicate(of, at.key("absentWhere"));
+            return Some(Filling::AbsentMember { list, member, of });
+        }
+        Some(Filling::Member { list, member, sources: sources(document, at)? })
+    }
 }
 
-/// What is taken out of an element is judged with the rest, and a writer would be refused for it.
-fn check_taken(
-    path: &Pointer,
-    member: &str,
-    item: &Node,
-    problems: &Problems,
-    lists: &[ConditionList],
-) {
-    let span = |key| item.member(key).map_or(&item.span, |node: &Node| &node.span);
+/// What an entry does: it should have one of these keys.
+fn kinds(document: &documents::Backfill) -> Vec<&'static str> {
+    let keys = [
+        ("value", document.value.is_some()),
+        ("copyOf", document.copy_of.is_some()),
+        ("element", document.element.is_some()),
+        ("steadyWhile", document.steady_while.is_some()),
+        ("absentWhere", document.absent_where.is_some()),
+    ];
+    keys.into_iter().filter(|(_, has)| *has).map(|(key, _)| key).collect()
+}
+
+/// What is removed from an element is judged with the rest, and the write would be rejected for it.
+fn check_taken(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
     for list in lists.iter().filter(|list| list.path == *path) {
         if list.history.is_some() {
             let message = format!("{path} is a history: what is in it does not change");
-            problems.report(span("list"), message);
+            at.key("list").report(message);
         }
         let wanted = |check: &Check| check.required && check.action == Action::Deny;
         let checks = list.members.iter().filter(|(known, _)| known == member);
         let key = |key: &[String]| key.iter().any(|part| part == member);
         let keys = list.types.known.iter().filter_map(|kind| kind.key.as_deref());
         if std::iter::once(list.key.as_slice()).chain(keys).any(key) {
-            let message = format!("{member} tells elements apart: it cannot be taken out");
-            problems.report(span("member"), message);
+            at.key("member")
+                .report(format!("{member} tells elements apart: it cannot be taken out"));
         } else if let Some(check) =
             checks.flat_map(|(_, checks)| checks).find(|check| wanted(check))
         {
             let message = format!("{member} is required: it cannot be taken out");
             let help = format!("{} would refuse what is left", check.rule);
-            problems.report_with_help(span("member"), message, Some(help));
+            at.key("member").report_with_help(message, help);
         }
     }
-}
-
-/// Reads one entry.
-fn read(node: &Node, problems: &Problems, names: &Names) -> Option<Backfill> {
-    let map = problems.map(node)?;
-    let name = map.get("name").and_then(|node| problems.string(node));
-    let optional = map.get("optional").and_then(|node| problems.boolean(node)).unwrap_or(false);
-    let when = map.get("when").and_then(|node| predicate::read(node, problems, names));
-    let source = map.get("source").and_then(|node| problems.string(node)).unwrap_or_default();
-    let filling = match (map.get("path"), map.get("list")) {
-        _ if !does_one_thing(&map, problems) => {
-            pass_over(&map);
-            None
-        }
-        (Some(path), None) => read_field(path, &map, problems, names),
-        (None, Some(list)) => read_in_list(list, &map, problems, names),
-        _ => {
-            problems.report(&node.span, "either \"path\" or \"list\" says what is filled in");
-            pass_over(&map);
-            None
-        }
-    };
-    map.close();
-    let filling = filling?;
-    // What has a filling has a place.
-    let place = place_of(node).unwrap_or_default();
-    let name = name.map_or_else(|| place.clone(), str::to_owned);
-    Some(Backfill { name, place, optional, when, filling, source: source.to_owned() })
-}
-
-/// One mistake, not one for each key that belongs to what is wrong.
-fn pass_over(map: &Map<'_>) {
-    for key in WHAT.into_iter().chain(["nullable", "member"]) {
-        map.get(key);
-    }
-}
-
-/// What an entry does: one of these.
-const WHAT: [&str; 5] = ["value", "copyOf", "element", "steadyWhile", "absentWhere"];
-
-/// Whether an entry does one thing, as far as its keys say.
-fn does_one_thing(map: &Map<'_>, problems: &Problems) -> bool {
-    let mut what = map.entries().iter().filter(|(key, _)| WHAT.contains(&key.name.as_str()));
-    let (Some((one, _)), Some((other, node))) = (what.next(), what.next()) else { return true };
-    let message = format!("either \"{}\" or \"{}\", not both", one.name, other.name);
-    problems.report(&node.span, message);
-    false
-}
-
-fn read_field(path: &Node, map: &Map<'_>, problems: &Problems, names: &Names) -> Option<Filling> {
-    let of_elements = ["member", "element", "steadyWhile", "absentWhere"];
-    let entry = map.entries().iter().find(|(key, _)| of_elements.contains(&key.name.as_str()));
-    if let Some((key, _)) = entry {
-        let message = format!("\"{}\" speaks of the elements of a list", key.name);
-        let help = "name the list with \"list\" in the place of \"path\"".to_owned();
-        problems.report_with_help(&key.span, message, Some(help));
-        pass_over(map);
-        return None;
-    }
-    let nullable = map.get("nullable").and_then(|node| problems.boolean(node)).unwrap_or(false);
-    let path = pointer(path, problems);
-    if let Some(Node { value: Value::Null, .. }) = map.get("value")
-        && !nullable
-    {
-        return path.map(Filling::Absent);
-    }
-    let sources = read_sources(map, problems);
-    let path = path?;
-    if let Some(value) = map.get("value")
-        && names.is_phase(&path)
-    {
-        match &value.value {
-            Value::String(name) => names.check_phase(&value.span, name, problems),
-            Value::Null => {}
-            _ => problems.report(&value.span, "a phase is a text"),
-        }
-    }
-    Some(Filling::Field(path, sources?))
-}
-
-fn read_in_list(node: &Node, map: &Map<'_>, problems: &Problems, names: &Names) -> Option<Filling> {
-    let list = pointer(node, problems);
-    if let Some(list) = &list {
-        names.check_list(&node.span, &list.to_string(), problems);
-    }
-    if let Some(element) = map.get("element") {
-        let (kind, members) = read_element(element, problems)?;
-        return Some(Filling::Element { list: list?, kind, members });
-    }
-    let Some(member) = map.required("member") else {
-        pass_over(map);
-        return None;
-    };
-    let member = problems.string(member)?.to_owned();
-    if let Some(same) = map.get("steadyWhile") {
-        let why = "whatever changes, the member would be put back";
-        let unless =
-            problems.filled_list(same, why, |item| problems.string(item).map(str::to_owned));
-        return Some(Filling::Steady { list: list?, member, unless });
-    }
-    if let Some(of) = map.get("absentWhere") {
-        let of = predicate::read_of_element(of, problems, names);
-        return Some(Filling::AbsentMember { list: list?, member, of: of? });
-    }
-    let sources = read_sources(map, problems);
-    Some(Filling::Member { list: list?, member, sources: sources? })
 }
 
 /// `value: …`, or `copyOf: …`.
-fn read_sources(map: &Map<'_>, problems: &Problems) -> Option<Vec<ValueSource>> {
-    match (map.get("value"), map.get("copyOf")) {
-        (Some(value), None) => Some(vec![ValueSource::Value(problems.json(value)?)]),
-        (None, Some(from)) => Some(problems.filled(from, |item| read_source(item, problems))),
-        // That is two things, and said already.
-        (Some(_), Some(_)) => None,
+fn sources(document: &documents::Backfill, at: At<'_>) -> Option<Vec<ValueSource>> {
+    match (&document.value, &document.copy_of) {
+        (Some(value), _) => Some(vec![ValueSource::Value(value.clone())]),
+        (None, Some(from)) => Some(copies(from)),
         (None, None) => {
-            problems.report(&map.node.span, "\"value\" or \"copyOf\" is missing here");
+            at.report("missing required key \"value\" or \"copyOf\"");
             None
         }
     }
 }
 
-/// `stored`, a pointer, or `{condition: Synced, member: message}`.
-fn read_source(node: &Node, problems: &Problems) -> Option<ValueSource> {
-    let text = match &node.value {
-        Value::Map(_) => {
-            let map = problems.map(node)?;
-            let kind = map.required("condition").and_then(|node| problems.string(node));
-            let member = map.required("member").and_then(|node| problems.string(node));
-            map.close();
-            let (kind, member) = (kind?.to_owned(), member?.to_owned());
-            return Some(ValueSource::Condition { kind, member });
+fn copies(from: &[CopySource]) -> Vec<ValueSource> {
+    let source = |from: &CopySource| match from {
+        CopySource::Place(Origin::Stored) => ValueSource::Stored,
+        CopySource::Place(Origin::Field(path)) => ValueSource::Field(path.clone()),
+        CopySource::Place(Origin::CreationTimestamp) => ValueSource::CreationTimestamp,
+        CopySource::Place(Origin::DeletionTimestamp) => ValueSource::DeletionTimestamp,
+        CopySource::Place(Origin::Generation) => ValueSource::Generation,
+        CopySource::Member(MemberOf { condition, member }) => {
+            ValueSource::Condition { kind: condition.clone(), member: member.clone() }
         }
-        _ => problems.string(node)?,
     };
-    Some(match text {
-        "stored" => ValueSource::Stored,
-        "/metadata/creationTimestamp" => ValueSource::CreationTimestamp,
-        "/metadata/deletionTimestamp" => ValueSource::DeletionTimestamp,
-        "/metadata/generation" => ValueSource::Generation,
-        _ => ValueSource::Field(pointer(node, problems)?),
-    })
+    from.iter().map(source).collect()
 }
 
-/// A condition whose members are texts, or `{copyOf: …}`.
-type Element = (String, Vec<(String, Vec<ValueSource>)>);
-
-fn read_element(node: &Node, problems: &Problems) -> Option<Element> {
-    let map = problems.map(node)?;
-    let kind = map.required("type").and_then(|node| problems.string(node));
-    let read = |(key, node): &(Key, Node)| {
-        let sources = match &node.value {
-            Value::Map(_) => {
-                let copy = problems.map(node)?;
-                let from = copy.required("copyOf");
-                copy.close();
-                problems.filled(from?, |item| read_source(item, problems))
-            }
-            Value::Null | Value::List(_) => {
-                let help = "or {copyOf: …}; what is not to be there is left out".to_owned();
-                let message = "a member of a condition is a text or a number here";
-                problems.report_with_help(&node.span, message, Some(help));
-                return None;
-            }
-            _ if key.name == "status" => {
-                let status = predicate::status(node, problems)?;
-                vec![ValueSource::Value(status.name().into())]
-            }
-            _ => {
-                problems.json(node)?;
-                vec![ValueSource::Value(predicate::unquoted_status(node))]
-            }
+/// The members of a condition to add, but for its type.
+fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
+    let status = element.status.as_ref().map(|status| match status {
+        ElementStatus::Status(status) => vec![ValueSource::Value(status.name().into())],
+        ElementStatus::Copy(copy) => copies(&copy.copy_of),
+    });
+    let others = element.members.iter().map(|(name, value)| {
+        let sources = match value {
+            ElementValue::Value(value) => vec![ValueSource::Value(unquoted(value.value()))],
+            ElementValue::Copy(copy) => copies(&copy.copy_of),
         };
-        Some((key.name.clone(), sources))
-    };
-    let others = map.entries().iter().filter(|(key, _)| key.name != "type");
-    let members = others.filter_map(read).collect();
-    Some((kind?.to_owned(), members))
+        (name.clone(), sources)
+    });
+    status.map(|sources| ("status".to_owned(), sources)).into_iter().chain(others).collect()
+}
+
+/// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
+fn unquoted(value: &Value) -> Value {
+    match value {
+        Value::Bool(true) => "True".into(),
+        Value::Bool(false) => "False".into(),
+        other => other.clone(),
+    }
 }

@@ -1,12 +1,15 @@
 //! A list of conditions: the shape of its elements, its key, and the rules about each of them.
 
-use super::super::predicate::{self, pointer};
-use super::super::schema::{self, Check, kebab};
+use super::super::compile::Compiler;
+use super::super::rules::{DeclaredRule, Declarer};
+use super::super::schema::{Check, kebab};
 use super::super::{Action, Disposition};
-use super::{ConditionTypes, Reader, Sanction, TransitionTimes};
+use super::times::ANYTHING;
+use super::{ConditionTypes, Sanction, TransitionTimes};
+use crate::documents::{self, ConventionSpec, Name, ReasonRow};
 use crate::language::{Glob, List, Predicate};
 use crate::model::Pointer;
-use crate::source::tree::{Key, Map, Node, Span, Value, near};
+use crate::source::tree::{At, near};
 
 /// A list of conditions and what its elements look like.
 #[derive(Clone, Debug)]
@@ -93,157 +96,134 @@ impl ConditionList {
 const MEMBERS: [&str; 7] =
     ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
 
-impl Reader<'_> {
+impl Compiler<'_> {
     /// All lists. Of two at one path an object has one, by its version.
-    pub(super) fn condition_lists(&self, map: &Map<'_>) -> Vec<ConditionList> {
-        let mut known: Vec<(Pointer, Vec<Glob>)> = Vec::new();
-        self.list(map, "conditions", |node| {
-            let list = self.condition_list(node)?;
-            if known.iter().any(|(path, versions)| {
-                *path == list.path && Glob::any_overlap(versions, &list.versions)
-            }) {
-                let message = format!("{} is listed twice for one version", list.path);
-                let help = "give each its own \"apiVersions\"".to_owned();
-                let span = node.member("path").map_or(&node.span, |path| &path.span);
-                self.problems.report_with_help(span, message, Some(help));
+    pub(super) fn condition_lists(&self, spec: &ConventionSpec, at: At<'_>) -> Vec<ConditionList> {
+        let mut lists: Vec<ConditionList> = Vec::new();
+        for (index, document) in spec.conditions.iter().flatten().enumerate() {
+            let at = at.key("conditions").item(index);
+            let list = self.condition_list(document, at);
+            let same = |known: &ConditionList| {
+                known.path == list.path && Glob::any_overlap(&known.versions, &list.versions)
+            };
+            if lists.iter().any(same) {
+                at.key("path").report_with_help(
+                    format!("{} is listed twice for one version", list.path),
+                    "give each its own \"apiVersions\"",
+                );
             }
-            known.push((list.path.clone(), list.versions.clone()));
-            Some(list)
-        })
+            lists.push(list);
+        }
+        lists
     }
 
-    fn condition_list(&self, node: &Node) -> Option<ConditionList> {
-        let map = self.problems.map(node)?;
-        let path = map.required("path").and_then(|node| pointer(node, self.problems));
-        let members = map.get("members").and_then(|node| self.problems.map(node));
-        let members = members
-            .map(|members| members.entries().iter().map(|entry| self.member(entry)).collect());
-        let history = map.get("history").and_then(|node| self.history(node));
-        let key = match map.get("key") {
-            Some(_) => self.filled_strings(&map, "key"),
-            None if history.is_some() => Vec::new(),
-            None => vec!["type".to_owned()],
+    fn condition_list(&self, document: &documents::ConditionList, at: At<'_>) -> ConditionList {
+        let rules = self.tables(&[&document.source]);
+        let members = document.members.iter().flatten();
+        let members = members.map(|(name, checks)| {
+            let id = format!("condition-{}", kebab(name));
+            let at = at.key("members").key(name);
+            (name.clone(), self.checks(&checks.0, &id, &document.source, at))
+        });
+        // A history that may grow without end would be cut and rewritten by nobody.
+        if document.history.is_some() && document.max_items.is_none() && self.complete {
+            at.report_with_help(
+                "a history forgets its oldest elements at some length",
+                "add \"maxItems\"",
+            );
+        }
+        self.check_member_names(document, at);
+        ConditionList {
+            path: (*document.path).clone(),
+            versions: document.api_versions.clone().unwrap_or_default(),
+            shape_rule: rules.rule("condition-shape", Action::Deny),
+            key: match &document.key {
+                Some(key) => key.to_vec(),
+                None if document.history.is_some() => Vec::new(),
+                None => vec!["type".to_owned()],
+            },
+            duplicate: rules.sanction("condition-duplicate", document.duplicate, Action::Deny),
+            max_items: document.max_items,
+            too_long: rules.sanction("conditions-length", document.too_long, Action::Deny),
+            history: document.history.as_ref().map(|history| History {
+                distinct: history.distinct.iter().flat_map(|names| names.to_vec()).collect(),
+                rewritten: rules.sanction("history-rewritten", history.rewritten, Action::Warn),
+                repeated: rules.sanction("history-repeated", history.repeated, Action::Warn),
+            }),
+            members: members.collect(),
+            other_members: rules.optional("condition-member-unknown", document.other_members),
+            types: self.condition_types(document, at),
+            times: document
+                .transition_time
+                .as_ref()
+                .map(|times| self.transition_times(times, document, at.key("transitionTime"))),
+            each: Vec::new(),
+            source: document.source.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The rules about each element.
+    pub(super) fn element_rules(
+        &self,
+        document: &documents::ConditionList,
+        at: At<'_>,
+    ) -> Vec<ElementRule> {
+        let mut known: Vec<&Name> = Vec::new();
+        let rules = document.each.iter().flatten().enumerate().map(|(index, rule)| {
+            let at = at.key("each").item(index);
+            if known.contains(&&rule.id) {
+                at.key("id").report(format!("rule {} is listed twice", *rule.id));
+            }
+            known.push(&rule.id);
+            self.element_rule(rule, at)
+        });
+        rules.collect()
+    }
+
+    fn element_rule(&self, document: &documents::ElementRule, at: At<'_>) -> ElementRule {
+        let declared = DeclaredRule {
+            action: document.action.into(),
+            message: Some(document.message.to_string()),
+            source: document.source.clone().unwrap_or_default(),
+            optional: document.optional.unwrap_or_default(),
+            by: Declarer::ElementRule,
         };
-        let versions = self.list(&map, "apiVersions", |item| self.problems.parsed(item));
-        let duplicate = self.sanction(&map, "duplicate", "condition-duplicate", Action::Deny);
-        let max_items = map.get("maxItems").and_then(|node| schema::size(node, self.problems));
-        let too_long = self.sanction(&map, "tooLong", "conditions-length", Action::Deny);
-        let other_members = self.sanction_if_said(&map, "otherMembers", "condition-member-unknown");
-        let types = self.condition_types(&map);
-        let times = map.get("transitionTime").and_then(|node| self.transition_times(node));
-        let each = self.list(&map, "each", |item| self.element_rule(item));
-        let source = self.text(&map, "source");
-        self.check_lengths(&map, history.is_some(), max_items);
-        self.check_member_names(node);
-        map.close();
-        Some(ConditionList {
-            path: path?,
-            versions,
-            shape_rule: self.id("condition-shape"),
-            key,
-            duplicate,
-            max_items,
-            too_long,
-            history,
-            members: members.unwrap_or_default(),
-            other_members,
-            types,
-            times,
-            each,
-            source,
-        })
+        ElementRule {
+            when: self.element_predicate(&document.when, at.key("when")),
+            action: declared.action,
+            member: document.member.clone().unwrap_or_default(),
+            message: document.message.to_string(),
+            source: declared.source.clone(),
+            optional: declared.optional,
+            id: self.declare_written(&document.id, declared, at),
+        }
     }
 
-    fn member(&self, (key, node): &(Key, Node)) -> (String, Vec<Check>) {
-        let id = format!("condition-{}", kebab(&key.name));
-        (key.name.clone(), schema::read_checks(node, self.problems, self.name, &id))
-    }
-
-    fn history(&self, node: &Node) -> Option<History> {
-        let map = self.problems.map(node)?;
-        let history = History {
-            distinct: self.filled_strings(&map, "distinct"),
-            rewritten: self.sanction(&map, "rewritten", "history-rewritten", Action::Warn),
-            repeated: self.sanction(&map, "repeated", "history-repeated", Action::Warn),
-        };
-        map.close();
-        Some(history)
-    }
-
-    fn element_rule(&self, node: &Node) -> Option<ElementRule> {
-        let map = self.problems.map(node)?;
-        let id = map.required("id").and_then(|node| self.problems.identifier(node));
-        let when = map.required("when");
-        let when =
-            when.and_then(|node| predicate::read_of_element(node, self.problems, self.names));
-        let action = map.required("action");
-        let action = action.and_then(|node| Disposition::read(node, self.problems));
-        let message = map.required("message");
-        let message = message.and_then(|node| self.problems.sentence(node, "message"));
-        let (member, source) = (self.text(&map, "member"), self.text(&map, "source"));
-        let optional = self.flag(&map, "optional");
-        map.close();
-        Some(ElementRule {
-            id: self.id(id?),
-            when: when?,
-            action: action?,
-            member,
-            message: message?.to_owned(),
-            source,
-            optional,
-        })
-    }
-
-    /// Slips in the names of members, where a table names some. A list says of which members it
-    /// knows, not that there are no others: only what looks like one of those is a slip.
-    fn check_member_names(&self, list: &Node) {
-        let members = entries(list, "members");
-        let known = members.iter().map(|(key, _)| key.name.as_str()).chain(MEMBERS);
-        let check = |span: &Span, name: &str, word: Option<&'static str>| {
-            let known = known.clone().chain(word);
+    /// Slips in the names of members, where a table names some. A list does not say that there are no
+    /// other members: only what looks like one of its own is a slip.
+    fn check_member_names(&self, document: &documents::ConditionList, at: At<'_>) {
+        let members = document.members.iter().flatten().map(|(name, _)| name.as_str());
+        let known = members.chain(MEMBERS);
+        let check = |at: At<'_>, name: &str, word: &'static str| {
+            let known = known.clone().chain([word]);
             let is_known = known.clone().any(|known| known == name);
             if self.complete && !is_known && near(name, known.clone()).is_some() {
-                self.problems.unknown(span, "member", name, known);
+                at.unknown("member", name, known);
             }
         };
-        for (_, kind) in entries(list, "types") {
-            for (_, row) in entries(kind, "reasons") {
-                let Value::Map(members) = &row.value else { continue };
-                for (member, _) in members {
-                    check(&member.span, &member.name, Some("action"));
+        for (kind, document) in document.types.iter().flatten() {
+            for (reason, row) in document.reasons.iter().flatten() {
+                let ReasonRow::Members(members) = row else { continue };
+                for member in members.others.keys() {
+                    let at = at.key("types").key(kind).key("reasons").key(reason).key(member);
+                    check(at.name(), member, "action");
                 }
             }
         }
-        let movers = list.member("transitionTime").and_then(|times| times.member("mayMoveOn"));
-        for node in movers.iter().flat_map(|node| one_or_all(node)) {
-            if let Value::String(name) = &node.value {
-                check(&node.span, name, Some("anything"));
+        if let Some(times) = &document.transition_time {
+            for (index, name) in times.may_move_on.iter().flat_map(|names| &names.0).enumerate() {
+                check(at.key("transitionTime").key("mayMoveOn").item(index), name, ANYTHING);
             }
         }
-    }
-
-    /// A history that may grow without end would be cut by nobody and rewritten by nobody.
-    fn check_lengths(&self, map: &Map<'_>, is_history: bool, max_items: Option<usize>) {
-        if is_history && max_items.is_none() && self.complete {
-            let help = Some("add \"maxItems\"".to_owned());
-            let message = "a history forgets its oldest elements at some length";
-            self.problems.report_with_help(&map.node.span, message, help);
-        }
-    }
-}
-
-/// The items of a list, or what stands in its place.
-pub(super) fn one_or_all(node: &Node) -> &[Node] {
-    match &node.value {
-        Value::List(items) => items,
-        _ => std::slice::from_ref(node),
-    }
-}
-
-/// The entries of a mapping in a member; none where there is no such thing.
-fn entries<'n>(node: &'n Node, key: &str) -> &'n [(Key, Node)] {
-    match node.member(key) {
-        Some(Node { value: Value::Map(entries), .. }) => entries,
-        _ => &[],
     }
 }

@@ -1,10 +1,10 @@
 //! How `observedGeneration` relates to `metadata.generation`.
 
 use super::super::Action;
-use super::super::predicate::pointer;
-use super::{Reader, Sanction};
+use super::super::compile::Compiler;
+use super::Sanction;
+use crate::documents;
 use crate::model::Pointer;
-use crate::source::tree::Node;
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug)]
@@ -29,20 +29,26 @@ pub struct GenerationRules {
     pub source: String,
 }
 
-impl Reader<'_> {
-    pub(super) fn generation(&self, node: &Node) -> Option<GenerationRules> {
-        let map = self.problems.map(node)?;
-        let rules = GenerationRules {
-            paths: self.list(&map, "paths", |item| pointer(item, self.problems)),
-            ahead: self.sanction(&map, "ahead", "generation-ahead", Action::Deny),
-            ahead_at_first: self.sanction(&map, "aheadAtFirst", "generation-ahead", Action::Warn),
-            decreased: self.sanction(&map, "decreased", "generation-decreased", Action::Warn),
-            reset: self.sanction_if_said(&map, "reset", "generation-decreased"),
-            minimum: map.get("minimum").and_then(|node| self.problems.integer(node)),
-            below_minimum: self.sanction(&map, "belowMinimum", "generation-minimum", Action::Deny),
-            source: self.text(&map, "source"),
-        };
-        map.close();
-        Some(rules)
+impl Compiler<'_> {
+    pub(super) fn generation(&self, generation: &documents::Generation) -> GenerationRules {
+        let rules = self.tables(&[&generation.source]);
+        GenerationRules {
+            paths: generation.paths.iter().flatten().map(|path| (**path).clone()).collect(),
+            ahead: rules.sanction("generation-ahead", generation.ahead, Action::Deny),
+            ahead_at_first: rules.sanction(
+                "generation-ahead",
+                generation.ahead_at_first,
+                Action::Warn,
+            ),
+            decreased: rules.sanction("generation-decreased", generation.decreased, Action::Warn),
+            reset: rules.optional("generation-decreased", generation.reset),
+            minimum: generation.minimum,
+            below_minimum: rules.sanction(
+                "generation-minimum",
+                generation.below_minimum,
+                Action::Deny,
+            ),
+            source: generation.source.clone().unwrap_or_default(),
+        }
     }
 }

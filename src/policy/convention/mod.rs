@@ -1,11 +1,10 @@
 //! A convention: the rules about `.status` that one system follows, from document to tables.
 //!
-//! Each file holds one noun: how it is compiled, and how it is read from a `StatusConvention`.
+//! Each file holds one noun, and how it is compiled from its part of a `StatusConvention`.
 
 mod backfill;
 mod conditions;
 mod generation;
-mod ids;
 mod names;
 mod phase;
 mod place;
@@ -13,26 +12,26 @@ mod rule;
 mod times;
 mod types;
 
+pub use crate::documents::{Since, Watched};
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, ElementRule, History};
 pub use generation::GenerationRules;
 pub use phase::{
-    Imposition, Moves, Phase, PhaseReason, PhaseRules, PhaseTime, RepairStep, RepairTo, Since,
+    Imposition, Moves, Phase, PhaseReason, PhaseRules, PhaseTime, RepairStep, RepairTo,
 };
-pub use rule::{Rule, Sanction, Trigger, Watched};
+pub use rule::{Rule, Sanction, Trigger};
 pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 
-pub(crate) use backfill::read_list as read_backfill;
-pub(crate) use ids::{OWNER, check_policy as check_ids};
 pub(crate) use names::Names;
-pub(crate) use place::{Label, name_of, remaining};
-pub(crate) use rule::read_trigger;
-pub(crate) use types::read_polarity;
+pub(crate) use place::{Label, remaining};
 
-use super::schema::{self, FieldRule};
-use super::{Action, Disposition, order};
-use crate::source::tree::{Map, Node, Problems};
+use super::compile::{Compiler, items};
+use super::rules::RuleTable;
+use super::schema::FieldRule;
+use super::{Action, order};
+use crate::documents::ConventionSpec;
+use crate::source::tree::At;
 
 /// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
 /// else: a rule that a document cannot say does not exist.
@@ -60,6 +59,8 @@ pub struct Convention {
     pub rules: Vec<Rule>,
     /// Fields to fill in where they are absent, and what may not be there.
     pub backfill: Vec<Backfill>,
+    /// Every rule id of these tables.
+    pub declared: RuleTable,
 }
 
 impl Convention {
@@ -94,109 +95,56 @@ impl Convention {
             list.each.retain(|rule| on(rule.optional, &rule.id));
         }
         convention.backfill.retain(|fill| !fill.optional || wants(&fill.name));
+        convention.declared.retain_enabled(|id| on(true, id));
         convention
     }
 }
 
-/// Reads the `spec` of a `StatusConvention`, with what it extends; `complete` where that is all
-/// known. `None` where it is not, or has mistakes; they are in `problems`.
-pub(crate) fn read(
-    name: &str,
-    (spec, complete): (&Node, bool),
-    problems: &Problems,
-) -> Option<Convention> {
-    let before = problems.count();
-    let map = problems.map(spec)?;
-    let title = map.get("title").and_then(|node| problems.sentence(node, "title"));
+/// Compiles a convention. `complete` is false where it extends an unknown one.
+pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<'_>) -> Convention {
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
-    let names = Names::read(spec, complete, problems);
-    let reader = Reader { name, problems, names: &names, complete };
-    let phase = map.get("phase").and_then(|node| reader.phase(node));
-    let conditions = reader.condition_lists(&map);
-    let fill = map.get("backfill");
-    let fill = fill.map(|node| backfill::read_list(node, problems, &names, &conditions, &[]));
+    let names = Names::of_document(spec, complete);
+    let compiler = Compiler::new(name, &names, complete);
+    let status_rule = compiler.tables(&[]).rule("status", Action::Deny);
+    let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
+    let mut conditions = compiler.condition_lists(spec, at);
+    let generation = spec.generation.as_ref().map(|rules| compiler.generation(rules));
+    let fields = spec.fields.as_deref().unwrap_or_default();
+    let fields = compiler.fields(fields, at.key("fields"));
+    let fill = spec.backfill.as_deref().unwrap_or_default();
+    let backfill = compiler.backfill(fill, &conditions, &[], at.key("backfill"));
+    // Rules last: their ids are the only ones that are chosen.
+    let rules = spec.rules.iter().flatten().enumerate();
+    let rules = rules.filter_map(|(index, rule)| {
+        compiler.rule(rule, phase.as_ref(), at.key("rules").item(index))
+    });
+    let rules = rules.collect();
+    for (index, (list, document)) in
+        conditions.iter_mut().zip(spec.conditions.iter().flatten()).enumerate()
+    {
+        list.each = compiler.element_rules(document, at.key("conditions").item(index));
+    }
+    let mut declared = compiler.into_rules();
+    declared.set_default_source(spec.source.as_deref().unwrap_or_default());
     let convention = Convention {
         name: name.to_owned(),
-        title: title.unwrap_or_default().to_owned(),
-        source: reader.text(&map, "source"),
-        differences: reader.strings(&map, "differences"),
-        status_rule: reader.id("status"),
+        title: spec.title.as_ref().map(ToString::to_string).unwrap_or_default(),
+        source: spec.source.clone().unwrap_or_default(),
+        differences: items(spec.differences.as_ref()),
+        status_rule,
         conditions,
-        generation: map.get("generation").and_then(|node| reader.generation(node)),
-        fields: map
-            .get("fields")
-            .map(|node| schema::read_fields(node, problems, name))
-            .unwrap_or_default(),
-        rules: reader.list(&map, "rules", |item| reader.rule(item, phase.as_ref())),
-        backfill: fill.unwrap_or_default(),
         phase,
+        generation,
+        fields,
+        rules,
+        backfill,
+        declared,
     };
-    if let Some(node) = map.get("backfill").filter(|_| problems.count() == before)
+    if at.is_clean()
         && let Some((cycle, message)) = order::cycle(&convention, &convention.backfill)
     {
-        let item = cycle.first().and_then(|at| node.items().get(*at));
-        order::report(item.unwrap_or(node), message, problems);
+        let at = at.key("backfill");
+        order::report(cycle.first().map_or(at, |index| at.item(*index)), message);
     }
-    map.close();
-    ids::check(spec, &convention, problems);
-    (complete && problems.count() == before).then_some(convention)
-}
-
-/// Reads the parts of one convention.
-struct Reader<'r> {
-    name: &'r str,
-    problems: &'r Problems,
-    names: &'r Names,
-    /// Whether all is known that the convention inherits. What is not may be what is missing.
-    complete: bool,
-}
-
-impl Reader<'_> {
-    /// The value of a key that must be there, written or inherited.
-    fn required<'n>(&self, map: &Map<'n>, key: &'static str) -> Option<&'n Node> {
-        if self.complete { map.required(key) } else { map.get(key) }
-    }
-
-    fn id(&self, rule: &str) -> String {
-        format!("{}/{rule}", self.name)
-    }
-
-    /// `kept: Warn`: what happens where a rule of the engine's own is violated.
-    fn sanction(&self, map: &Map<'_>, key: &'static str, rule: &str, default: Action) -> Sanction {
-        self.sanction_if_said(map, key, rule)
-            .unwrap_or_else(|| Sanction { rule: self.id(rule), action: default.into() })
-    }
-
-    fn sanction_if_said(&self, map: &Map<'_>, key: &'static str, rule: &str) -> Option<Sanction> {
-        let action = map.get(key).and_then(|node| Disposition::read(node, self.problems))?;
-        Some(Sanction { rule: self.id(rule), action })
-    }
-
-    fn list<'n, T>(
-        &self,
-        map: &Map<'n>,
-        key: &'static str,
-        read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        map.get(key).map(|node| self.problems.list(node, read)).unwrap_or_default()
-    }
-
-    fn text(&self, map: &Map<'_>, key: &'static str) -> String {
-        map.get(key).and_then(|node| self.problems.string(node)).unwrap_or_default().to_owned()
-    }
-
-    fn flag(&self, map: &Map<'_>, key: &'static str) -> bool {
-        map.get(key).and_then(|node| self.problems.boolean(node)).unwrap_or(false)
-    }
-
-    /// The same, of a list that says nothing when it is empty.
-    fn filled_strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
-        let text = |item| self.problems.string(item).map(str::to_owned);
-        map.get(key).map(|node| self.problems.filled(node, text)).unwrap_or_default()
-    }
-
-    fn strings(&self, map: &Map<'_>, key: &'static str) -> Vec<String> {
-        let text = |item| self.problems.string(item).map(str::to_owned);
-        map.get(key).map(|node| self.problems.one_or_many(node, text)).unwrap_or_default()
-    }
+    convention
 }

@@ -1,12 +1,14 @@
 //! The phase: its values in order of priority, their evidence, and what goes with it.
 
-use super::super::Action;
-use super::super::predicate::{self, pointer};
+use super::super::compile::{Compiler, Sourced, items};
+use super::super::rules::Declarer;
 use super::super::schema::kebab;
-use super::{Reader, Sanction};
+use super::super::{Action, Disposition};
+use super::Sanction;
+use crate::documents::{self, Since, ZeroOrMore};
 use crate::language::Predicate;
 use crate::model::Pointer;
-use crate::source::tree::{Map, Node, Value};
+use crate::source::tree::At;
 
 /// The phase: its values in order of priority, their evidence, and what goes with it.
 #[derive(Clone, Debug)]
@@ -98,16 +100,6 @@ pub struct Imposition {
     pub since: Since,
 }
 
-/// Where the time of an imposed phase comes from. Never the clock: another replica, or the second
-/// call of the same request, must arrive at the same value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// `metadata.deletionTimestamp`.
-    DeletionTimestamp,
-    /// `metadata.creationTimestamp`.
-    CreationTimestamp,
-}
-
 /// One way to choose a phase in a repair.
 #[derive(Clone, Debug)]
 pub struct RepairStep {
@@ -145,161 +137,133 @@ impl Moves {
     }
 }
 
-impl Reader<'_> {
-    pub(super) fn phase(&self, node: &Node) -> Option<PhaseRules> {
-        let map = self.problems.map(node)?;
-        let paths = self.required(&map, "path");
-        let paths =
-            paths.map(|node| self.problems.filled(node, |item| pointer(item, self.problems)));
-        let mut paths = paths.unwrap_or_default().into_iter();
-        let path = paths.next();
-        let values = self.required(&map, "values");
+impl Compiler<'_> {
+    pub(super) fn phase(&self, document: &documents::Phase, at: At<'_>) -> Option<PhaseRules> {
+        let rules = self.tables(&[&document.source]);
+        let value_rule = rules.rule("phase-value", Action::Deny);
+        let values = document.values.iter().enumerate();
         let phases: Vec<Phase> = values
-            .map(|node| {
-                let why = "without a value no phase could be written";
-                self.problems.filled_list(node, why, |item| self.phase_value(item))
+            .map(|(index, value)| {
+                let at = at.key("values").item(index);
+                if document.values[..index].iter().any(|other| other.phase == value.phase) {
+                    at.key("phase").report(format!("phase {} is listed twice", value.phase));
+                }
+                self.phase_value(value, document, at)
             })
-            .unwrap_or_default();
-        let default = map.get("default");
-        let default_name = default.and_then(|node| self.problems.string(node));
-        if let (Some(node), Some(name)) = (default, default_name) {
-            self.names.check_phase(&node.span, name, self.problems);
+            .collect();
+        if let Some(name) = &document.default {
+            let at = at.key("default");
+            self.names.check_phase(at, name);
             // The way out of every state: nothing may ever contradict it.
-            if phases.iter().any(|phase| phase.name == name && phase.necessary.is_some()) {
+            if phases.iter().any(|phase| phase.name == *name && phase.necessary.is_some()) {
                 let message = format!("the default phase {name} must be admissible in every state");
-                let help = Some("remove its \"necessary\"".to_owned());
-                self.problems.report_with_help(&node.span, message, help);
+                at.report_with_help(message, "remove its \"necessary\"");
             }
         }
-        let transition_time = map.get("transitionTime").and_then(|node| self.phase_time(node));
-        let reason = map.get("reason").and_then(|node| self.phase_reason(node));
-        let moves = map.get("moves").and_then(|node| self.moves(node));
-        let repair = self.list(&map, "repair", |item| self.repair_step(item));
-        let source = self.text(&map, "source");
-        map.close();
+        let mut paths = document.path.iter().map(|path| (**path).clone());
         Some(PhaseRules {
-            path: path?,
+            path: paths.next()?,
             other_paths: paths.collect(),
-            default: default_name.map(str::to_owned),
-            value_rule: self.id("phase-value"),
-            transition_time,
-            reason,
-            moves,
+            default: document.default.clone(),
+            value_rule,
+            transition_time: document.transition_time.as_ref().map(|time| phase_time(time, rules)),
+            reason: document.reason.as_ref().map(|reason| PhaseReason {
+                path: (*reason.path).clone(),
+                always: items(reason.always.as_ref()),
+                sanction: rules.sanction("phase-reason", reason.action, Action::Warn),
+            }),
+            moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
             phases,
-            repair,
-            source,
+            repair: document
+                .repair
+                .iter()
+                .flatten()
+                .enumerate()
+                .map(|(index, step)| self.repair_step(step, at.key("repair").item(index)))
+                .collect(),
+            source: document.source.clone().unwrap_or_default(),
         })
     }
 
-    /// `/status/lastTransitionTime`, or `{path: …, inStep: false}`.
-    fn phase_time(&self, node: &Node) -> Option<PhaseTime> {
-        let sanction = |action| Sanction { rule: self.id("phase-transition-time"), action };
-        let warning = || sanction(Action::Warn.into());
-        if let Value::String(_) = node.value {
-            let path = pointer(node, self.problems)?;
-            return Some(PhaseTime { path, in_step: true, moved: warning(), kept: warning() });
+    fn moves(&self, document: &documents::Moves, rules: Sourced<'_>, at: At<'_>) -> Moves {
+        let named = |names: &ZeroOrMore<String>, at: At<'_>| {
+            for (index, name) in names.0.iter().enumerate() {
+                self.names.check_phase(at.item(index), name);
+            }
+            names.0.clone()
+        };
+        let from = document.from.iter().map(|(from, to)| {
+            let at = at.key("from").key(from);
+            if !from.is_empty() {
+                self.names.check_phase(at.name(), from);
+            }
+            (from.clone(), named(to, at))
+        });
+        Moves {
+            from: from.collect(),
+            any_to: document.any_to.iter().flat_map(|to| named(to, at.key("anyTo"))).collect(),
+            sanction: rules.sanction("phase-move", document.action, Action::Warn),
         }
-        let map = self.problems.map(node)?;
-        let path = map.required("path").and_then(|node| pointer(node, self.problems));
-        let said = |key| self.sanction_if_said(&map, key, "phase-transition-time");
-        let in_step = map.get("inStep").and_then(|node| self.problems.boolean(node));
-        let (moved, kept) = (said("moved"), said("kept"));
-        map.close();
-        Some(PhaseTime {
-            path: path?,
-            in_step: in_step.unwrap_or(true),
-            moved: moved.unwrap_or_else(warning),
-            kept: kept.unwrap_or_else(warning),
-        })
     }
 
-    fn phase_reason(&self, node: &Node) -> Option<PhaseReason> {
-        let map = self.problems.map(node)?;
-        let path = map.required("path").and_then(|node| pointer(node, self.problems));
-        let always = self.strings(&map, "always");
-        let sanction = self.sanction(&map, "action", "phase-reason", Action::Warn);
-        map.close();
-        Some(PhaseReason { path: path?, always, sanction })
-    }
-
-    fn moves(&self, node: &Node) -> Option<Moves> {
-        let map = self.problems.map(node)?;
-        let named = |node: &Node| {
-            self.problems.one_or_many(node, |item| {
-                let name = self.problems.string(item)?;
-                self.names.check_phase(&item.span, name, self.problems);
-                Some(name.to_owned())
-            })
+    fn phase_value(
+        &self,
+        document: &documents::PhaseValue,
+        phase: &documents::Phase,
+        at: At<'_>,
+    ) -> Phase {
+        let evidence = |key: &str, predicate: Option<&Predicate>| {
+            predicate.map(|predicate| self.predicate(predicate, at.key(key)))
         };
-        let from = map.required("from").and_then(|node| self.problems.map(node)).map(|table| {
-            let row = |(key, node): &(crate::source::tree::Key, Node)| {
-                if !key.name.is_empty() {
-                    self.names.check_phase(&key.span, &key.name, self.problems);
-                }
-                (key.name.clone(), named(node))
-            };
-            table.entries().iter().map(row).collect()
+        let imposed = document.imposed.as_ref().map(|imposed| Imposition {
+            when: self.predicate(&imposed.when, at.key("imposed").key("when")),
+            since: imposed.since,
         });
-        let moves = Moves {
-            any_to: map.get("anyTo").map(named).unwrap_or_default(),
-            from: from.unwrap_or_default(),
-            sanction: self.sanction(&map, "action", "phase-move", Action::Warn),
+        let rule = format!("phase-{}", kebab(&document.phase));
+        let necessary = evidence("necessary", document.necessary.as_ref());
+        if necessary.is_some() {
+            if self.declarer(&rule) == Some(Declarer::Phase) {
+                Self::report_taken(at.key("phase"), &rule, "another phase");
+            }
+            let rules = self.tables(&[&document.source, &phase.source]).by(Declarer::Phase);
+            rules.rule(&rule, Disposition::Disagreement);
+        }
+        Phase {
+            name: document.phase.clone(),
+            rule: self.id(&rule),
+            necessary,
+            sufficient: evidence("sufficient", document.sufficient.as_ref()),
+            imposed,
+            reasons: items(document.reasons.as_ref()),
+            meaning: document.meaning.clone().unwrap_or_default(),
+            source: document.source.clone().unwrap_or_default(),
+        }
+    }
+
+    fn repair_step(&self, document: &documents::RepairStep, at: At<'_>) -> RepairStep {
+        let to = match document.to.as_str() {
+            "requested" => RepairTo::Requested,
+            "stored" => RepairTo::Stored,
+            name => {
+                self.names.check_phase(at.key("to"), name);
+                RepairTo::Phase(name.to_owned())
+            }
         };
-        map.close();
-        Some(moves)
+        let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
+        RepairStep { when, to }
     }
+}
 
-    fn phase_value(&self, node: &Node) -> Option<Phase> {
-        let map = self.problems.map(node)?;
-        let name = map.required("phase").and_then(|node| self.problems.string(node));
-        let evidence = |key| self.predicate(&map, key);
-        let (necessary, sufficient) = (evidence("necessary"), evidence("sufficient"));
-        let imposed = map.get("imposed").and_then(|node| self.imposition(node));
-        let reasons = self.strings(&map, "reasons");
-        let (meaning, source) = (self.text(&map, "meaning"), self.text(&map, "source"));
-        map.close();
-        let name = name?;
-        let rule = self.id(&format!("phase-{}", kebab(name)));
-        let name = name.to_owned();
-        Some(Phase { name, rule, necessary, sufficient, imposed, reasons, meaning, source })
-    }
-
-    fn imposition(&self, node: &Node) -> Option<Imposition> {
-        let map = self.problems.map(node)?;
-        let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
-        let since = map.required("since").and_then(|node| {
-            self.problems.word(
-                node,
-                &[
-                    ("/metadata/deletionTimestamp", Since::DeletionTimestamp),
-                    ("/metadata/creationTimestamp", Since::CreationTimestamp),
-                ],
-            )
-        });
-        map.close();
-        Some(Imposition { when: when?, since: since? })
-    }
-
-    fn repair_step(&self, node: &Node) -> Option<RepairStep> {
-        let map = self.problems.map(node)?;
-        let when = self.predicate(&map, "when");
-        let to = map.required("to").and_then(|node| {
-            let text = self.problems.string(node)?;
-            Some(match text {
-                "requested" => RepairTo::Requested,
-                "stored" => RepairTo::Stored,
-                name => {
-                    self.names.check_phase(&node.span, name, self.problems);
-                    RepairTo::Phase(name.to_owned())
-                }
-            })
-        });
-        map.close();
-        Some(RepairStep { when, to: to? })
-    }
-
-    fn predicate(&self, map: &Map<'_>, key: &'static str) -> Option<Predicate> {
-        map.get(key).and_then(|node| predicate::read(node, self.problems, self.names))
+/// `/status/lastTransitionTime`, or `{path: …, inStep: false}`.
+fn phase_time(document: &documents::PhaseTime, rules: Sourced<'_>) -> PhaseTime {
+    let (path, in_step, moved, kept) = match document {
+        documents::PhaseTime::Path(path) => (path, None, None, None),
+        documents::PhaseTime::Rules(time) => (&time.path, time.in_step, time.moved, time.kept),
+    };
+    PhaseTime {
+        path: (**path).clone(),
+        in_step: in_step.unwrap_or(true),
+        moved: rules.sanction("phase-transition-time", moved, Action::Warn),
+        kept: rules.sanction("phase-transition-time", kept, Action::Warn),
     }
 }

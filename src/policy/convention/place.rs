@@ -1,59 +1,97 @@
-//! Which place an entry of `backfill` is about: what tells two of them apart where they have no names.
+//! Which place an entry of `backfill` is about: it tells two entries without names apart.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::Backfill;
-use crate::source::tree::{Node, Value};
-
-/// What an entry is called: its name, or its place.
-pub(crate) fn name_of(entry: &Node) -> Option<String> {
-    text(entry, "name").map(str::to_owned).or_else(|| place_of(entry))
-}
-
-/// The path; in lists, what of the elements and what becomes of it. To fill in a member, to put it
-/// back and to take it out are three things: the first two go together, and the last undoes both,
-/// which is a mistake and not a choice.
-///
-/// Of the entry as it is written: `extends` puts documents together before anything is read.
-pub(super) fn place_of(entry: &Node) -> Option<String> {
-    let Some(list) = text(entry, "list") else { return text(entry, "path").map(str::to_owned) };
-    if let Some(element) = entry.member("element") {
-        return text(element, "type").map(|kind| format!("condition {kind} in {list}"));
-    }
-    let member = text(entry, "member")?;
-    let what = ["steadyWhile", "absentWhere"].into_iter().find(|key| entry.member(key).is_some());
-    Some(match what {
-        Some("steadyWhile") => format!("steady {member} in {list}"),
-        Some(_) => format!("absent {member} in {list}"),
-        None => format!("{member} in {list}"),
-    })
-}
-
-fn text<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
-    match &node.member(key)?.value {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
-}
+use crate::documents;
+use crate::source::tree::Node;
 
 /// What an entry is called, and the place it is about.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Label {
     name: Option<String>,
-    place: Option<String>,
+    pub(super) place: Option<String>,
+}
+
+/// What tells entries apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Parts {
+    name: Option<String>,
+    path: Option<String>,
+    list: Option<String>,
+    member: Option<String>,
+    steady_while: Option<IgnoredAny>,
+    absent_where: Option<IgnoredAny>,
+    element: Option<ElementType>,
+}
+
+#[derive(Deserialize)]
+struct ElementType {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 impl Label {
-    /// Of entries as they are written.
+    /// Of entries as they are written: `extends` merges documents before they are read.
     pub(crate) fn of_all(entries: &[Node]) -> Vec<Self> {
-        let label = |entry| Self { name: name_of(entry), place: place_of(entry) };
-        entries.iter().map(label).collect()
+        let nothing = || Self { name: None, place: None };
+        entries
+            .iter()
+            .map(|entry| Parts::deserialize(entry).map_or_else(|_| nothing(), Self::from))
+            .collect()
+    }
+
+    /// Its name, or its place.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref().or(self.place.as_deref())
     }
 
     /// Whether `own` takes the place of this one: it has its name, or is about its place. Where
     /// several of all that are inherited are about one place, a name chooses among them.
     pub(crate) fn is_replaced(&self, inherited: &[Self], own: &Self) -> bool {
-        let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
-        let chosen = |other: &Self| same(&own.name, &other.name) && same(&own.place, &other.place);
-        same(&own.name, &self.name)
-            || (same(&own.place, &self.place) && !inherited.iter().any(chosen))
+        let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
+        let same_place = |other: &Self| same(own.place.as_deref(), other.place.as_deref());
+        let chosen = |other: &Self| same(own.name(), other.name()) && same_place(other);
+        same(own.name(), self.name()) || (same_place(self) && !inherited.iter().any(chosen))
+    }
+}
+
+impl From<Parts> for Label {
+    /// The path; in lists, what of the elements and what becomes of it. To fill in a member, to put it
+    /// back and to take it out are three things: the first two go together, and the last undoes both,
+    /// which is a mistake and not a choice.
+    fn from(parts: Parts) -> Self {
+        let place = match (parts.list, parts.element, parts.member) {
+            (None, ..) => parts.path,
+            (Some(list), Some(element), _) => Some(format!("condition {} in {list}", element.kind)),
+            (Some(list), None, Some(member)) if parts.steady_while.is_some() => {
+                Some(format!("steady {member} in {list}"))
+            }
+            (Some(list), None, Some(member)) if parts.absent_where.is_some() => {
+                Some(format!("absent {member} in {list}"))
+            }
+            (Some(list), None, member) => member.map(|member| format!("{member} in {list}")),
+        };
+        Self { name: parts.name, place }
+    }
+}
+
+impl From<&documents::Backfill> for Label {
+    fn from(document: &documents::Backfill) -> Self {
+        Self::from(Parts {
+            name: document.name.clone(),
+            path: document.path.as_ref().map(ToString::to_string),
+            list: document.list.as_ref().map(ToString::to_string),
+            member: document.member.clone(),
+            steady_while: document.steady_while.as_ref().map(|_| IgnoredAny),
+            absent_where: document.absent_where.as_ref().map(|_| IgnoredAny),
+            element: document
+                .element
+                .as_ref()
+                .map(|element| ElementType { kind: element.kind.clone() }),
+        })
     }
 }
 

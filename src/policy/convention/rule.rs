@@ -1,11 +1,13 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
-use super::super::predicate::{self, pointer};
-use super::super::{Action, Disposition};
-use super::{PhaseRules, Reader};
+use super::super::Disposition;
+use super::super::compile::Compiler;
+use super::super::rules::{DeclaredRule, Declarer};
+use super::PhaseRules;
+use crate::documents::{self, TriggerWord, Watched};
 use crate::language::Predicate;
 use crate::model::Pointer;
-use crate::source::tree::{Node, Problems, Value};
+use crate::source::tree::At;
 
 /// A rule that is built into the engine: what it is called here and what happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,97 +54,64 @@ pub enum Trigger {
     CoWritten(Vec<Watched>),
 }
 
-/// Something whose change a trigger waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Watched {
-    /// The value at a pointer.
-    Field(Pointer),
-    /// The status of the condition of this type.
-    Condition(String),
-}
-
-impl Reader<'_> {
-    pub(super) fn rule(&self, node: &Node, phase: Option<&PhaseRules>) -> Option<Rule> {
-        let map = self.problems.map(node)?;
-        let id = map.required("id").and_then(|node| self.problems.identifier(node));
-        let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
-        let trigger = map
-            .get("trigger")
-            .map_or(Some(Trigger::Introduced), |node| read_trigger(node, self.problems));
-        let action = map.required("action");
-        let action = action.and_then(|node| Disposition::read(node, self.problems));
-        let list = map.get("in").and_then(|node| {
-            let list = pointer(node, self.problems)?;
-            self.names.check_list(&node.span, &list.to_string(), self.problems);
-            Some(list)
-        });
-        let path = match map.get("path") {
-            Some(node) => pointer(node, self.problems),
-            None => list.clone().or_else(|| phase.map(|phase| phase.path.clone())).or_else(|| {
-                self.required(&map, "path");
-                None
-            }),
+impl Compiler<'_> {
+    pub(super) fn rule(
+        &self,
+        document: &documents::Rule,
+        phase: Option<&PhaseRules>,
+        at: At<'_>,
+    ) -> Option<Rule> {
+        let list = document.list.as_deref().cloned();
+        if let Some(list) = &list {
+            self.names.check_list(at.key("in"), list);
+        }
+        let path = document.path.as_deref().or(list.as_ref());
+        let path = path.or_else(|| phase.map(|phase| &phase.path));
+        if path.is_none() && self.complete {
+            at.report("missing required key \"path\"");
+        }
+        let path = path.cloned();
+        let declared = DeclaredRule {
+            action: document.action.into(),
+            message: Some(document.message.to_string()),
+            source: document.source.clone().unwrap_or_default(),
+            optional: document.optional.unwrap_or_default(),
+            by: Declarer::Rule,
         };
-        let message = map.required("message");
-        let message = message.and_then(|node| self.problems.sentence(node, "message"));
-        let (source, optional) = (self.text(&map, "source"), self.flag(&map, "optional"));
-        map.close();
+        let id = self.declare_written(&document.id, declared.clone(), at);
+        let when = self.predicate(&document.when, at.key("when"));
+        let trigger = document
+            .trigger
+            .as_ref()
+            .map_or(Trigger::Introduced, |trigger| Trigger::compile(trigger, at.key("trigger")));
         Some(Rule {
-            id: self.id(id?),
-            when: when?,
-            trigger: trigger?,
-            action: action?,
+            id,
+            when,
+            trigger,
+            action: declared.action,
             path: path?,
             list,
-            message: message?.to_owned(),
-            source,
-            optional,
+            message: document.message.to_string(),
+            source: declared.source.clone(),
+            optional: declared.optional,
         })
     }
 }
 
-/// Reads a trigger: one of two words, or a mapping with what is watched. The rules of policies have
-/// the same.
-pub(crate) fn read_trigger(node: &Node, problems: &Problems) -> Option<Trigger> {
-    if let Value::String(_) = node.value {
-        let words = [("state", false), ("introduced", true)];
-        let introduced = problems.word(node, &words)?;
-        return Some(if introduced { Trigger::Introduced } else { Trigger::State });
-    }
-    let map = problems.map(node)?;
-    let watched = |node| problems.filled(node, |item| watched(item, problems));
-    let moved = map.get("moved").map(watched).map(Trigger::Moved);
-    let written = map.get("coWritten").map(watched).map(Trigger::CoWritten);
-    let span = &map.node.span;
-    let trigger = match (moved, written) {
-        (Some(trigger), None) | (None, Some(trigger)) => Some(trigger),
-        _ => {
-            problems.report(span, "a trigger is state, introduced, moved or coWritten");
-            None
+impl Trigger {
+    /// Compiles a trigger of a convention or of a policy.
+    pub(crate) fn compile(trigger: &documents::Trigger, at: At<'_>) -> Self {
+        match trigger {
+            documents::Trigger::Word(TriggerWord::State) => Self::State,
+            documents::Trigger::Word(TriggerWord::Introduced) => Self::Introduced,
+            documents::Trigger::Watch(watch) => match (&watch.moved, &watch.co_written) {
+                (Some(moved), None) => Self::Moved(moved.to_vec()),
+                (None, Some(written)) => Self::CoWritten(written.to_vec()),
+                _ => {
+                    at.report("a trigger is state, introduced, moved or coWritten");
+                    Self::Introduced
+                }
+            },
         }
-    };
-    map.close();
-    trigger
-}
-
-/// `/status/phase`, or `condition Ready`.
-fn watched(node: &Node, problems: &Problems) -> Option<Watched> {
-    let text = problems.string(node)?;
-    if let Some(kind) = text.strip_prefix("condition ").filter(|kind| !kind.is_empty()) {
-        return Some(Watched::Condition(kind.to_owned()));
-    }
-    if !text.starts_with('/') {
-        let message = "this is neither a field nor a condition";
-        let help = "write a pointer such as /status/phase, or \"condition\" and a type".to_owned();
-        problems.report_with_help(&node.span, message, Some(help));
-        return None;
-    }
-    pointer(node, problems).map(Watched::Field)
-}
-
-impl From<Action> for Disposition {
-    fn from(action: Action) -> Self {
-        Self::Fixed(action)
     }
 }

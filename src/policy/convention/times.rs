@@ -1,8 +1,10 @@
 //! When the transition time of a condition moves.
 
 use super::super::Action;
-use super::{Reader, Sanction};
-use crate::source::tree::{Node, Value};
+use super::super::compile::{Compiler, items};
+use super::Sanction;
+use crate::documents;
+use crate::source::tree::At;
 
 /// How far a transition time may lie ahead of our clock when a document does not say: what
 /// clusters with unsynchronised nodes show in practice, and far below what would hide an outage.
@@ -46,51 +48,51 @@ pub enum Movers {
     Members(Vec<String>),
 }
 
-impl Reader<'_> {
-    pub(super) fn transition_times(&self, node: &Node) -> Option<TransitionTimes> {
-        let map = self.problems.map(node)?;
-        let member = self.required(&map, "member").and_then(|node| self.problems.string(node));
-        let skew = map.get("skewSeconds").and_then(|node| {
-            let skew = self.problems.integer(node)?;
-            if skew < 0 {
-                self.problems.report(&node.span, "clocks cannot differ by less than nothing");
-            }
-            if skew > MAX_SKEW_SECONDS {
-                let message = format!("clocks differ by at most {MAX_SKEW_SECONDS} seconds, a day");
-                self.problems.report(&node.span, message);
-            }
-            Some(skew)
-        });
-        let movers = match map.get("mayMoveOn") {
-            Some(Node { value: Value::String(word), .. }) if word == "anything" => Movers::Anything,
-            _ => Movers::Members(self.strings(&map, "mayMoveOn")),
-        };
-        let sanction = |key, rule, default| self.sanction(&map, key, rule, default);
-        let backwards = sanction("backwards", "transition-time-backwards", Action::Warn);
+impl Compiler<'_> {
+    pub(super) fn transition_times(
+        &self,
+        document: &documents::TransitionTime,
+        list: &documents::ConditionList,
+        at: At<'_>,
+    ) -> TransitionTimes {
+        let skew = document.skew_seconds.unwrap_or(DEFAULT_SKEW_SECONDS);
+        if skew < 0 {
+            at.key("skewSeconds").report("clocks cannot differ by less than nothing");
+        }
+        if skew > MAX_SKEW_SECONDS {
+            let message = format!("clocks differ by at most {MAX_SKEW_SECONDS} seconds, a day");
+            at.key("skewSeconds").report(message);
+        }
+        let rules = self.tables(&[&document.source, &list.source]);
+        let backwards =
+            rules.sanction("transition-time-backwards", document.backwards, Action::Warn);
+        let unchanged = rules.optional("transition-time-backwards", document.backwards_unchanged);
         let times = TransitionTimes {
-            member: member.unwrap_or_default().to_owned(),
-            must_move_on: self.strings(&map, "mustMoveOn"),
-            may_move_on: movers,
-            kept: sanction("kept", "transition-time-kept", Action::Warn),
-            moved: sanction("moved", "transition-time-moved", Action::Warn),
-            backwards_unchanged: self
-                .sanction_if_said(&map, "backwardsUnchanged", "transition-time-backwards")
-                .unwrap_or_else(|| backwards.clone()),
+            member: document.member.clone(),
+            must_move_on: items(document.must_move_on.as_ref()),
+            may_move_on: match items(document.may_move_on.as_ref()) {
+                words if words == [ANYTHING] => Movers::Anything,
+                members => Movers::Members(members),
+            },
+            kept: rules.sanction("transition-time-kept", document.kept, Action::Warn),
+            moved: rules.sanction("transition-time-moved", document.moved, Action::Warn),
+            backwards_unchanged: unchanged.unwrap_or_else(|| backwards.clone()),
             backwards,
-            future: sanction("future", "transition-time-future", Action::Deny),
-            skew: skew.unwrap_or(DEFAULT_SKEW_SECONDS),
-            source: self.text(&map, "source"),
+            future: rules.sanction("transition-time-future", document.future, Action::Deny),
+            skew,
+            source: document.source.clone().unwrap_or_default(),
         };
         for name in &times.must_move_on {
             if self.complete && !times.may_move_on.include(name) {
-                let message = format!("\"{name}\" must move the time but is not in mayMoveOn");
-                self.problems.report(&map.node.span, message);
+                at.report(format!("\"{name}\" must move the time but is not in mayMoveOn"));
             }
         }
-        map.close();
-        Some(times)
+        times
     }
 }
+
+/// In the place of members: every write may move the time.
+pub(super) const ANYTHING: &str = "anything";
 
 impl Movers {
     /// Whether a change of this member may move the time.

@@ -1,13 +1,15 @@
 //! The types of conditions in a list: polarity, presence, and what their reasons say.
 
-use super::super::predicate;
+use serde_json::Value;
+
+use super::super::Action;
+use super::super::compile::{Compiler, Sourced, items};
 use super::super::schema::kebab;
-use super::super::{Action, Disposition};
-use super::conditions::one_or_all;
-use super::{Reader, Sanction};
-use crate::language::{Glob, Polarity, Predicate, Types};
-use crate::model::Pointer;
-use crate::source::tree::{Key, Map, Node, Problems, Value};
+use super::Sanction;
+use crate::documents;
+use crate::language::{Glob, Polarity, Predicate, Scalar, Types};
+use crate::model::{ConditionStatus, Pointer};
+use crate::source::tree::At;
 
 /// The types of a list.
 #[derive(Clone, Debug, Default)]
@@ -129,145 +131,139 @@ impl ConditionType {
     }
 }
 
-impl Reader<'_> {
-    pub(super) fn condition_types(&self, list: &Map<'_>) -> ConditionTypes {
-        let types = list.get("types").and_then(|node| self.problems.map(node));
+impl Compiler<'_> {
+    pub(super) fn condition_types(
+        &self,
+        list: &documents::ConditionList,
+        at: At<'_>,
+    ) -> ConditionTypes {
         let mut known: Vec<ConditionType> = Vec::new();
-        for (key, node) in types.iter().flat_map(Map::entries) {
-            if let Some(found) = self.condition_type(key, node) {
-                self.check_reachable(&known, key, node);
-                known.push(found);
-            }
+        for (name, document) in list.types.iter().flatten() {
+            let at = at.key("types").key(name);
+            let found = self.condition_type(name, document, list, at);
+            check_reachable(&known, &found, at);
+            known.push(found);
         }
+        let rules = self.tables(&[&list.source]);
         ConditionTypes {
             has_aliases: known.iter().any(|known| !known.aliases.is_empty()),
             has_keys: known.iter().any(|known| known.key.is_some()),
             known,
-            other: self.sanction_if_said(list, "otherTypes", "condition-type-unknown"),
-            order: self.sanction_if_said(list, "order", "condition-order"),
-            polarity_from: self
-                .list(list, "polarityFrom", |item| spec_pointer(item, self.problems)),
+            other: rules.optional("condition-type-unknown", list.other_types),
+            order: rules.optional("condition-order", list.order),
+            polarity_from: list
+                .polarity_from
+                .iter()
+                .flatten()
+                .map(|path| (**path).clone())
+                .collect(),
         }
     }
 
-    /// The first entry that fits a type counts: what an entry above fits nobody looks for below.
-    fn check_reachable(&self, above: &[ConditionType], key: &Key, node: &Node) {
-        let check = |span, what: &str, name: &str| {
-            if let Some(other) = above.iter().find(|other| other.is_called(name)) {
-                let message = format!("{what} {name} is \"{}\" above already", other.name);
-                let help = "the first entry that fits counts: put this one above it".to_owned();
-                self.problems.report_with_help(span, message, Some(help));
-            }
-        };
-        check(&key.span, "type", &key.name);
-        for alias in node.member("aliases").iter().flat_map(|node| one_or_all(node)) {
-            if let Value::String(name) = &alias.value {
-                check(&alias.span, "alias", name);
-            }
-        }
-    }
-
-    fn condition_type(&self, key: &Key, node: &Node) -> Option<ConditionType> {
-        let map = self.problems.map(node)?;
-        let name = &key.name;
+    fn condition_type(
+        &self,
+        name: &str,
+        document: &documents::ConditionType,
+        list: &documents::ConditionList,
+        at: At<'_>,
+    ) -> ConditionType {
+        let rules = self.tables(&[&document.source, &list.source]);
         let id = |what: &str| format!("{}-{what}", kebab(name));
-        let sanction = |key, what| self.sanction_if_said(&map, key, &id(what));
-        let polarity = map.get("polarity").and_then(|node| read_polarity(node, self.problems));
-        let reasons = map.get("reasons").and_then(|node| self.problems.map(node));
-        let found = ConditionType {
-            name: name.clone(),
-            glob: name.as_str().into(),
-            aliases: self.strings(&map, "aliases"),
-            polarity: polarity.unwrap_or_default(),
-            missing: self.presence(&map, "missing", &id("missing")),
-            present: self.presence(&map, "present", &id("present")),
-            not_true: sanction("notTrue", "not-true"),
-            removed: sanction("removed", "removed"),
-            reverted: sanction("reverted", "reverted"),
-            mirrored: self.flag(&map, "mirrored"),
-            key: map.get("key").map(|_| self.filled_strings(&map, "key")),
-            other_reasons: sanction("otherReasons", "reason"),
-            reasons: reasons.map(|rows| self.reason_rows(&rows, &id("reason"))).unwrap_or_default(),
-            meaning: self.text(&map, "meaning"),
-            source: self.text(&map, "source"),
-        };
-        map.close();
-        Some(found)
-    }
-
-    /// `missing: Warn`, or `missing: {when: …, action: Warn}`.
-    fn presence(&self, map: &Map<'_>, key: &'static str, rule: &str) -> Option<Presence> {
-        let node = map.get(key)?;
-        if let Value::String(_) = node.value {
-            let action = Disposition::read(node, self.problems)?;
-            return Some(Presence {
-                when: None,
-                sanction: Sanction { rule: self.id(rule), action },
-            });
-        }
-        let map = self.problems.map(node)?;
-        let when = map.required("when");
-        let when = when.and_then(|node| predicate::read(node, self.problems, self.names));
-        let action = map.required("action");
-        let action = action.and_then(|node| Disposition::read(node, self.problems));
-        map.close();
-        Some(Presence {
-            when: Some(when?),
-            sanction: Sanction { rule: self.id(rule), action: action? },
-        })
-    }
-
-    /// `Available: "True"`, or `Succeeded: {status: "True", severity: "", action: Warn}`.
-    fn reason_rows(&self, map: &Map<'_>, rule: &str) -> Vec<ReasonRow> {
-        let mut rows = Vec::new();
-        for (key, node) in map.entries() {
-            let mut action = Disposition::Fixed(Action::Deny);
-            let expects = match &node.value {
-                Value::Map(members) => {
-                    let mut expects = Vec::new();
-                    for (member, values) in members {
-                        if member.name == "action" {
-                            action = Disposition::read(values, self.problems).unwrap_or(action);
-                        } else {
-                            expects
-                                .push((member.name.clone(), self.expected(&member.name, values)));
-                        }
-                    }
-                    expects
+        let presence = |key: &str, document: Option<&documents::Presence>| {
+            let (when, action) = match document? {
+                documents::Presence::Always(action) => (None, *action),
+                documents::Presence::Guarded(guarded) => {
+                    let when = self.predicate(&guarded.when, at.key(key).key("when"));
+                    (Some(when), guarded.action)
                 }
-                _ => vec![(STATUS.to_owned(), self.expected(STATUS, node))],
             };
-            let sanction = Sanction { rule: self.id(rule), action };
-            rows.push(ReasonRow { reason: key.name.clone(), expects, sanction });
+            Some(Presence { when, sanction: rules.optional(&id(key), Some(action))? })
+        };
+        ConditionType {
+            name: name.to_owned(),
+            glob: name.into(),
+            aliases: items(document.aliases.as_ref()),
+            polarity: document.polarity.unwrap_or_default(),
+            missing: presence("missing", document.missing.as_ref()),
+            present: presence("present", document.present.as_ref()),
+            not_true: rules.optional(&id("not-true"), document.not_true),
+            removed: rules.optional(&id("removed"), document.removed),
+            reverted: rules.optional(&id("reverted"), document.reverted),
+            mirrored: document.mirrored.unwrap_or_default(),
+            key: document.key.as_ref().map(|key| key.to_vec()),
+            other_reasons: rules.optional(&id("reason"), document.other_reasons),
+            reasons: document
+                .reasons
+                .iter()
+                .flatten()
+                .map(|(reason, row)| {
+                    let at = at.key("reasons").key(reason);
+                    reason_row(reason, row, rules, &id("reason"), at)
+                })
+                .collect(),
+            meaning: document.meaning.clone().unwrap_or_default(),
+            source: document.source.clone().unwrap_or_default(),
         }
-        rows
     }
+}
 
-    /// The texts that a member may have; a status is one of three.
-    fn expected(&self, member: &str, node: &Node) -> Vec<String> {
-        self.problems.filled(node, |item| {
-            if member == STATUS {
-                predicate::status(item, self.problems).map(|status| status.name().to_owned())
-            } else {
-                predicate::scalar_text(item, self.problems)
-            }
-        })
+/// The first entry that matches a type counts: what an entry above matches is not found below.
+fn check_reachable(above: &[ConditionType], found: &ConditionType, at: At<'_>) {
+    let check = |at: At<'_>, what: &str, name: &str| {
+        if let Some(other) = above.iter().find(|other| other.is_called(name)) {
+            let message = format!("{what} {name} is \"{}\" above already", other.name);
+            at.report_with_help(message, "the first entry that fits counts: put this one above it");
+        }
+    };
+    check(at.name(), "type", &found.name);
+    for (index, alias) in found.aliases.iter().enumerate() {
+        check(at.key("aliases").item(index), "alias", alias);
+    }
+}
+
+/// `Available: "True"`, or `Succeeded: {status: "True", severity: "", action: Warn}`.
+fn reason_row(
+    reason: &str,
+    row: &documents::ReasonRow,
+    rules: Sourced<'_>,
+    id: &str,
+    at: At<'_>,
+) -> ReasonRow {
+    let names = |statuses: &[ConditionStatus]| {
+        let names = statuses.iter().map(|status| status.name().to_owned());
+        (STATUS.to_owned(), names.collect::<Vec<_>>())
+    };
+    let (expects, action) = match row {
+        documents::ReasonRow::Status(statuses) => (vec![names(statuses)], None),
+        documents::ReasonRow::Members(members) => {
+            let others = members.others.iter();
+            let others = others.map(|(name, texts)| {
+                let texts = texts.iter().enumerate();
+                let texts = texts.map(|(index, value)| text(value, at.key(name).item(index)));
+                (name.clone(), texts.collect())
+            });
+            let status = members.status.iter().map(|statuses| names(statuses));
+            (status.chain(others).collect(), members.action)
+        }
+    };
+    ReasonRow {
+        reason: reason.to_owned(),
+        expects,
+        sanction: rules.sanction(id, action, Action::Deny),
+    }
+}
+
+/// A text as members of conditions have it. YAML reads an unquoted `True` as a boolean; in a condition
+/// it can only mean the status.
+fn text(scalar: &Scalar, at: At<'_>) -> String {
+    match scalar.value() {
+        Value::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
+        Value::String(text) => text.clone(),
+        number => {
+            at.report("this must be a string, it is a number (quote it)");
+            number.to_string()
+        }
     }
 }
 
 const STATUS: &str = "status";
-
-/// Reads a polarity.
-pub(crate) fn read_polarity(node: &Node, problems: &Problems) -> Option<Polarity> {
-    let all = [Polarity::Positive, Polarity::Negative, Polarity::Neutral];
-    problems.word(node, &all.map(|polarity| (polarity.name(), polarity)))
-}
-
-fn spec_pointer(node: &Node, problems: &Problems) -> Option<Pointer> {
-    let found = predicate::any_pointer(node, problems)?;
-    if found.below_spec().is_empty() {
-        problems.report(&node.span, "this must point below /spec");
-        return None;
-    }
-    Some(found)
-}

@@ -1,40 +1,39 @@
 //! Conventions as text again: as somebody wrote them, and with all that they extend.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use crate::documents::{self, ConventionSpec, DocumentKind, StatusConvention};
+use crate::source::tree::{self, Problems};
 
-use super::{BUILT_IN, BUILT_IN_CONVENTIONS, BuiltIn, Envelope, Kind, PolicySet, Problems};
-use super::{Source, read_documents, sources};
-use crate::source::tree::{self, Node, Value};
+use super::{PolicySet, Source, Specs, built_in, envelopes, read_documents};
 
 impl PolicySet {
     /// The document of a convention, built in or in one of `given`, to the letter: with its comments,
     /// and without the other documents of its file. `None` where there is none of this name.
     #[must_use]
     pub fn document(given: &[Source], name: &str) -> Option<String> {
-        let built_in = sources(&BUILT_IN);
+        let built_in = built_in::sources();
         let texts = built_in.iter().chain(given).map(|source| source.text.as_str());
         let document = texts.flat_map(documents).find(|text| declares(text, name))?;
         Some(format!("{}\n", document.trim_end()))
     }
 
-    /// The same with everything that it extends, and so without its comments. `None` where there is
-    /// no convention of this name, or one that could not be put together.
+    /// The same with everything that it extends, as data. `None` where there is no convention of this
+    /// name, or one that could not be put together.
     #[must_use]
-    pub fn whole_document(given: &[Source], name: &str) -> Option<String> {
-        let BuiltIn { sources, mut known } = BUILT_IN_CONVENTIONS.clone().ok()?;
-        let (documents, _) = read_documents(given, sources.len());
-        let quiet = Problems::default();
-        let specs = documents.iter().filter_map(|document| {
-            let envelope = Envelope::read(document, &quiet)?;
-            let (name, _) = envelope.name(&quiet)?;
-            (envelope.kind == Kind::Convention).then_some((name, envelope.spec))
-        });
-        known.specs.add(specs.collect::<Vec<_>>().into_iter(), &quiet);
-        let (spec, _) = known.specs.get(name).filter(|(_, complete)| *complete)?;
-        let spec = serde_saphyr::to_string(&InMap("spec", spec)).ok()?;
-        Some(format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata:\n  name: {name}\n{spec}"
-        ))
+    pub fn whole_document(given: &[Source], name: &str) -> Option<StatusConvention> {
+        let (documents, _) = read_documents(given, built_in::COUNT);
+        let (envelopes, _) = envelopes(documents);
+        let conventions = envelopes.iter();
+        let conventions = conventions.filter(|found| found.kind == DocumentKind::StatusConvention);
+        let mut specs = Specs::default();
+        let named = conventions.map(|envelope| (envelope.label.as_str(), &envelope.spec));
+        specs.add(named, &Problems::default());
+        let whole = specs.get(name).filter(|whole| whole.complete)?;
+        let mut spec: ConventionSpec =
+            documents::spec(&mut (*whole.spec).clone(), true, &Problems::default())?;
+        spec.extends = None;
+        spec.without = None;
+        spec.conditions.iter_mut().flatten().for_each(|list| list.like = None);
+        Some(StatusConvention::new(name.parse().ok()?, spec))
     }
 }
 
@@ -48,21 +47,8 @@ fn documents(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn declares(text: &str, name: &str) -> bool {
-    let is = |node: Option<&Node>, wanted: &str| matches!(node.map(|node| &node.value), Some(Value::String(text)) if text == wanted);
     let (documents, _) = tree::parse(0, text);
-    documents.iter().map(|document| &document.root).any(|root| {
-        is(root.member("kind"), "StatusConvention")
-            && is(root.member("metadata").and_then(|metadata| metadata.member("name")), name)
-    })
-}
-
-/// A mapping of one key.
-struct InMap<'n>(&'static str, &'n Node);
-
-impl Serialize for InMap<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(self.0, self.1)?;
-        map.end()
-    }
+    let (envelopes, _) = envelopes(documents);
+    let is = |kind| kind == DocumentKind::StatusConvention;
+    envelopes.iter().any(|envelope| is(envelope.kind) && envelope.label == name)
 }

@@ -1,0 +1,351 @@
+//! The structural check: every unknown key, wrong type, missing key and unsupported word of a tree at
+//! once, found by walking it along the schema of its type.
+//!
+//! Each rejected value is replaced by a placeholder of the right type, and so is each missing one. The
+//! rest of the document can then be read and compiled, so no error hides another. A placeholder has
+//! [`Span::NOWHERE`], and `Problems` drops what is reported there.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use super::kind::Envelope;
+use super::schema::{Schema, text};
+use super::shapes::check_form;
+use super::{ConventionSpec, DocumentKind, PolicySpec};
+use crate::source::tree::{Key, Node, Problems, Span, Value};
+
+static ENVELOPE: LazyLock<Schema> = LazyLock::new(Schema::of::<Envelope>);
+static POLICY: LazyLock<Schema> = LazyLock::new(Schema::of::<PolicySpec>);
+static CONVENTION: LazyLock<Schema> = LazyLock::new(Schema::of::<ConventionSpec>);
+
+/// A `spec` that can be checked.
+pub(crate) trait Spec: DeserializeOwned {
+    /// Its schema.
+    fn schema() -> &'static Schema;
+}
+
+impl Spec for PolicySpec {
+    fn schema() -> &'static Schema {
+        &POLICY
+    }
+}
+
+impl Spec for ConventionSpec {
+    fn schema() -> &'static Schema {
+        &CONVENTION
+    }
+}
+
+/// Checks everything of a document but its `spec`. Returns its kind, if it has one.
+pub(crate) fn envelope(document: &mut Node, problems: &Problems) -> Option<DocumentKind> {
+    let check = Check { schema: &ENVELOPE, complete: true, problems };
+    check.node(document, &ENVELOPE.root);
+    let kind = document.member("kind").filter(|kind| kind.span != Span::NOWHERE)?;
+    DocumentKind::deserialize(kind).ok()
+}
+
+/// Checks a `spec` and reads it. `complete` is false for a convention that extends an unknown one: what
+/// it inherits is not missing. `spec` keeps the placeholders.
+pub(crate) fn spec<T: Spec>(spec: &mut Node, complete: bool, problems: &Problems) -> Option<T> {
+    let check = Check { schema: T::schema(), complete, problems };
+    check.node(spec, &T::schema().root);
+    // The check and serde have the same types, so this cannot fail; a test breaks documents at random.
+    T::deserialize(&*spec).map_err(|error| problems.report(&spec.span, error.to_string())).ok()
+}
+
+struct Check<'c> {
+    schema: &'c Schema,
+    complete: bool,
+    problems: &'c Problems,
+}
+
+impl Check<'_> {
+    fn node(&self, node: &mut Node, schema: &Json) {
+        let choices = self.schema.choices(schema);
+        if choices.iter().any(|choice| types(choice).is_empty()) {
+            self.finite(node);
+            return;
+        }
+        let mut fitting = choices.clone();
+        fitting.retain(|choice| is_type(choice, &node.value));
+        let accepted = match &mut node.value {
+            _ if fitting.is_empty() => {
+                self.wrong_type(node, schema, &choices);
+                false
+            }
+            Value::Map(entries) => {
+                let known = |choice: &&Json| {
+                    entries.iter().filter(|(key, _)| property(choice, &key.name).is_some()).count()
+                };
+                let best = fitting.into_iter().max_by_key(known);
+                best.is_some_and(|best| self.mapping(&node.span, entries, best))
+            }
+            Value::List(items) => {
+                // A union has at most one list.
+                fitting.first().is_some_and(|list| self.list(&node.span, items, list, schema))
+            }
+            value => self.scalar(&node.span, value, &fitting),
+        };
+        if !accepted {
+            *node = self.placeholder(schema);
+        }
+    }
+
+    fn wrong_type(&self, node: &Node, schema: &Json, choices: &[&Json]) {
+        let mut wanted: Vec<&str> = Vec::new();
+        for name in choices.iter().flat_map(|choice| types(choice)).map(called) {
+            if !wanted.contains(&name) {
+                wanted.push(name);
+            }
+        }
+        let is_scalar = matches!(node.value, Value::Bool(_) | Value::Integer(_) | Value::Float(_));
+        let hint = if is_scalar && wanted.contains(&"a string") { " (quote it)" } else { "" };
+        let (wanted, found) = (any_of(&wanted), node.value.kind());
+        let help = text(self.schema.solid(schema), "x-help").map(str::to_owned);
+        let message = format!("this must be {wanted}, it is {found}{hint}");
+        self.problems.report_with_help(&node.span, message, help);
+    }
+
+    /// Whether a list has the items that it needs.
+    fn list(&self, span: &Span, items: &mut [Node], schema: &Json, outer: &Json) -> bool {
+        if let Some(schema) = schema.get("items") {
+            items.iter_mut().for_each(|item| self.node(item, schema));
+        }
+        let empty = items.is_empty() && schema.get("minItems").is_some_and(|least| *least != 0);
+        if empty {
+            let why = text(outer, "x-empty").or_else(|| text(schema, "x-empty"));
+            self.problems.report(span, why.unwrap_or("an empty list says nothing"));
+        }
+        !empty
+    }
+
+    /// Whether what is left of a mapping can be read.
+    fn mapping(&self, span: &Span, entries: &mut Vec<(Key, Node)>, schema: &Json) -> bool {
+        let must_not_be_empty = schema.get("minProperties").is_some();
+        if entries.is_empty() && must_not_be_empty {
+            let why = text(schema, "x-empty").unwrap_or("an empty mapping says nothing");
+            self.problems.report(span, why);
+            return false;
+        }
+        if let Some((one, other)) = two_apart(schema, entries) {
+            let message = format!("\"{}\" and \"{}\" need a predicate each", one.name, other.name);
+            self.problems.report(&other.span, message);
+            return false;
+        }
+        let mut parts = vec![schema];
+        let mut elsewhere = Vec::new();
+        for part in schema.get("allOf").and_then(Json::as_array).into_iter().flatten() {
+            match (part.get("if"), part.get("then")) {
+                (Some(condition), Some(then)) if holds(condition, entries) => {
+                    parts.push(self.schema.solid(then));
+                }
+                (Some(condition), _) => mentioned(condition, &mut elsewhere),
+                _ => {}
+            }
+        }
+        let inherits = !self.complete && text(schema, "x-merge").is_some();
+        let name = text(schema, "x-name");
+        for (part, key) in parts.iter().flat_map(|part| required(part).map(move |key| (part, key)))
+        {
+            if entries.iter().any(|(known, _)| known.name == key) {
+                continue;
+            }
+            if !inherits || name == Some(key) {
+                self.problems.report(span, format!("missing required key \"{key}\""));
+            }
+            let value = property(part, key).map(|schema| self.placeholder(schema));
+            entries.extend(value.map(|value| (Key::placeholder(key), value)));
+        }
+        entries.retain_mut(|(key, node)| {
+            let named = parts.iter().find_map(|part| property(part, &key.name));
+            if let Some(schema) = named.or_else(|| others(schema)) {
+                if node.span != Span::NOWHERE {
+                    self.node(node, schema);
+                }
+                return true;
+            }
+            let keys = parts.iter().filter_map(|part| part.get("properties")?.as_object());
+            let keys = keys.flat_map(|keys| keys.keys()).map(String::as_str);
+            let keys: Vec<&str> = keys.chain(elsewhere.iter().copied()).collect();
+            self.problems.unknown(&key.span, "key", &key.name, keys.into_iter());
+            false
+        });
+        !(entries.is_empty() && must_not_be_empty)
+    }
+
+    /// Whether a scalar is one of the words and has the form of its type.
+    fn scalar(&self, span: &Span, value: &Value, fitting: &[&Json]) -> bool {
+        let value = value.to_json();
+        let supported: Vec<&Json> = fitting.iter().flat_map(|choice| words(choice)).collect();
+        if value.is_null() {
+            self.problems.report(span, NO_JSON);
+            return false;
+        }
+        if supported.contains(&&value) {
+            return true;
+        }
+        if fitting.iter().all(|choice| words(choice).next().is_some()) {
+            let found = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let supported: Vec<&str> = supported.iter().filter_map(|word| word.as_str()).collect();
+            self.problems.unknown(span, "value", &found, supported.into_iter());
+            return false;
+        }
+        let error = fitting.iter().find_map(|choice| {
+            if let (Some(form), Some(text)) = (text(choice, "x-check"), value.as_str()) {
+                return check_form(form, text).err();
+            }
+            let least = choice.get("minimum")?.as_f64()?;
+            let too_small = value.as_f64().is_some_and(|number| number < least);
+            too_small.then(|| format!("this must be at least {least}, it is {value}"))
+        });
+        match error {
+            Some(error) => {
+                self.problems.report(span, error);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// `.inf` and `.nan` exist only in YAML. In a patch they would be null.
+    fn finite(&self, node: &mut Node) {
+        match &mut node.value {
+            Value::Float(value) if !value.is_finite() => {
+                self.problems.report(&node.span, NO_JSON);
+                *node = Node::placeholder(Value::Null);
+            }
+            Value::List(items) => items.iter_mut().for_each(|item| self.finite(item)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(_, node)| self.finite(node)),
+            _ => {}
+        }
+    }
+
+    /// Something that can be read in the place of a value that was rejected or is missing.
+    fn placeholder(&self, schema: &Json) -> Node {
+        let choices = self.schema.choices(schema);
+        let Some(schema) = choices.first() else { return Node::placeholder(Value::Null) };
+        if let Some(Json::String(word)) = words(schema).next() {
+            return Node::placeholder(Value::String(word.clone()));
+        }
+        Node::placeholder(match types(schema).first().copied() {
+            Some("string") => {
+                let form = text(schema, "x-check").unwrap_or_default();
+                let mut texts =
+                    ["", "placeholder", PLACEHOLDER_POINTER, "/spec/placeholder"].into_iter();
+                Value::String(
+                    texts
+                        .find(|text| check_form(form, text).is_ok())
+                        .unwrap_or_default()
+                        .to_owned(),
+                )
+            }
+            Some("boolean") => Value::Bool(false),
+            Some("integer" | "number") => Value::Integer(0),
+            Some("array") => {
+                let needed = schema.get("minItems").and(schema.get("items"));
+                Value::List(needed.map(|item| self.placeholder(item)).into_iter().collect())
+            }
+            Some("object") => {
+                let entry =
+                    |key| Some((Key::placeholder(key), self.placeholder(property(schema, key)?)));
+                Value::Map(required(schema).filter_map(entry).collect())
+            }
+            _ => Value::Null,
+        })
+    }
+}
+
+/// The placeholder of a pointer below `.status`.
+pub(crate) const PLACEHOLDER_POINTER: &str = "/status/placeholder";
+
+const NO_JSON: &str = "JSON has no such number";
+
+fn property<'s>(schema: &'s Json, key: &str) -> Option<&'s Json> {
+    schema.get("properties")?.get(key)
+}
+
+/// The schema of keys that are names.
+fn others(schema: &Json) -> Option<&Json> {
+    schema.get("additionalProperties").filter(|others| others.is_object() || **others == true)
+}
+
+fn required(schema: &Json) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
+}
+
+/// The words that a schema lists.
+fn words(schema: &Json) -> impl Iterator<Item = &Json> {
+    let several = schema.get("enum").and_then(Json::as_array).into_iter().flatten();
+    several.chain(schema.get("const"))
+}
+
+/// Two keys of a predicate that need a predicate each.
+fn two_apart<'e>(schema: &Json, entries: &'e [(Key, Node)]) -> Option<(&'e Key, &'e Key)> {
+    let apart = schema.get("x-apart")?.as_array()?;
+    let keys = entries.iter().map(|(key, _)| key);
+    let mut keys = keys.filter(|key| apart.iter().any(|name| *name == *key.name));
+    keys.next().zip(keys.next())
+}
+
+/// Whether the keys of a mapping fulfil an `if`.
+fn holds(condition: &Json, entries: &[(Key, Node)]) -> bool {
+    let any = condition.get("anyOf").and_then(Json::as_array);
+    required(condition).all(|name| entries.iter().any(|(key, _)| key.name == name))
+        && any.is_none_or(|any| any.iter().any(|part| holds(part, entries)))
+        && condition.get("not").is_none_or(|not| !holds(not, entries))
+}
+
+/// The keys that an `if` is about.
+fn mentioned<'s>(condition: &'s Json, keys: &mut Vec<&'s str>) {
+    keys.extend(required(condition));
+    let any = condition.get("anyOf").and_then(Json::as_array);
+    any.into_iter().flatten().for_each(|part| mentioned(part, keys));
+}
+
+/// The types of a schema; nothing where it allows all.
+fn types(schema: &Json) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Json::String(one)) => vec![one],
+        Some(Json::Array(several)) => several.iter().filter_map(Json::as_str).collect(),
+        _ => {
+            words(schema).map(|word| if word.is_boolean() { "boolean" } else { "string" }).collect()
+        }
+    }
+}
+
+fn is_type(schema: &Json, value: &Value) -> bool {
+    let is = |name: &str| match value {
+        Value::Null => false,
+        Value::Bool(_) => name == "boolean",
+        Value::Integer(_) => matches!(name, "integer" | "number"),
+        Value::Float(_) => name == "number",
+        Value::String(_) => name == "string",
+        Value::List(_) => name == "array",
+        Value::Map(_) => name == "object",
+    };
+    types(schema).into_iter().any(is)
+}
+
+fn called(name: &str) -> &'static str {
+    match name {
+        "string" => "a string",
+        "boolean" => "a boolean",
+        "integer" => "an integer",
+        "number" => "a number",
+        "array" => "a list",
+        "object" => "a mapping",
+        _ => "null",
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+fn any_of(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [all @ .., last] => format!("{} or {last}", all.join(", ")),
+    }
+}

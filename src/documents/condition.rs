@@ -1,0 +1,180 @@
+//! Lists of conditions: the shape of their elements, their types, their times.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Check, Disposition, Name, Sentence, SpecPointer, StatusPointer, ZeroOrMore};
+use crate::language::{ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar};
+use crate::model::ConditionStatus;
+
+document! {
+    /// A list of conditions.
+    #[schemars(extend("x-merge" = "keys", "x-name" = "path"))]
+    pub struct ConditionList {
+        /// Where the list is, for example /status/conditions.
+        path: StatusPointer,
+        /// A convention whose first list this one inherits.
+        #[schemars(extend("x-own" = true))]
+        like?: String,
+        /// The API versions whose objects have the list at this path. Default: all.
+        api_versions?: Vec<Glob>,
+        /// Where these rules come from.
+        source?: String,
+        /// The members that identify an element. Default: type; for a history, none.
+        key?: OneOrMany<String>,
+        /// What happens when two elements have the same key. Default: Deny.
+        duplicate?: Disposition,
+        /// The largest number of elements.
+        max_items?: usize,
+        /// What happens when the list has more elements. Default: Deny.
+        too_long?: Disposition,
+        /// The list is append-only: entries are immutable, and only the oldest may be dropped.
+        history?: History,
+        /// The checks of each member of an element.
+        #[schemars(extend("x-merge" = "keys"))]
+        members?: IndexMap<String, ZeroOrMore<Check>>,
+        /// What happens when an element has another member. Default: it is accepted.
+        other_members?: Disposition,
+        /// The types of conditions. The first name that matches a type counts.
+        #[schemars(extend("x-merge" = "types"))]
+        types?: IndexMap<String, ConditionType>,
+        /// What happens when an element has another type. Default: it is accepted.
+        other_types?: Disposition,
+        /// What happens when known types are not in the order of `types`. Default: it is accepted.
+        order?: Disposition,
+        /// Lists in the spec by which the object names types of its own, with their polarity.
+        polarity_from?: Vec<SpecPointer>,
+        /// When the transition time of an element changes.
+        transition_time?: TransitionTime,
+        /// Rules about each element.
+        #[schemars(extend("x-merge" = "items"))]
+        each?: Vec<ElementRule>,
+    }
+
+    /// An append-only list.
+    pub struct History {
+        /// A new element differs from the last one in one of these members.
+        distinct?: OneOrMany<String>,
+        /// What happens when a write changes an entry. Default: Warn.
+        rewritten?: Disposition,
+        /// What happens when a new element repeats the last one. Default: Warn.
+        repeated?: Disposition,
+    }
+
+    /// A type of condition.
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct ConditionType {
+        /// Which status is the good one.
+        polarity?: Polarity,
+        /// Other spellings of the type.
+        aliases?: ZeroOrMore<String>,
+        /// What the condition means.
+        meaning?: String,
+        /// Where these rules come from.
+        source?: String,
+        /// What happens when a written status lacks the condition. Default: it is accepted.
+        missing?: Presence,
+        /// What happens when the condition is present. Default: it is accepted.
+        present?: Presence,
+        /// What happens when the condition is present but not True. Default: it is accepted.
+        not_true?: Disposition,
+        /// What happens when a write removes the condition. Default: it is accepted.
+        removed?: Disposition,
+        /// What happens when a write changes True to something else. Default: it is accepted.
+        reverted?: Disposition,
+        /// The condition is copied from another object: its time may change, and may go backwards.
+        mirrored?: bool,
+        /// The members that identify elements of this type. Default: the key of the list.
+        key?: OneOrMany<String>,
+        /// What each reason implies for the other members.
+        reasons?: IndexMap<String, ReasonRow>,
+        /// What happens when the condition has another reason. Default: it is accepted.
+        other_reasons?: Disposition,
+    }
+
+    /// An action under a condition.
+    pub struct GuardedPresence {
+        /// The rule applies when this holds.
+        when: Predicate,
+        /// What happens.
+        action: Disposition,
+    }
+
+    /// When the transition time of a condition changes.
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct TransitionTime {
+        /// The member with the time.
+        member: String,
+        /// A change of one of these members must change the time.
+        must_move_on?: ZeroOrMore<String>,
+        /// Only a change of one of these members may change the time; `anything` allows every change.
+        may_move_on?: ZeroOrMore<String>,
+        /// What happens when the time should have changed but did not. Default: Warn.
+        kept?: Disposition,
+        /// What happens when the time changed without a reason. Default: Warn.
+        moved?: Disposition,
+        /// What happens when the time of a changed condition goes backwards. Default: Warn.
+        backwards?: Disposition,
+        /// What happens when the time of an unchanged condition goes backwards. Default: as `backwards`.
+        backwards_unchanged?: Disposition,
+        /// What happens when the time is further in the future than `skewSeconds`. Default: Deny.
+        future?: Disposition,
+        /// The clock difference that is accepted, in seconds, at most a day. Default: 300.
+        skew_seconds?: i64,
+        /// Where these rules come from.
+        source?: String,
+    }
+
+    /// A rule about each element of a list.
+    pub struct ElementRule {
+        /// The second half of the rule id.
+        id: Name,
+        /// The violation.
+        when: ElementPredicate,
+        /// What happens on a violation.
+        action: Disposition,
+        /// The member that the response names. Default: the element.
+        member?: String,
+        /// The sentence in the response.
+        message: Sentence,
+        /// Where the rule comes from.
+        source?: String,
+        /// The rule is off unless a policy enables it.
+        optional?: bool,
+    }
+}
+
+/// An action, for example `Warn`, or `{when: …, action: Warn}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Presence {
+    /// The rule always applies.
+    Always(Disposition),
+    /// The rule applies under a condition.
+    Guarded(GuardedPresence),
+}
+
+/// The statuses that go with a reason, or the values of several members.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ReasonRow {
+    /// The statuses.
+    Status(OneOrMany<ConditionStatus>),
+    /// The values of members.
+    Members(ReasonMembers),
+}
+
+/// The values of members that go with a reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReasonMembers {
+    /// What happens when a member has another value. Default: Deny.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Disposition>,
+    /// The statuses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<OneOrMany<ConditionStatus>>,
+    /// The values of other members. The empty string also stands for absence.
+    #[serde(flatten)]
+    pub others: IndexMap<String, OneOrMany<Scalar>>,
+}

@@ -1,0 +1,81 @@
+//! `StatusConvention`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ApiVersion, Backfill, ConditionList, Field, Generation, Metadata, Name, Phase, Rule, Sentence,
+    ZeroOrMore,
+};
+
+/// The kind of this document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConventionKind {
+    /// The only one.
+    #[default]
+    StatusConvention,
+}
+
+document! {
+    /// The rules about `.status` that one system follows.
+    pub struct StatusConvention {
+        /// The version of this kind of document.
+        api_version: ApiVersion,
+        /// The kind of document.
+        kind: ConventionKind,
+        /// The name of the document.
+        metadata: Metadata,
+        /// Its content.
+        spec: ConventionSpec,
+    }
+
+    /// The rules. Null removes what is inherited.
+    #[derive(Default)]
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct ConventionSpec {
+        /// What the convention is, in one line.
+        #[schemars(extend("x-own" = true))]
+        title?: Sentence,
+        /// Where its rules come from.
+        #[schemars(extend("x-own" = true))]
+        source?: String,
+        /// Where the system differs from its documentation, one sentence each.
+        #[schemars(extend("x-own" = true))]
+        differences?: ZeroOrMore<String>,
+        /// A convention whose rules this one inherits.
+        #[schemars(extend("x-own" = true))]
+        extends?: String,
+        /// Inherited rules and defaults to leave out, by name.
+        #[schemars(extend("x-own" = true))]
+        without?: Vec<String>,
+        /// The lists of conditions. Lists that are not named here are not judged.
+        #[schemars(extend("x-merge" = "items"))]
+        conditions?: Vec<ConditionList>,
+        /// How observedGeneration relates to metadata.generation.
+        generation?: Generation,
+        /// The phase and its evidence.
+        phase?: Phase,
+        /// Checks of other status fields.
+        #[schemars(extend("x-merge" = "items"))]
+        fields?: Vec<Field>,
+        /// Rules with a predicate.
+        #[schemars(extend("x-merge" = "items"))]
+        rules?: Vec<Rule>,
+        /// Defaults for absent fields, and members to remove.
+        #[schemars(extend("x-merge" = "defaults"))]
+        backfill?: Vec<Backfill>,
+    }
+}
+
+impl StatusConvention {
+    /// A document with this name.
+    #[must_use]
+    pub fn new(name: Name, spec: ConventionSpec) -> Self {
+        Self {
+            api_version: ApiVersion::default(),
+            kind: ConventionKind::default(),
+            metadata: Metadata { name, namespace: None, labels: None, annotations: None },
+            spec,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Checks of one value.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Action, Name, StatusPointer};
+use crate::language::Pattern;
+
+/// A JSON type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum FieldType {
+    /// A string.
+    String,
+    /// An integer.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// An object.
+    Object,
+    /// A list.
+    Array,
+}
+
+/// A format that a pattern cannot express.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// A time in strict RFC 3339.
+    DateTime,
+    /// A Kubernetes quantity (`20Gi`, `142500m`) or a plain number.
+    Quantity,
+    /// The name of a label key or a condition type: an optional DNS subdomain of up to 253 characters, a slash, and up to 63 characters.
+    // This is what apimachinery's `ValidateConditions` requires.
+    QualifiedName,
+}
+
+document! {
+    /// The checks of one value.
+    #[derive(Default)]
+    pub struct Check {
+        /// The second half of the rule id. Default: made from the name of the field.
+        id?: Name,
+        /// The field must be present. Null counts as absent.
+        required?: bool,
+        /// The field must be absent. An empty value counts as absent.
+        forbidden?: bool,
+        /// Whether null counts as absent; otherwise it is a value of a wrong type. Default: true.
+        nullable?: bool,
+        /// The type of the value.
+        #[serde(rename = "type")]
+        kind?: FieldType,
+        /// The supported strings.
+        #[serde(rename = "enum")]
+        #[schemars(length(min = 1), extend("x-empty" = "an empty enum says nothing"))]
+        values?: Vec<String>,
+        /// A regular expression that must match somewhere in the string.
+        pattern?: Pattern,
+        /// The least number of characters.
+        min_length?: usize,
+        /// The largest number of characters.
+        max_length?: usize,
+        /// The largest number of bytes in UTF-8.
+        max_bytes?: usize,
+        /// The least number.
+        minimum?: f64,
+        /// The largest number.
+        maximum?: f64,
+        /// The format of the string.
+        format?: Format,
+        /// What happens on a violation. Default: Deny.
+        action?: Action,
+        /// Where the check comes from.
+        source?: String,
+    }
+
+    /// The checks of a status field.
+    pub struct Field {
+        /// The field.
+        path: StatusPointer,
+        /// Its checks.
+        #[serde(flatten)]
+        check: Check,
+    }
+}
+
+impl fmt::Display for FieldType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::String => "a string",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::Boolean => "a boolean",
+            Self::Object => "an object",
+            Self::Array => "a list",
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! The documents that users write, declared once.
+//!
+//! The types here are the only definition of the grammar. The JSON Schemas, the structural check and
+//! the reader derive from them; the comment of a field is what editors show for its key. To add a key,
+//! add a field, and compile it in `policy/`.
+
+#[macro_use]
+mod declare;
+
+mod check;
+mod condition;
+mod convention;
+mod field;
+mod kind;
+mod phase;
+mod policy;
+mod rule;
+mod schema;
+mod shapes;
+
+pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
+pub use condition::{
+    ConditionList, ConditionType, ElementRule, GuardedPresence, History, Presence, ReasonMembers,
+    ReasonRow, TransitionTime,
+};
+pub use convention::{ConventionKind, ConventionSpec, StatusConvention};
+pub use field::{Check, Field, FieldType, Format};
+pub use kind::{ApiVersion, DocumentKind, Envelope, Metadata};
+pub use phase::{
+    Imposition, Moves, Phase, PhaseReason, PhaseTime, PhaseTimeRules, PhaseValue, RepairStep, Since,
+};
+pub use policy::{
+    CelRule, Disagreement, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer,
+};
+pub use rule::{
+    Action, Backfill, Copy, CopySource, Disposition, Element, ElementStatus, ElementValue,
+    Generation, MemberOf, Rule, Trigger, TriggerWord, Watch,
+};
+pub(crate) use schema::Merge;
+pub use shapes::{
+    Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched, ZeroOrMore,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! The phase of a convention.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Disposition, StatusPointer, ZeroOrMore};
+use crate::language::{OneOrMany, Predicate};
+
+/// Where the transition time of an imposed phase comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Since {
+    /// `metadata.deletionTimestamp`.
+    #[serde(rename = "/metadata/deletionTimestamp")]
+    DeletionTimestamp,
+    /// `metadata.creationTimestamp`.
+    #[serde(rename = "/metadata/creationTimestamp")]
+    CreationTimestamp,
+}
+
+document! {
+    /// The phase: its values, their evidence, and the fields that go with it.
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct Phase {
+        /// Where the phase is. Of several paths, the first one with a string counts.
+        path: OneOrMany<StatusPointer>,
+        /// The phase of a status without one.
+        default?: String,
+        /// Where these rules come from.
+        source?: String,
+        /// The time of the last change of the phase.
+        transition_time?: PhaseTime,
+        /// The reason that goes with the phase.
+        reason?: PhaseReason,
+        /// Which phase may follow which. Default: all.
+        moves?: Moves,
+        /// The phases, highest priority first.
+        #[schemars(length(min = 1), extend("x-empty" = "without a value no phase could be written"))]
+        values: Vec<PhaseValue>,
+        /// How a repair chooses the phase: the first step that applies and whose phase is admissible.
+        repair?: Vec<RepairStep>,
+    }
+
+    /// One value of the phase.
+    pub struct PhaseValue {
+        /// The value, for example Ready.
+        phase: String,
+        /// What it means.
+        meaning?: String,
+        /// Where its evidence comes from.
+        source?: String,
+        /// What must hold. The phase is not admissible when this is definitely false.
+        necessary?: Predicate,
+        /// What proves the phase.
+        sufficient?: Predicate,
+        /// When the webhook sets this phase, whatever the writer sends.
+        imposed?: Imposition,
+        /// The reasons that go with it.
+        reasons?: ZeroOrMore<String>,
+    }
+
+    /// When a phase is imposed.
+    pub struct Imposition {
+        /// When it is imposed.
+        when: Predicate,
+        /// The time of the transition.
+        since: Since,
+    }
+
+    /// The time of the last change of the phase.
+    pub struct PhaseTimeRules {
+        /// Where the time is.
+        path: StatusPointer,
+        /// Whether the webhook updates the time together with the phase. Default: true.
+        in_step?: bool,
+        /// What happens when only the phase changed. Default: Warn.
+        kept?: Disposition,
+        /// What happens when only the time changed. Default: Warn.
+        moved?: Disposition,
+    }
+
+    /// The reason that goes with the phase.
+    pub struct PhaseReason {
+        /// Where the reason is.
+        path: StatusPointer,
+        /// Reasons that go with every phase.
+        always?: ZeroOrMore<String>,
+        /// What happens when the reason does not go with the phase. Default: Warn.
+        action?: Disposition,
+    }
+
+    /// Which phase may follow which.
+    pub struct Moves {
+        /// Phases that may follow every other.
+        any_to?: ZeroOrMore<String>,
+        /// A phase, or "" for none, and the phases that may follow it.
+        from: IndexMap<String, ZeroOrMore<String>>,
+        /// What happens on any other move. Default: Warn.
+        action?: Disposition,
+    }
+
+    /// One step in the choice of a phase.
+    pub struct RepairStep {
+        /// A phase, `requested` (what the writer sent) or `stored`.
+        to: String,
+        /// The step applies when this holds. Default: always.
+        when?: Predicate,
+    }
+}
+
+/// The path of the time, or the path with rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PhaseTime {
+    /// The path.
+    Path(StatusPointer),
+    /// The path with rules.
+    Rules(PhaseTimeRules),
+}

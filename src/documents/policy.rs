@@ -1,0 +1,141 @@
+//! `StatusPolicy`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Action, ApiVersion, Backfill, Field, Metadata, Name, Sentence, StatusOrBelow, StatusPointer,
+    Trigger,
+};
+use crate::language::Glob;
+
+/// The kind of this document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PolicyKind {
+    /// The only one.
+    #[default]
+    StatusPolicy,
+}
+
+/// What happens when a write introduces a disagreement between phase and conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Disagreement {
+    /// Rejects the write.
+    Deny,
+    /// Sets the phase that the conditions support, and warns.
+    Repair,
+    /// Warns the writer.
+    Warn,
+    /// Adds an audit annotation.
+    Audit,
+}
+
+document! {
+    /// Which resources follow which convention, how strictly, and with which local additions.
+    pub struct StatusPolicy {
+        /// The version of this kind of document.
+        api_version: ApiVersion,
+        /// The kind of document.
+        kind: PolicyKind,
+        /// The name of the document.
+        metadata: Metadata,
+        /// Its content.
+        spec: PolicySpec,
+    }
+
+    /// What the policy configures.
+    #[derive(Default)]
+    pub struct PolicySpec {
+        /// The name of a convention: a built-in one, or a StatusConvention.
+        convention: String,
+        /// The optional rules and defaults of the convention to enable, by name.
+        enable?: Vec<String>,
+        /// The resources that follow the convention.
+        #[schemars(length(min = 1), extend("x-empty" = "a policy without resources would judge nothing"))]
+        resources: Vec<Resources>,
+        /// The strongest action that any rule of this policy may have. Default: Deny.
+        enforcement?: Action,
+        /// What happens when a write introduces a disagreement. Default: Deny.
+        disagreement?: Disagreement,
+        /// Writers for whom `disagreement` has another value. The first entry that names a writer counts.
+        writers?: Vec<Writer>,
+        /// Defaults in addition to those of the convention.
+        backfill?: Vec<Backfill>,
+        /// Checks of status fields.
+        fields?: Vec<Field>,
+        /// Who may set a field. Changes by other users are rejected.
+        owners?: Vec<Owner>,
+        /// Fields that are restored when a writer who is not an owner removes them.
+        preserve?: Vec<StatusPointer>,
+        /// Rules in CEL, for what the convention cannot express.
+        rules?: Vec<CelRule>,
+    }
+
+    /// Resources, in the terms of webhook rules. `*` stands for any run of characters.
+    pub struct Resources {
+        /// API groups, for example `*.azure.com`.
+        #[schemars(length(min = 1), extend("x-empty" = "\"apiGroups\" is empty: nothing would match"))]
+        api_groups: Vec<Glob>,
+        /// API versions.
+        #[schemars(length(min = 1), extend("x-empty" = "\"apiVersions\" is empty: nothing would match"))]
+        api_versions: Vec<Glob>,
+        /// Plural names, without a subresource.
+        #[schemars(length(min = 1), extend("x-empty" = "\"resources\" is empty: nothing would match"))]
+        resources: Vec<Glob>,
+        /// Whether the resources have the status subresource. Default: true.
+        status_subresource?: bool,
+    }
+
+    /// Writers, and what happens when they introduce a disagreement.
+    pub struct Writer {
+        /// User names. `*` stands for any run of characters.
+        users?: Vec<Glob>,
+        /// Group names. `*` stands for any run of characters.
+        groups?: Vec<Glob>,
+        /// What happens when one of them introduces a disagreement.
+        disagreement: Disagreement,
+    }
+
+    /// A field, and who may set it.
+    pub struct Owner {
+        /// The field, with everything inside it.
+        path: StatusPointer,
+        /// User names. `*` stands for any run of characters.
+        users?: Vec<Glob>,
+        /// Group names. `*` stands for any run of characters.
+        groups?: Vec<Glob>,
+    }
+
+    /// A rule in CEL.
+    pub struct CelRule {
+        /// The second half of the rule id.
+        name: Name,
+        /// What must hold, in CEL, over `self`, `oldSelf` and `writer`.
+        expression: String,
+        /// The sentence in the response.
+        message: Sentence,
+        /// What happens on a violation. Default: Deny.
+        action?: Action,
+        /// The field that the response names. Default: /status.
+        path?: StatusOrBelow,
+        /// Which writes the rule judges. Default: introduced.
+        trigger?: Trigger,
+        /// Where the rule comes from.
+        source?: String,
+    }
+}
+
+impl PolicySpec {
+    /// All resources follow a convention.
+    #[must_use]
+    pub fn for_everything(convention: &str) -> Self {
+        let all = || vec![Glob::from("*")];
+        let resources = Resources {
+            api_groups: all(),
+            api_versions: all(),
+            resources: all(),
+            status_subresource: None,
+        };
+        Self { convention: convention.to_owned(), resources: vec![resources], ..Self::default() }
+    }
+}

@@ -1,0 +1,206 @@
+//! Rules with predicates, generations, and defaults.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::{Name, Origin, Sentence, StatusPointer, Watched};
+use crate::language::{ElementPredicate, OneOrMany, Predicate, Scalar};
+use crate::model::ConditionStatus;
+
+/// What happens on a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Action {
+    /// Rejects the write.
+    Deny,
+    /// Warns the writer.
+    Warn,
+    /// Adds an audit annotation.
+    Audit,
+}
+
+/// What happens on a violation of a convention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Disposition {
+    /// What the policy configures as `disagreement` for the writer.
+    Disagreement,
+    /// Rejects the write.
+    Deny,
+    /// Warns the writer.
+    Warn,
+    /// Adds an audit annotation.
+    Audit,
+}
+
+/// A trigger without parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TriggerWord {
+    /// Every write that leaves the violation.
+    State,
+    /// Writes that introduce the violation.
+    Introduced,
+}
+
+/// Which writes a rule judges.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Trigger {
+    /// A trigger without parameters.
+    Word(TriggerWord),
+    /// Writes that changed something.
+    Watch(Watch),
+}
+
+document! {
+    /// A trigger that watches for changes. It has one of the keys.
+    pub struct Watch {
+        /// Writes that changed one of these.
+        moved?: OneOrMany<Watched>,
+        /// Writes that changed all of these, or created the status.
+        co_written?: OneOrMany<Watched>,
+    }
+
+    /// A rule with a predicate.
+    pub struct Rule {
+        /// The second half of the rule id.
+        id: Name,
+        /// The violation.
+        when: Predicate,
+        /// What happens on a violation.
+        action: Disposition,
+        /// The sentence in the response.
+        message: Sentence,
+        /// The field that the response names. Default: the list of `in`, or the phase.
+        path?: StatusPointer,
+        /// The list of conditions that the predicate reads. Default: the first one.
+        #[serde(rename = "in")]
+        list?: StatusPointer,
+        /// Which writes the rule judges. Default: introduced.
+        trigger?: Trigger,
+        /// Where the rule comes from.
+        source?: String,
+        /// The rule is off unless a policy enables it.
+        optional?: bool,
+    }
+
+    /// How observedGeneration relates to metadata.generation.
+    #[derive(Default)]
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct Generation {
+        /// Where the observed generation of the object is.
+        paths?: Vec<StatusPointer>,
+        /// What happens when it is ahead of metadata.generation. Default: Deny.
+        ahead?: Disposition,
+        /// The same, when there was no status before, as after a restore from a backup. Default: Warn.
+        ahead_at_first?: Disposition,
+        /// What happens when it decreases. Default: Warn.
+        decreased?: Disposition,
+        /// What happens when it is set back to 0. Default: it is accepted.
+        reset?: Disposition,
+        /// The least value.
+        minimum?: i64,
+        /// What happens when it is below the minimum. Default: Deny.
+        below_minimum?: Disposition,
+        /// Where these rules come from.
+        source?: String,
+    }
+
+    /// A default for an absent field, or a member to remove.
+    #[derive(Default)]
+    pub struct Backfill {
+        /// The name by which a policy enables or replaces it. Default: its path or member.
+        name?: String,
+        /// The default is off unless a policy enables it. Only in conventions.
+        optional?: bool,
+        /// The default applies when this holds. Default: always.
+        when?: Predicate,
+        /// Where it comes from.
+        source?: String,
+        /// The field to set.
+        path?: StatusPointer,
+        /// With `value: null`: whether an explicit null is set; otherwise a null is removed.
+        nullable?: bool,
+        /// The value to set.
+        #[serde(deserialize_with = "present")]
+        value?: Value,
+        /// Where to copy the value from: the first source that has one.
+        copy_of?: OneOrMany<CopySource>,
+        /// The list of conditions to change.
+        list?: StatusPointer,
+        /// The member to set in each element of the list.
+        member?: String,
+        /// Restores the stored member while these members are unchanged.
+        #[schemars(length(min = 1), extend("x-empty" = "whatever changes, the member would be put back"))]
+        steady_while?: Vec<String>,
+        /// Removes the member from the elements for which this holds.
+        absent_where?: ElementPredicate,
+        /// A condition to add when the list has none of its type.
+        element?: Element,
+    }
+
+    /// A member of a condition of the same list.
+    pub struct MemberOf {
+        /// The type of the condition.
+        condition: String,
+        /// The member.
+        member: String,
+    }
+
+    /// A value that is copied.
+    pub struct Copy {
+        /// The first of these that has a value.
+        copy_of: OneOrMany<CopySource>,
+    }
+}
+
+/// Where a value is copied from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CopySource {
+    /// `stored`, or a pointer.
+    Place(Origin),
+    /// A member of a condition.
+    Member(MemberOf),
+}
+
+/// A condition to add.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Element {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ElementStatus>,
+    /// Its other members. A member without a value is left out.
+    #[serde(flatten)]
+    pub members: IndexMap<String, ElementValue>,
+}
+
+/// A value, or where to copy it from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("x-help" = "write a value or {copyOf: …}, or leave the member out"))]
+pub enum ElementValue {
+    /// The value.
+    Value(Scalar),
+    /// Where to copy it from.
+    Copy(Copy),
+}
+
+/// A status, or where to copy it from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ElementStatus {
+    /// The status.
+    Status(ConditionStatus),
+    /// Where to copy it from.
+    Copy(Copy),
+}
+
+/// A key that is present, even if its value is null.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}

@@ -1,0 +1,172 @@
+//! The JSON Schemas that derive from the types.
+//!
+//! The structural check needs more than JSON Schema has a word for. These are the keys that begin with
+//! `x-`; they are not printed:
+//!
+//! | key | on | meaning |
+//! |---|---|---|
+//! | `x-empty` | a list or mapping that must not be empty | the message |
+//! | `x-help` | a union | the help when no alternative has the right type |
+//! | `x-merge` | what a convention inherits | how: see `policy::extends` |
+//! | `x-name` | items that are merged | the key that identifies an item, always required |
+//! | `x-own` | a key of a convention | it is not inherited |
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The schema of a type, for the structural check and for merging.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(super) root: Value,
+}
+
+impl Schema {
+    pub(super) fn of<T: JsonSchema>() -> Self {
+        let generator = SchemaSettings::draft2020_12().into_generator();
+        let mut root = generator.into_root_schema_for::<T>().to_value();
+        without_null(&mut root);
+        Self { root }
+    }
+
+    /// What a schema refers to.
+    pub(super) fn solid<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
+        while let Some(name) = text(schema, "$ref").and_then(|to| to.strip_prefix("#/$defs/")) {
+            schema = &self.root["$defs"][name];
+        }
+        schema
+    }
+
+    /// The alternatives of a schema, without references and unions.
+    pub(super) fn choices<'s>(&'s self, schema: &'s Value) -> Vec<&'s Value> {
+        let schema = self.solid(schema);
+        match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+            Some(choices) => choices.iter().flat_map(|choice| self.choices(choice)).collect(),
+            None => vec![schema],
+        }
+    }
+}
+
+/// How a part of a convention is merged with what it inherits.
+#[derive(Clone, Copy)]
+pub(crate) struct Merge<'s> {
+    schema: &'s Schema,
+    part: &'s Value,
+}
+
+impl<'s> Merge<'s> {
+    pub(crate) const fn of(schema: &'s Schema) -> Self {
+        Self { schema, part: &schema.root }
+    }
+
+    /// `keys`, `items`, `types` or `defaults`; otherwise one replaces the other.
+    pub(crate) fn how(self) -> Option<&'s str> {
+        text(self.part, "x-merge").or_else(|| text(self.solid(), "x-merge"))
+    }
+
+    /// The value of a key.
+    pub(crate) fn key(self, name: &str) -> Self {
+        let solid = self.solid();
+        let named = solid.get("properties").and_then(|properties| properties.get(name));
+        let part = named.or_else(|| solid.get("additionalProperties")).unwrap_or(&Value::Null);
+        Self { part, ..self }
+    }
+
+    /// An item of a list.
+    pub(crate) fn item(self) -> Self {
+        Self { part: self.solid().get("items").unwrap_or(&Value::Null), ..self }
+    }
+
+    /// Whether it is not inherited.
+    pub(crate) fn is_own(self) -> bool {
+        self.part.get("x-own").is_some()
+    }
+
+    fn solid(self) -> &'s Value {
+        self.schema.solid(self.part)
+    }
+}
+
+pub(super) fn text<'s>(schema: &'s Value, key: &str) -> Option<&'s str> {
+    schema.get(key)?.as_str()
+}
+
+/// No key of a document may be null: `Option` means that it may be absent.
+fn without_null(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Object(members) => {
+            members.values_mut().for_each(without_null);
+            if let Some(Value::Array(types)) = members.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [only] = &mut types[..] {
+                    let only = only.take();
+                    members.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(choices)) = members.get_mut("anyOf") {
+                choices.retain(|choice| choice["type"] != "null");
+                if let [only] = &mut choices[..] {
+                    let only = only.take();
+                    members.remove("anyOf");
+                    members.extend(only.as_object().cloned().unwrap_or_default());
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The schema for editors.
+pub(super) fn printed<T: JsonSchema>() -> Value {
+    let mut schema = Schema::of::<T>().root;
+    print(&mut schema);
+    schema
+}
+
+/// Makes what may be inherited optional, and removable by null, in all subschemas.
+fn print(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(print),
+        Value::Object(members) => {
+            if text_of(members, "x-merge").is_some() {
+                allow_null(members);
+            }
+            members.retain(|key, _| !key.starts_with("x-"));
+            members.values_mut().for_each(print);
+        }
+        _ => {}
+    }
+}
+
+fn allow_null(schema: &mut Map<String, Value>) {
+    let name = text_of(schema, "x-name").map(str::to_owned);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        let inherited = |key: &str, property: &Value| {
+            name.as_deref() != Some(key) && property.get("x-own").is_none()
+        };
+        for (_, property) in
+            properties.iter_mut().filter(|(key, property)| inherited(key, property))
+        {
+            *property = or_null(property.take());
+        }
+        schema.insert("required".to_owned(), name.into_iter().collect());
+    }
+    if let Some(values) = schema.get_mut("additionalProperties").filter(|values| values.is_object())
+    {
+        *values = or_null(values.take());
+    }
+}
+
+fn or_null(schema: Value) -> Value {
+    let description = schema.get("description").cloned();
+    let mut either = json!({"anyOf": [schema, {"type": "null"}]});
+    if let Some(description) = description {
+        either["description"] = description;
+    }
+    either
+}
+
+fn text_of<'s>(schema: &'s Map<String, Value>, key: &str) -> Option<&'s str> {
+    schema.get(key)?.as_str()
+}

@@ -1,0 +1,212 @@
+//! What compiling the parts of documents has in common: names, rule ids, actions.
+
+use std::cell::RefCell;
+
+use super::convention::{Names, Sanction};
+use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
+use super::{Action, Disposition};
+use crate::documents::{self, Name, ZeroOrMore};
+use crate::language::{ElementPredicate, Predicate, Report, Step};
+use crate::source::tree::At;
+
+/// Compiles the parts of one document.
+pub(crate) struct Compiler<'c> {
+    /// Of the convention or policy: the first half of every rule id.
+    pub(crate) name: &'c str,
+    /// What predicates may name.
+    pub(crate) names: &'c Names,
+    /// Whether all is known that the convention inherits. What is not may be what is missing.
+    pub(crate) complete: bool,
+    rules: RefCell<RuleTable>,
+}
+
+/// Compiles what has one source: it declares rules with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Sourced<'c> {
+    compiler: &'c Compiler<'c>,
+    source: &'c str,
+    by: Declarer,
+}
+
+impl<'c> Compiler<'c> {
+    pub(crate) fn new(name: &'c str, names: &'c Names, complete: bool) -> Self {
+        Self { name, names, complete, rules: RefCell::default() }
+    }
+
+    pub(crate) fn into_rules(self) -> RuleTable {
+        self.rules.into_inner()
+    }
+
+    /// Compiles tables; the first of `sources` counts.
+    pub(crate) fn tables(&'c self, sources: &[&'c Option<String>]) -> Sourced<'c> {
+        let source = sources.iter().find_map(|source| source.as_deref());
+        Sourced { compiler: self, source: source.unwrap_or_default(), by: Declarer::Table }
+    }
+
+    /// The id of a rule.
+    pub(crate) fn id(&self, rule: &str) -> String {
+        format!("{}/{rule}", self.name)
+    }
+
+    /// Who has declared this rule already.
+    pub(crate) fn declarer(&self, rule: &str) -> Option<Declarer> {
+        self.rules.borrow().get(&self.id(rule)).map(|rule| rule.by)
+    }
+
+    /// Adds a rule to the table, and returns its id.
+    pub(crate) fn declare(&self, rule: &str, declared: DeclaredRule) -> String {
+        let id = self.id(rule);
+        self.rules.borrow_mut().declare(&id, declared);
+        id
+    }
+
+    /// Adds a rule with an id that a person chose, and returns its id. Reports an id that is used.
+    pub(crate) fn declare_written(
+        &self,
+        name: &Name,
+        declared: DeclaredRule,
+        at: At<'_>,
+    ) -> String {
+        let at = at.key("id");
+        let taken = |by: &str| Self::report_taken(at, name, by);
+        match (self.declarer(name), declared.by) {
+            _ if **name == OWNER => taken("owners of fields in policies"),
+            (Some(Declarer::Rule), Declarer::Rule) => {
+                at.report(format!("rule {} is listed twice", **name));
+            }
+            // Two lists may have the same rules, by `like`.
+            (None, _) | (Some(Declarer::ElementRule), Declarer::ElementRule) => {}
+            (Some(other), _) => taken(other.name()),
+        }
+        self.declare(name, declared)
+    }
+
+    /// Reports that a rule id is used already.
+    pub(crate) fn report_taken(at: At<'_>, rule: &str, by: &str) {
+        let message = format!("the rule id {rule} is taken, by {by}");
+        at.report_with_help(message, "give this one an id of its own");
+    }
+
+    /// A predicate, after the check of what its schema cannot express.
+    pub(crate) fn predicate(&self, predicate: &Predicate, at: At<'_>) -> Predicate {
+        predicate.check(&mut Reporter { at, names: self.names });
+        predicate.clone()
+    }
+
+    /// The same about an element of a list.
+    pub(crate) fn element_predicate(&self, predicate: &ElementPredicate, at: At<'_>) -> Predicate {
+        predicate.check(&mut Reporter { at, names: self.names });
+        predicate.0.clone()
+    }
+}
+
+impl<'c> Sourced<'c> {
+    /// The same for rules that something else declares.
+    pub(crate) const fn by(self, by: Declarer) -> Self {
+        Self { by, ..self }
+    }
+
+    /// Declares a rule without a sentence of its own, and returns its id.
+    pub(crate) fn rule(&self, rule: &str, action: impl Into<Disposition>) -> String {
+        let declared = DeclaredRule {
+            action: action.into(),
+            message: None,
+            source: self.source.to_owned(),
+            optional: false,
+            by: self.by,
+        };
+        self.compiler.declare(rule, declared)
+    }
+
+    /// A rule that the engine always checks: its action, or the default.
+    pub(crate) fn sanction(
+        &self,
+        rule: &str,
+        action: Option<documents::Disposition>,
+        default: Action,
+    ) -> Sanction {
+        let action = action.map_or(Disposition::Fixed(default), Into::into);
+        Sanction { rule: self.rule(rule, action), action }
+    }
+
+    /// A rule that exists where a document has an action for it.
+    pub(crate) fn optional(
+        &self,
+        rule: &str,
+        action: Option<documents::Disposition>,
+    ) -> Option<Sanction> {
+        let action = action?.into();
+        Some(Sanction { rule: self.rule(rule, action), action })
+    }
+}
+
+/// Reports the errors of a predicate in their places.
+struct Reporter<'r> {
+    at: At<'r>,
+    names: &'r Names,
+}
+
+impl Reporter<'_> {
+    fn at(&self, path: &[Step]) -> At<'_> {
+        path.iter().fold(self.at, |at, step| match step {
+            Step::Key(key) => at.key(key),
+            Step::Item(index) => at.item(*index),
+        })
+    }
+}
+
+impl Report for Reporter<'_> {
+    fn error(&mut self, path: &[Step], message: &str, help: Option<&str>) {
+        match help {
+            Some(help) => self.at(path).report_with_help(message, help),
+            None => self.at(path).report(message),
+        }
+    }
+
+    fn phase(&mut self, path: &[Step], name: &str) {
+        self.names.check_phase(self.at(path), name);
+    }
+}
+
+impl From<documents::Action> for Action {
+    fn from(action: documents::Action) -> Self {
+        match action {
+            documents::Action::Deny => Self::Deny,
+            documents::Action::Warn => Self::Warn,
+            documents::Action::Audit => Self::Audit,
+        }
+    }
+}
+
+impl From<documents::Disagreement> for Action {
+    fn from(action: documents::Disagreement) -> Self {
+        match action {
+            documents::Disagreement::Deny => Self::Deny,
+            documents::Disagreement::Repair => Self::Repair,
+            documents::Disagreement::Warn => Self::Warn,
+            documents::Disagreement::Audit => Self::Audit,
+        }
+    }
+}
+
+impl From<documents::Disposition> for Disposition {
+    fn from(action: documents::Disposition) -> Self {
+        match action {
+            documents::Disposition::Disagreement => Self::Disagreement,
+            documents::Disposition::Deny => Self::Fixed(Action::Deny),
+            documents::Disposition::Warn => Self::Fixed(Action::Warn),
+            documents::Disposition::Audit => Self::Fixed(Action::Audit),
+        }
+    }
+}
+
+impl From<Action> for Disposition {
+    fn from(action: Action) -> Self {
+        Self::Fixed(action)
+    }
+}
+
+/// The items of a list that may be absent.
+pub(crate) fn items<T: Clone>(list: Option<&ZeroOrMore<T>>) -> Vec<T> {
+    list.map(|list| list.0.clone()).unwrap_or_default()
+}
