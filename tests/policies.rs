@@ -138,7 +138,7 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
         .collect();
     let starts = [
         "a.yaml:4: unknown convention",
-        "a.yaml:4: \"resources\" is missing",
+        "a.yaml:4: missing required key \"resources\"",
         "b.yaml:3: there is a policy \"same\" already",
         "c.yaml:3: there is a policy \"same\" already",
         "d.yaml:1: not YAML",

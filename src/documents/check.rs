@@ -130,11 +130,10 @@ impl Check<'_> {
             self.problems.report(span, why);
             return false;
         }
-        if let Some((one, other)) = two_apart(schema, entries) {
+        let apart = two_apart(schema, entries).map(|(one, other)| {
             let message = format!("\"{}\" and \"{}\" need a predicate each", one.name, other.name);
             self.problems.report(&other.span, message);
-            return false;
-        }
+        });
         let mut parts = vec![schema];
         let mut elsewhere = Vec::new();
         for part in schema.get("allOf").and_then(Json::as_array).into_iter().flatten() {
@@ -162,9 +161,8 @@ impl Check<'_> {
         entries.retain_mut(|(key, node)| {
             let named = parts.iter().find_map(|part| property(part, &key.name));
             if let Some(schema) = named.or_else(|| others(schema)) {
-                if node.span != Span::NOWHERE {
-                    self.node(node, schema);
-                }
+                // Placeholders too: the one of a value that is not JSON is null.
+                self.node(node, schema);
                 return true;
             }
             let keys = parts.iter().filter_map(|part| part.get("properties")?.as_object());
@@ -173,7 +171,7 @@ impl Check<'_> {
             self.problems.unknown(&key.span, "key", &key.name, keys.into_iter());
             false
         });
-        !(entries.is_empty() && must_not_be_empty)
+        apart.is_none() && !(entries.is_empty() && must_not_be_empty)
     }
 
     /// Whether a scalar is one of the words and has the form of its type.

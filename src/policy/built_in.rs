@@ -42,13 +42,14 @@ conventions!(
 static PARTS: [Parts; CONVENTIONS.len()] = [const { Parts::new() }; CONVENTIONS.len()];
 
 struct Parts {
+    document: OnceLock<Option<Node>>,
     spec: OnceLock<Option<Arc<Node>>>,
     convention: OnceLock<Option<Arc<Convention>>>,
 }
 
 impl Parts {
     const fn new() -> Self {
-        Self { spec: OnceLock::new(), convention: OnceLock::new() }
+        Self { document: OnceLock::new(), spec: OnceLock::new(), convention: OnceLock::new() }
     }
 }
 
@@ -92,22 +93,27 @@ pub(crate) fn examples() -> Vec<Source> {
     EXAMPLES.iter().map(|(file, text)| Source::new(*file, *text)).collect()
 }
 
+/// The spec of a convention as it is written.
+pub(crate) fn own_spec(name: &str) -> Option<&'static Node> {
+    let (source, parts) = find(name)?;
+    let document = parts.document.get_or_init(|| {
+        let (_, _, text) = CONVENTIONS.get(source)?;
+        tree::parse(source, text).0.pop().map(|document| document.root)
+    });
+    document.as_ref()?.member("spec")
+}
+
 /// The spec of a convention, with everything that it extends.
 pub(crate) fn spec(name: &str) -> Option<Arc<Node>> {
-    let source = names().position(|known| known == name)?;
-    let (_, _, text) = CONVENTIONS.get(source)?;
-    let spec = PARTS.get(source)?.spec.get_or_init(|| {
-        let (documents, _) = tree::parse(source, text);
-        let own = documents.first()?.root.member("spec")?;
-        Some(Arc::new(built_in_spec(name, own)))
-    });
-    spec.clone()
+    let (source, parts) = find(name)?;
+    let (name, _, _) = CONVENTIONS.get(source)?;
+    parts.spec.get_or_init(|| built_in_spec(name)).clone()
 }
 
 /// A convention. Tests prove that each of them compiles.
 pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
-    let source = names().position(|known| known == name)?;
-    let convention = PARTS.get(source)?.convention.get_or_init(|| {
+    let (_, parts) = find(name)?;
+    let convention = parts.convention.get_or_init(|| {
         let mut whole = (*spec(name)?).clone();
         let problems = Problems::default();
         let spec = documents::spec::<ConventionSpec>(&mut whole, true, &problems)?;
@@ -115,4 +121,9 @@ pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
         (problems.count() == 0).then(|| Arc::new(convention))
     });
     convention.clone()
+}
+
+fn find(name: &str) -> Option<(usize, &'static Parts)> {
+    let source = names().position(|known| known == name)?;
+    Some((source, PARTS.get(source)?))
 }

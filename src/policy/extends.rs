@@ -39,6 +39,8 @@ struct Pending<'d> {
     specs: BTreeMap<&'d str, &'d Node>,
     /// Those being put together, outermost first: one that comes up again is a circle.
     open: Vec<Open<'d>>,
+    /// Whether built-in conventions are put together; otherwise they are known.
+    built_in: bool,
 }
 
 /// A convention that is being put together.
@@ -49,10 +51,12 @@ struct Open<'d> {
     first: Option<Node>,
 }
 
-/// A built-in convention, with what it extends.
-pub(crate) fn built_in_spec(name: &str, own: &Node) -> Node {
-    let mut pending = Pending { specs: BTreeMap::new(), open: vec![Open { name, first: None }] };
-    Specs::default().put_together(own, &mut pending, &Problems::default()).0
+/// A built-in convention, with what it extends. Two of them may have each other's lists.
+pub(crate) fn built_in_spec(name: &'static str) -> Option<Arc<Node>> {
+    let mut pending = Pending { specs: BTreeMap::new(), open: Vec::new(), built_in: true };
+    let mut specs = Specs::default();
+    specs.resolve(name, &mut pending, &Problems::default());
+    specs.resolved.remove(name).map(|whole| whole.spec)
 }
 
 impl Specs {
@@ -64,7 +68,7 @@ impl Specs {
     ) {
         let specs: BTreeMap<_, _> = specs.collect();
         let names: Vec<&str> = specs.keys().copied().collect();
-        let mut pending = Pending { specs, open: Vec::new() };
+        let mut pending = Pending { specs, open: Vec::new(), built_in: false };
         for name in names {
             self.resolve(name, &mut pending, problems);
         }
@@ -91,7 +95,9 @@ impl Specs {
     }
 
     fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
-        let Some(own) = pending.specs.remove(name) else { return };
+        let built_in = pending.built_in && !self.resolved.contains_key(name);
+        let built_in = || built_in.then(|| built_in::own_spec(name)).flatten();
+        let Some(own) = pending.specs.remove(name).or_else(built_in) else { return };
         pending.open.push(Open { name, first: None });
         let (spec, complete) = self.put_together(own, pending, problems);
         self.resolved.insert(name.to_owned(), Whole { spec: Arc::new(spec), complete });
@@ -178,7 +184,8 @@ impl Specs {
             return None;
         }
         self.resolve(text, pending, problems);
-        let found = self.get(text);
+        let found =
+            if pending.built_in { self.resolved.get(text).cloned() } else { self.get(text) };
         if found.is_none() {
             let known = self.resolved.keys().map(String::as_str);
             let mut known: Vec<&str> = known.chain(pending.specs.keys().copied()).collect();

@@ -190,7 +190,8 @@ const STAND_IN: &str = "(unnamed)";
 fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
     let problems = Problems::default();
     let envelopes = documents.into_iter().filter_map(|Document { mut root, span }| {
-        let label = match &root.member("metadata")?.member("name") {
+        let name = root.member("metadata").and_then(|metadata| metadata.member("name"));
+        let label = match name {
             Some(Node { value: Value::String(label), .. }) => label.clone(),
             _ => String::new(),
         };

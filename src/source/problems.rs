@@ -71,6 +71,18 @@ impl Problems {
         }
     }
 
+    /// A list, or a single item in its place.
+    pub(crate) fn one_or_many<'n, T>(
+        &self,
+        node: &'n Node,
+        mut read: impl FnMut(&'n Node) -> Option<T>,
+    ) -> Vec<T> {
+        match &node.value {
+            Value::List(items) => items.iter().filter_map(&mut read).collect(),
+            _ => read(node).into_iter().collect(),
+        }
+    }
+
     /// A list of texts.
     pub(crate) fn strings(&self, node: &Node) -> Vec<String> {
         self.list(node, |item| self.string(item).map(str::to_owned))
@@ -160,6 +172,12 @@ impl<'p> At<'p> {
         Self { span: self.key, ..self }
     }
 
+    /// Where a key is among the others, in the order of the document.
+    pub(crate) fn position(self, name: &str) -> Option<usize> {
+        let Value::Map(entries) = &self.node.value else { return None };
+        entries.iter().position(|(key, _)| key.name == name)
+    }
+
     /// The node here.
     pub(crate) const fn node(self) -> &'p Node {
         self.node
@@ -218,6 +236,11 @@ impl<'n> Map<'n> {
             self.problems.report(&self.node.span, format!("\"{name}\" is missing here"));
         }
         found
+    }
+
+    /// All keys and values.
+    pub(crate) fn entries(&self) -> &'n [(Key, Node)] {
+        self.entries
     }
 
     /// Reports the keys that nobody asked for. Call it last.

@@ -85,10 +85,10 @@ fn each_rule_names_its_source() {
         let policies = following(name, "");
         let policy = &policies.policies()[0];
         for (id, _) in judged_rules(&policy.convention) {
-            let source = policy.declared(&id).source;
+            let source = &policy.declared.get(&id).unwrap().source;
             let whole = id == policy.convention.status_rule;
             assert!(!source.is_empty(), "{id}");
-            assert_eq!(source == policy.convention.source, whole, "{id}: {source}");
+            assert_eq!(*source == policy.convention.source, whole, "{id}: {source}");
         }
     }
     for (id, source) in [
@@ -106,7 +106,8 @@ fn each_rule_names_its_source() {
         ("stackable/condition-order", "ADR 027; operator-rs; ST-S1, ST-S4"),
     ] {
         let policies = following(id.split_once('/').unwrap().0, "");
-        assert_eq!(policies.policies()[0].declared(id).source, source, "{id}");
+        let declared = policies.policies()[0].declared.get(id).unwrap();
+        assert_eq!(declared.source, source, "{id}");
     }
 }
 

@@ -219,7 +219,8 @@ impl Compiler<'_> {
     /// Compiles one entry.
     fn default(&self, document: &documents::Backfill, at: At<'_>) -> Option<Backfill> {
         let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
-        let kinds = kinds(document);
+        let mut kinds = kinds(document);
+        kinds.sort_by_key(|key| at.position(key));
         if let [one, other, ..] = kinds[..] {
             let message = format!("either \"{one}\" or \"{other}\", not both");
             at.key(other).report(message);
