@@ -105,11 +105,11 @@ fn cases(index: usize) -> impl Strategy<Value = Case> {
 }
 
 fn all_cases(runner: &mut TestRunner) -> Vec<Case> {
-    let mut of_policy = |index| {
+    let of_policy = |index| {
         let cases = cases(index);
         (0..WRITES).map(|_| cases.new_tree(runner).unwrap().current()).collect::<Vec<Case>>()
     };
-    (0..specs().len()).flat_map(|index| of_policy(index)).collect()
+    (0..specs().len()).flat_map(of_policy).collect()
 }
 
 /// The findings of both webhooks.

@@ -236,7 +236,9 @@ async fn a_broken_edit_keeps_the_last_good_policies_and_a_good_one_replaces_them
     served.metric_becomes(r#"statusgate_reload_failing{what="policies"}"#, 1.0).await;
     assert_eq!(served.metric("statusgate_policies").await, Some(1.0));
     assert_eq!(served.connect().await.review().await.status, 200);
-    desk.write("policies/b.yaml", &support::POLICY.replace("first", "second"));
+    // Another resource: two policies with a phase must not name the same one.
+    let second = support::POLICY.replace("first", "second").replace("widgets", "gadgets");
+    desk.write("policies/b.yaml", &second);
     served.metric_becomes("statusgate_policies", 2.0).await;
     assert_eq!(served.metric(r#"statusgate_reload_failing{what="policies"}"#).await, Some(0.0));
 }

@@ -21,7 +21,8 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
     let names = rules.phases.iter().map(|phase| phase.name.as_str());
     let missing = names.filter(|name| !reached.contains(name)).map(|name| {
         let from = rules.default.as_deref().filter(|from| *from != name);
-        let (rejected, witness) = lint.make_move(from.unwrap_or(another(rules, name)), name, moves);
+        let (rejected, witness) =
+            lint.make_move(from.unwrap_or_else(|| another(rules, name)), name, moves);
         let (kind, more) = match rejected {
             true => (Kind::PhaseNeverEntered, ", and other moves are rejected"),
             false => (Kind::NoWayIn, ""),

@@ -314,7 +314,7 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
     }
     mistakes.extend(owner::check(&claims));
     let nodes: Vec<Option<&Node>> =
-        claims.iter().map(|claim| claim.backfill.or(claim.resources.first())).collect();
+        claims.iter().map(|claim| claim.backfill.or_else(|| claim.resources.first())).collect();
     let mut policies: Vec<Policy> = claims.into_iter().map(|claim| claim.policy).collect();
     if let Some((last, message)) = order::rank(&mut policies)
         && let Some(Some(node)) = nodes.get(last)
