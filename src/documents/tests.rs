@@ -6,17 +6,18 @@ use serde_json::{Value as Json, json};
 
 use super::check::{self, Spec};
 use super::{ConventionSpec, DocumentKind, PolicySpec};
+use crate::source;
 use crate::source::tree::{self, Node, Problems, Value};
 
 /// The documents of the project: the built-in conventions and the example policies.
 fn documents() -> Vec<(DocumentKind, Node)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = ["src/conventions", "deploy/policies", "tests/fixtures/policies/ok"];
-    let files = folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+    let (files, unread) = source::open(&folders.map(|folder| root.join(folder)), false);
+    assert_eq!(unread, []);
     let mut found = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        let (documents, mistakes) = tree::parse(0, &text);
+        let (documents, mistakes) = tree::parse(0, &file.text);
         assert_eq!(mistakes, []);
         for mut document in documents {
             let problems = Problems::default();

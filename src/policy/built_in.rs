@@ -1,15 +1,15 @@
 //! The built-in conventions and the example policies: embedded documents like a user's own.
 //!
-//! A convention is read when something names it, and once a process: a process with one policy is ready
-//! sooner, and reloads share what was compiled.
+//! All are read when something names one of them. Each is compiled when something names it, and once a
+//! process: reloads share what was compiled.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::Source;
 use super::convention::{self, Convention};
-use super::extends::built_in_spec;
+use super::extends::Specs;
 use crate::documents::{self, ConventionSpec};
-use crate::source::tree::{self, At, Node, Problems};
+use crate::source::tree::{self, At, Document, Node, Problems};
 
 /// Declares the built-in conventions, by name.
 macro_rules! conventions {
@@ -38,20 +38,23 @@ conventions!(
     "stackable",
 );
 
-/// What was made of each, so far.
-static PARTS: [Parts; CONVENTIONS.len()] = [const { Parts::new() }; CONVENTIONS.len()];
+/// The specs of all of them. They are put together in one go, because two of them may have each other's
+/// list of conditions.
+static SPECS: LazyLock<Specs> = LazyLock::new(|| {
+    let texts = CONVENTIONS.iter().enumerate();
+    let documents: Vec<(&str, Vec<Document>)> =
+        texts.map(|(source, (name, _, text))| (*name, tree::parse(source, text).0)).collect();
+    let specs = documents
+        .iter()
+        .filter_map(|(name, parsed)| Some((*name, parsed.first()?.root.member("spec")?)));
+    let mut whole = Specs::default();
+    whole.add(specs, &Problems::default());
+    whole
+});
 
-struct Parts {
-    document: OnceLock<Option<Node>>,
-    spec: OnceLock<Option<Arc<Node>>>,
-    convention: OnceLock<Option<Arc<Convention>>>,
-}
-
-impl Parts {
-    const fn new() -> Self {
-        Self { document: OnceLock::new(), spec: OnceLock::new(), convention: OnceLock::new() }
-    }
-}
+/// Those that were compiled so far.
+static COMPILED: [OnceLock<Option<Arc<Convention>>>; CONVENTIONS.len()] =
+    [const { OnceLock::new() }; CONVENTIONS.len()];
 
 /// The policies that are used when nobody names any: one for each system that a built-in convention
 /// speaks of.
@@ -93,27 +96,17 @@ pub(crate) fn examples() -> Vec<Source> {
     EXAMPLES.iter().map(|(file, text)| Source::new(*file, *text)).collect()
 }
 
-/// The spec of a convention as it is written.
-pub(crate) fn own_spec(name: &str) -> Option<&'static Node> {
-    let (source, parts) = find(name)?;
-    let document = parts.document.get_or_init(|| {
-        let (_, _, text) = CONVENTIONS.get(source)?;
-        tree::parse(source, text).0.pop().map(|document| document.root)
-    });
-    document.as_ref()?.member("spec")
-}
-
 /// The spec of a convention, with everything that it extends.
 pub(crate) fn spec(name: &str) -> Option<Arc<Node>> {
-    let (source, parts) = find(name)?;
-    let (name, _, _) = CONVENTIONS.get(source)?;
-    parts.spec.get_or_init(|| built_in_spec(name)).clone()
+    // A name that is not built in must not ask for the specs while they are put together.
+    names().find(|known| *known == name)?;
+    SPECS.resolved.get(name).map(|whole| Arc::clone(&whole.spec))
 }
 
 /// A convention. Tests prove that each of them compiles.
 pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
-    let (_, parts) = find(name)?;
-    let convention = parts.convention.get_or_init(|| {
+    let source = names().position(|known| known == name)?;
+    let convention = COMPILED.get(source)?.get_or_init(|| {
         let mut whole = (*spec(name)?).clone();
         let problems = Problems::default();
         let spec = documents::spec::<ConventionSpec>(&mut whole, true, &problems)?;
@@ -121,9 +114,4 @@ pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
         (problems.count() == 0).then(|| Arc::new(convention))
     });
     convention.clone()
-}
-
-fn find(name: &str) -> Option<(usize, &'static Parts)> {
-    let source = names().position(|known| known == name)?;
-    Some((source, PARTS.get(source)?))
 }

@@ -19,7 +19,7 @@ use crate::source::tree::{At, Key, Node, Problems, Value, near};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Specs {
     /// Those of the documents. The built-in ones are put together when one of these names them.
-    resolved: BTreeMap<String, Whole>,
+    pub(super) resolved: BTreeMap<String, Whole>,
     /// Whether there are documents that could not be read.
     pub(crate) incomplete: bool,
     /// The names of conventions that are no names: who names one has made no mistake.
@@ -39,8 +39,6 @@ struct Pending<'d> {
     specs: BTreeMap<&'d str, &'d Node>,
     /// Those being put together, outermost first: one that comes up again is a circle.
     open: Vec<Open<'d>>,
-    /// Whether built-in conventions are put together; otherwise they are known.
-    built_in: bool,
 }
 
 /// A convention that is being put together.
@@ -49,14 +47,6 @@ struct Open<'d> {
     /// Its first list, as soon as that is whole. Of two conventions each may have the other's list in
     /// addition to its own, as two versions of one API do: that is no circle.
     first: Option<Node>,
-}
-
-/// A built-in convention, with what it extends. Two of them may have each other's lists.
-pub(crate) fn built_in_spec(name: &'static str) -> Option<Arc<Node>> {
-    let mut pending = Pending { specs: BTreeMap::new(), open: Vec::new(), built_in: true };
-    let mut specs = Specs::default();
-    specs.resolve(name, &mut pending, &Problems::default());
-    specs.resolved.remove(name).map(|whole| whole.spec)
 }
 
 impl Specs {
@@ -68,7 +58,7 @@ impl Specs {
     ) {
         let specs: BTreeMap<_, _> = specs.collect();
         let names: Vec<&str> = specs.keys().copied().collect();
-        let mut pending = Pending { specs, open: Vec::new(), built_in: false };
+        let mut pending = Pending { specs, open: Vec::new() };
         for name in names {
             self.resolve(name, &mut pending, problems);
         }
@@ -95,9 +85,7 @@ impl Specs {
     }
 
     fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
-        let built_in = pending.built_in && !self.resolved.contains_key(name);
-        let built_in = || built_in.then(|| built_in::own_spec(name)).flatten();
-        let Some(own) = pending.specs.remove(name).or_else(built_in) else { return };
+        let Some(own) = pending.specs.remove(name) else { return };
         pending.open.push(Open { name, first: None });
         let (spec, complete) = self.put_together(own, pending, problems);
         self.resolved.insert(name.to_owned(), Whole { spec: Arc::new(spec), complete });
@@ -184,8 +172,7 @@ impl Specs {
             return None;
         }
         self.resolve(text, pending, problems);
-        let found =
-            if pending.built_in { self.resolved.get(text).cloned() } else { self.get(text) };
+        let found = self.get(text);
         if found.is_none() {
             let known = self.resolved.keys().map(String::as_str);
             let mut known: Vec<&str> = known.chain(pending.specs.keys().copied()).collect();
