@@ -243,7 +243,7 @@ impl Check<'_> {
             Some("boolean") => Value::Bool(false),
             Some("integer" | "number") => Value::Integer(0),
             Some("array") => {
-                let needed = schema.get("minItems").and(schema.get("items"));
+                let needed = schema.get("minItems").and_then(|_| schema.get("items"));
                 Value::List(needed.map(|item| self.placeholder(item)).into_iter().collect())
             }
             Some("object") => {

@@ -148,17 +148,17 @@ fn allow_null(schema: &mut Map<String, Value>) {
         for (_, property) in
             properties.iter_mut().filter(|(key, property)| inherited(key, property))
         {
-            *property = or_null(property.take());
+            *property = or_null(property);
         }
         schema.insert("required".to_owned(), name.into_iter().collect());
     }
     if let Some(values) = schema.get_mut("additionalProperties").filter(|values| values.is_object())
     {
-        *values = or_null(values.take());
+        *values = or_null(values);
     }
 }
 
-fn or_null(schema: Value) -> Value {
+fn or_null(schema: &Value) -> Value {
     let description = schema.get("description").cloned();
     let mut either = json!({"anyOf": [schema, {"type": "null"}]});
     if let Some(description) = description {
