@@ -117,7 +117,7 @@ say "Pods fail: statusgate sets the phase"
 patch_conditions crossplane Ready=True Synced=True PodReady=False
 expect Degraded
 
-say "Deletion with a finalizer: the phase is Deleting, whatever the writer sends"
+say "Deletion with a finalizer: the phase is Deleting, not the one that the writer sends"
 kubectl patch xvshnpostgresqls pg --type=merge -p '{"metadata":{"finalizers":["demo.statusgate.dev/wait"]}}' > /dev/null
 show kubectl delete xvshnpostgresqls pg --wait=false
 patch_conditions crossplane Ready=False Synced=True PodReady=False

@@ -334,7 +334,7 @@ delete_namespace() {
 
 # === main ===
 
-# The deployed policies: the examples whose resources are registered.
+# The deployed policies: the examples with registered resources.
 mapfile -t policies < <(sed -n "s|^ *- \(.*\.yaml\)\$|$root/deploy/policies/\1|p" "$root/deploy/policies/kustomization.yaml" | sort)
 wanted_rules >"$work/wanted"
 [[ -s $work/wanted ]] || bad "deploy/policies names no resources"

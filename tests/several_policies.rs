@@ -1,5 +1,5 @@
 //! Several policies select one object: the first with a phase owns phase and defaults. The laws of
-//! `properties` hold over small conventions that contradict each other, and whose defaults are evidence.
+//! `properties` hold over small conventions that contradict each other and use defaults as evidence.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
 

@@ -13,7 +13,7 @@ pub(super) struct Survey {
     pub(super) targets: Vec<Target>,
     /// Resources that policies name but that are not judged.
     pub(super) gaps: Vec<Check>,
-    /// API groups whose server does not respond.
+    /// API groups without a responding server.
     pub(super) unavailable: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// The flag of commands whose output must not depend on the clock.
+/// The flag that makes a command's output independent of the clock.
 #[derive(Debug, clap::Args)]
 pub struct Now {
     /// The time of the decision (RFC 3339). Default: the clock.

@@ -286,7 +286,7 @@ async fn configure(
         (Config::from_kubeconfig(&options).await.map_err(without_secrets), from)
     } else {
         let from = "a kubeconfig (KUBECONFIG, ~/.kube/config) or a service account".to_owned();
-        // Like `Config::infer`, whose error contains lines of the file.
+        // Like `Config::infer`, but that one's error contains lines of the file.
         let config = match Config::from_kubeconfig(&options).await {
             Ok(config) => Ok(config),
             Err(error) => Config::incluster()

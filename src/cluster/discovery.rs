@@ -39,7 +39,7 @@ pub enum Gap {
         /// Whether the resource has the subresource.
         served: bool,
     },
-    /// An API group whose server does not respond.
+    /// An API group without a responding server.
     Unavailable {
         /// `metrics.k8s.io/v1beta1`.
         api_version: String,
@@ -49,7 +49,7 @@ pub enum Gap {
 }
 
 impl Targets {
-    /// The groups whose server does not respond: their resources are unknown.
+    /// The groups without a responding server: their resources are unknown.
     pub fn unavailable(&self) -> impl Iterator<Item = &str> {
         self.gaps.iter().filter_map(|gap| match gap {
             Gap::Unavailable { api_version, .. } => Some(api_version.as_str()),
@@ -188,7 +188,7 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
     gaps
 }
 
-/// The plurals without `*` that match no target, except in groups whose server does not respond.
+/// The plurals without `*` that match no target, except in groups without a responding server.
 fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for policy in policies.policies() {

@@ -14,10 +14,10 @@ document! {
     pub struct ConditionList {
         /// Where the list is, for example /status/conditions.
         path: StatusPointer,
-        /// A convention whose first list this one inherits.
+        /// This list inherits the first list of that convention.
         #[schemars(extend("x-own" = true))]
         like?: String,
-        /// The API versions whose objects have the list at this path. Default: all.
+        /// Objects of these API versions have the list at this path. Default: all versions.
         api_versions?: Vec<Glob>,
         /// Where these rules come from.
         source?: String,

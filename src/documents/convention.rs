@@ -42,7 +42,7 @@ document! {
         /// Where the system differs from its documentation, one sentence each.
         #[schemars(extend("x-own" = true))]
         differences?: ZeroOrMore<String>,
-        /// A convention whose rules this one inherits.
+        /// This convention inherits the rules of that one.
         #[schemars(extend("x-own" = true))]
         extends?: String,
         /// Inherited rules and defaults to leave out, by name.

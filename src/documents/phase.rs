@@ -37,7 +37,7 @@ document! {
         /// The phases, highest priority first.
         #[schemars(length(min = 1), extend("x-empty" = "without a value no phase could be written"))]
         values: Vec<PhaseValue>,
-        /// How a repair chooses the phase: the first step that applies and whose phase is admissible.
+        /// How a repair chooses the phase: the first step that applies and has an admissible phase.
         repair?: Vec<RepairStep>,
     }
 
@@ -53,7 +53,7 @@ document! {
         necessary?: Predicate,
         /// What proves the phase.
         sufficient?: Predicate,
-        /// When the webhook sets this phase, whatever the writer sends.
+        /// When the webhook sets this phase, independent of what the writer sends.
         imposed?: Imposition,
         /// The reasons that go with it.
         reasons?: ZeroOrMore<String>,

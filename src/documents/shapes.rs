@@ -59,7 +59,7 @@ pub struct Name(String);
 pub struct Sentence(String);
 
 /// The longest sentence, in characters. A response has up to 32 of them, and controllers copy it into
-/// a condition, whose message may have 32,768.
+/// a condition: its message may have 32,768.
 const MAX_SENTENCE: usize = 200;
 
 /// Where a value is copied from. Never the clock: a value that a controller drops with its next write

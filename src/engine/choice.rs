@@ -8,7 +8,7 @@ use super::evidence::{Facts, Truth};
 /// What becomes of the phase of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Choice<'p> {
-    /// This one is set, whatever is written.
+    /// This one is always set, independent of the written one.
     Imposed(&'p Phase),
     /// No phase is written: the default, where the convention has one.
     Default(Option<&'p str>),
@@ -32,7 +32,7 @@ pub(crate) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice
     }
 }
 
-/// The phase that is set whatever the writer says.
+/// The phase that is set independent of the writer.
 pub(crate) fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p Phase> {
     rules.phases.iter().find(|phase| {
         phase.imposed.as_ref().is_some_and(|imposed| facts.ask(&imposed.when) == Truth::True)

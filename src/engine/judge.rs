@@ -27,7 +27,7 @@ pub(super) fn judge<'p, 'a>(
     findings: &mut Vec<Finding<'p>>,
 ) {
     let (object, old) = (&subject.object, subject.old.as_ref());
-    // A write that does not touch status is never refused for it, whatever is stored.
+    // A write that does not change status is never rejected because of the stored status.
     let nobodys = || object.has_no_status() && old.is_none_or(Object::has_no_status);
     if old.is_some_and(|old| old.status == object.status) || nobodys() {
         return;
@@ -319,8 +319,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let out = default.is_some() && facts.phase == default;
         let mild = rule.sees_the_phase && (out || facts.deleting());
         let action = if mild { rule.action.min(Action::Warn) } else { rule.action };
-        // What cannot be told of the stored object either is never held against a write, whatever the
-        // trigger: where a member of `oldSelf` is missing, no write could mend it.
+        // An evaluation error that the stored object also has never rejects, for any trigger: if a
+        // member of `oldSelf` is missing, no write could repair it.
         let ratcheted = rule.trigger == Trigger::Introduced || place.is_some();
         let found = fixed(&rule.id, field, Cause::Invalid, message, action.into());
         violations.push(Violation { place, ratcheted, ..found });

@@ -58,7 +58,7 @@ pub(super) fn mutate<'p, 'a>(
 }
 
 /// Whether a patch applies to the object that it is for. The API server answers one that does not with a
-/// 500 to the user, whatever the failurePolicy.
+/// 500 to the user, even with `failurePolicy: Ignore`.
 pub(super) fn applies(object: &Object<'_>, operations: &[PatchOperation]) -> bool {
     let mut whole = json!({});
     if let (Some(status), Some(members)) = (&object.status, whole.as_object_mut()) {

@@ -123,7 +123,7 @@ pub struct Space {
     pub facts: Vec<Fact>,
     /// The answers of each.
     pub answers: Vec<Vec<Answer>>,
-    /// The list whose elements are judged, where the facts are about one.
+    /// The list with the judged elements, if the facts are about a list.
     pub element_of: Option<Pointer>,
     /// How many conditions are asked whether they changed in anything: more than combinations show.
     pub(crate) changed: usize,

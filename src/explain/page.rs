@@ -206,7 +206,7 @@ fn filling(fill: &Backfill) -> String {
         }
         Filling::Steady { member, unless, .. } => {
             let same = unless.join(", ");
-            format!("the stored {member} in each element of {path} whose {same} did not change")
+            format!("the stored {member} in each element of {path}, if {same} did not change")
         }
         Filling::AbsentMember { member, of, .. } => {
             let of = of.in_words();

@@ -14,7 +14,7 @@ pub(crate) struct Scene {
     pub(crate) object: Value,
     pub(crate) old: Option<Value>,
     pub(crate) plural: String,
-    /// The list whose last element is judged.
+    /// The list with the judged element, which is its last.
     element_of: Option<Pointer>,
 }
 
@@ -261,7 +261,7 @@ impl<'c> Stage<'c> {
         self.set(object, &rules.path, phase.into());
     }
 
-    /// Writes a value into an object, whatever was there.
+    /// Writes a value into an object, and replaces what stands in its way.
     pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
         let mut place = object;
         for token in path.tokens() {

@@ -22,7 +22,7 @@ pub struct Table<T> {
 /// What a combination says about the phase. Phases are named by their place in the convention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseOutcome {
-    /// The phase that the mutating webhook sets whatever the writer says.
+    /// The phase that the mutating webhook sets, independent of the writer.
     pub imposed: Option<usize>,
     /// For each phase whether it may stand.
     pub admissible: Vec<bool>,

@@ -194,7 +194,7 @@ impl AnyWord {
 }
 
 impl Facts<'_, '_> {
-    /// Those of a predicate's questions that settle its answer, whatever the others are.
+    /// Questions that alone decide the answer of a predicate.
     #[must_use]
     pub fn deciding<'p>(&self, predicate: &'p Predicate) -> Vec<&'p AnyWord> {
         let mut found = Vec::new();

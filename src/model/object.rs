@@ -159,7 +159,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// An object whose status may have any number of values. Slower to read than an [`Object`].
+/// An object with any number of values in its status. Slower to read than an [`Object`].
 #[derive(Debug)]
 pub(crate) struct AnySize<'a>(pub(crate) Object<'a>);
 

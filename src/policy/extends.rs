@@ -1,6 +1,6 @@
 //! `extends` and `like`: a convention that is another one with differences.
 //!
-//! The trees are put together before they are checked and read, so that whatever is inherited is checked
+//! The trees are put together before they are checked and read, so that inherited parts are checked
 //! under its new name as if it had been written there: `{convention: appcat}` finds
 //! `appcat/condition-status`, wherever that came from. The rules are those of a JSON merge patch
 //! (what is there replaces, null removes), but lists whose items have a name of their own are put

@@ -72,7 +72,7 @@ impl RuleTable {
         }
     }
 
-    /// Rules whose tables name no source get that of their convention.
+    /// A rule from a table without a source gets the source of its convention.
     pub(crate) fn set_default_source(&mut self, source: &str) {
         for rule in self.0.values_mut().filter(|rule| rule.source.is_empty()) {
             rule.source.push_str(source);

@@ -28,7 +28,7 @@ pub struct PolicySet {
     conventions: OnceLock<Conventions>,
     /// The policies that may speak of a plural, in order; those with a star are in every list.
     by_plural: HashMap<String, Vec<u16>>,
-    /// The policies whose plurals have a star: for plurals that nobody names.
+    /// The policies with a `*` in their plurals.
     with_star: Vec<u16>,
 }
 

@@ -253,7 +253,7 @@ mod tests {
         );
     }
 
-    /// Any text gives objects, or mistakes whose location can be drawn.
+    /// Any text gives objects, or errors with a location in the text.
     #[test]
     fn no_text_is_too_odd() {
         use proptest::prelude::*;

@@ -78,7 +78,7 @@ impl Problems {
         mut read: impl FnMut(&'n Node) -> Option<T>,
     ) -> Vec<T> {
         match &node.value {
-            Value::List(items) => items.iter().filter_map(&mut read).collect(),
+            Value::List(_) => self.list(node, read),
             _ => read(node).into_iter().collect(),
         }
     }

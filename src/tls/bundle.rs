@@ -109,7 +109,7 @@ pub fn subject(pem: Pem<'_>) -> Option<(String, Timestamp)> {
     Some((name, Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()?))
 }
 
-// Written by hand, so that no key can reach a log whatever the `Debug` of rustls prints.
+// Written by hand, so that no key can reach a log through the `Debug` of rustls.
 impl fmt::Debug for Bundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bundle")

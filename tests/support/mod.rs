@@ -31,7 +31,7 @@ pub(crate) const CROSSPLANE: &str = "system:serviceaccount:syn-crossplane:crossp
 
 // --- policies ---------------------------------------------------------------------------------
 
-/// The resources of a policy for `things` whose status is part of the main resource.
+/// The resources of a policy for `things` without a status subresource.
 pub(crate) const WITHOUT_SUBRESOURCE: &str =
     "resources: [{apiGroups: [g], apiVersions: ['*'], resources: ['*'], statusSubresource: false}]";
 

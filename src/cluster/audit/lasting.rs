@@ -85,7 +85,7 @@ mod tests {
         assert!(of("stackable").contain("stackable/paused-and-stopped"));
         assert!(
             !of("stackable").contain("stackable/available-while-stopped"),
-            "it warns, whatever the policy says"
+            "it always warns, independent of the policy"
         );
     }
 

@@ -173,7 +173,7 @@ fn is_main(entry: &str, target: &Target) -> bool {
     (resource == "*" || resource == target.plural) && matches!(subresource, "" | "*")
 }
 
-const IN_VAIN: &str = "whose writes cannot change a stored status";
+const IN_VAIN: &str = "but writes to them cannot change a stored status";
 
 /// The syntax of rules: `foos`, `foos/status`, `foos/*`, `*/status`, `*/*`; and `*`, which matches
 /// every resource but no subresource.
@@ -287,7 +287,7 @@ pub(super) mod tests {
         {
             let found = found(&hook(vec![rule("v1", &["*"], &[star])]), &targets);
             let expected =
-                format!("{star} matches {asked}, whose writes cannot change a stored status");
+                format!("{star} matches {asked}, but writes to them cannot change a stored status");
             let warnings: Vec<_> =
                 found.iter().filter(|(level, _)| *level == Level::Warning).collect();
             assert_eq!(warnings, [&(Level::Warning, expected)]);
@@ -307,7 +307,7 @@ pub(super) mod tests {
     fn a_rule_for_the_main_resource_is_unnecessary() {
         let rules = vec![rule("v1", &["UPDATE"], &["foos/status", "foos"])];
         let found = found(&hook(rules), &[target("foos", true)]);
-        let message = "the rules match foos, whose writes cannot change a stored status";
+        let message = "the rules match foos, but writes to them cannot change a stored status";
         assert_eq!(found[0], (Level::Warning, message.into()));
     }
 

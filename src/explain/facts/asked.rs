@@ -20,7 +20,7 @@ pub(crate) struct Asked<'c> {
     lengths: Vec<(Pointer, Vec<usize>)>,
     /// The conditions that are asked whether they changed.
     changed: Vec<String>,
-    /// The list whose elements the rules are about.
+    /// The list with the elements that the rules judge.
     element_of: Option<&'c ConditionList>,
     /// The list that the predicate at hand speaks of; the first one, where it does not say.
     list: Option<&'c ConditionList>,
@@ -35,7 +35,7 @@ struct AskedValue<'c> {
     pair: bool,
     ordered: bool,
     future: bool,
-    /// Places whose values are compared with this one.
+    /// Paths that are compared with this one.
     linked: Vec<usize>,
 }
 

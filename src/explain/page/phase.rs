@@ -61,9 +61,7 @@ impl Page {
                 Since::CreationTimestamp => "metadata.creationTimestamp",
             };
             let name = &phase.name;
-            Some(format!(
-                "{name} is set by the mutating webhook whatever was written, since {since}"
-            ))
+            Some(format!("{name} is always set by the mutating webhook, since {since}"))
         });
         self.list(phases.collect());
     }

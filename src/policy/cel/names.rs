@@ -106,7 +106,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the last name of a path whose members are known.
+    /// Checks the last name of a path to known members.
     fn members(&mut self, tree: &IdedExpr, bound: &[&str]) {
         let Some((root, names)) = path(tree) else { return };
         let Some((name, before)) = names.split_last() else { return };

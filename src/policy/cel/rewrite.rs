@@ -21,7 +21,7 @@ pub const PATTERN: &str = "@pattern";
 /// A function that returns the sorted keys of a map, and any other value unchanged.
 pub const ORDERED: &str = "@ordered";
 
-/// Operations whose cost depends on the data.
+/// Operations with a cost that depends on the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Operations that may visit all values: `==`, `in`, list literals.

@@ -190,7 +190,7 @@ impl Compiler<'_> {
                 && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling
             {
                 if settled.contains(&path) {
-                    let message = format!("{path} is filled in above already, whatever else holds");
+                    let message = format!("an entry above always sets {path}");
                     at.report_with_help(message, "say with \"when\" which of them counts");
                 }
                 if fill.filling.is_sure() {

@@ -16,7 +16,7 @@ use crate::source::tree::{At, near};
 pub struct ConditionList {
     /// `/status/conditions`.
     pub path: Pointer,
-    /// The API versions whose objects have this list at this path; all, where none is named.
+    /// Objects of these API versions have this list at this path; empty means all versions.
     pub versions: Vec<Glob>,
     /// The rule id for a list that is no list, or an element that is no object.
     pub shape_rule: String,
@@ -55,7 +55,7 @@ pub struct History {
     pub repeated: Sanction,
 }
 
-/// A rule about each element of a list, whatever its type.
+/// A rule about each element of a list, of any type.
 #[derive(Clone, Debug)]
 pub struct ElementRule {
     /// `aso/severity-when-true`.

@@ -29,7 +29,7 @@ pub struct PhaseRules {
     pub moves: Option<Moves>,
     /// Highest priority first.
     pub phases: Vec<Phase>,
-    /// How to choose a phase in a repair: the first entry that holds and whose phase is admissible.
+    /// How a repair chooses a phase: the first entry that holds and has an admissible phase.
     pub repair: Vec<RepairStep>,
     /// Where all this comes from.
     pub source: String,
@@ -81,7 +81,7 @@ pub struct Phase {
     pub necessary: Option<Predicate>,
     /// What settles it.
     pub sufficient: Option<Predicate>,
-    /// When the mutating webhook sets it whatever the writer says.
+    /// When the mutating webhook sets it, independent of the writer.
     pub imposed: Option<Imposition>,
     /// The reasons that go with it.
     pub reasons: Vec<String>,

@@ -70,7 +70,7 @@ struct Reader {
 struct Open {
     node: Node,
     anchor: usize,
-    /// The key whose value comes next, in a mapping.
+    /// The key of the next value, in a mapping.
     key: Option<Key>,
     /// Whether that key is `<<` without quotes.
     merges: bool,

@@ -107,7 +107,7 @@ fn yaml_tag(tag: &Tag) -> Option<Cow<'_, str>> {
     tag.suffix_in_namespace("tag:yaml.org,2002:")
 }
 
-/// `!`: a text, whatever it looks like.
+/// `!`: always a string.
 fn is_non_specific(tag: &Tag) -> bool {
     tag.parts() == ("", "!") || tag.parts() == ("!", "")
 }
