@@ -329,7 +329,10 @@ fn writers(users: Option<&Vec<Glob>>, groups: Option<&Vec<Glob>>, at: At<'_>) ->
     let globs = |list: Option<&Vec<Glob>>| list.cloned().unwrap_or_default();
     let writers = Writers { users: globs(users), groups: globs(groups) };
     if writers.users.is_empty() && writers.groups.is_empty() {
-        at.report("name at least one of \"users\" and \"groups\"");
+        // At the empty list: one that could not be read has an error already.
+        let list = users.map(|_| "users").or_else(|| groups.map(|_| "groups"));
+        list.map_or(at, |list| at.key(list))
+            .report("name at least one of \"users\" and \"groups\"");
     }
     writers
 }
