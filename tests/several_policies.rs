@@ -265,7 +265,7 @@ impl Write {
     fn denials(&self, new: &Value) -> BTreeSet<(String, String)> {
         self.ask(new, Webhook::Validate, NOW, |verdict| {
             let denied = verdict.findings.iter().filter(|found| found.action == Action::Deny);
-            denied.map(|found| (found.policy.to_owned(), found.rule.to_owned())).collect()
+            denied.map(|found| (found.policy.to_string(), found.rule.to_string())).collect()
         })
     }
 }
@@ -369,7 +369,7 @@ fn written(policies: &[(&str, &str)], status: &Value) -> (Value, Vec<String>) {
         };
         let verdict = decide(&policies, &subject, webhook, NOW.parse().unwrap());
         let denied = verdict.findings.iter().filter(|found| found.action == Action::Deny);
-        let rules = denied.map(|found| found.rule.to_owned()).collect();
+        let rules = denied.map(|found| found.rule.to_string()).collect();
         (verdict.status.map(|status| status.to_value()), rules)
     };
     let status = judge(status, Webhook::Mutate).0.unwrap_or_else(|| status.clone());

@@ -38,7 +38,7 @@ pub(super) fn judge(
     let names = review.policies.iter();
     let names = names.filter_map(|index| policies.policies().get(usize::from(*index)));
     Judgement {
-        policies: names.map(|policy| policy.name.clone()).collect(),
+        policies: names.map(|policy| policy.name.to_string()).collect(),
         findings: review.findings,
         patch: review.patch,
         status: review.status,

@@ -175,7 +175,7 @@ fn wrong_subresources(served: &[Target], policies: &PolicySet) -> Vec<Gap> {
             let named = policy.resources.iter().flat_map(|rule| &rule.resources);
             let named = named.filter_map(|glob| glob.exact()).any(|name| name == target.plural);
             let gap = Gap::WrongSubresource {
-                policy: policy.name.clone(),
+                policy: policy.name.to_string(),
                 resource: target.name(),
                 kind: target.kind.clone(),
                 served: target.status_subresource,
@@ -207,7 +207,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
                     rule.groups.iter().any(|glob| glob.matches(group))
                 });
                 if !targets.list.iter().any(served) && !reported && !unknown {
-                    let policy = policy.name.clone();
+                    let policy = policy.name.to_string();
                     gaps.push(Gap::NotServed { policy, resource: written(plural, rule) });
                 }
             }

@@ -6,8 +6,8 @@ mod history;
 mod keys;
 
 use crate::model::{Json, Object, in_status};
-use crate::policy::convention::{Backfill, ConditionList, ConditionType, Filling};
-use crate::policy::{Action, Disposition};
+use crate::policy::convention::{Backfill, ConditionList, ConditionType, Filling, Limit};
+use crate::policy::{Action, Disposition, Id};
 
 use super::evidence::{self, Answers, Facts, Truth};
 use super::ratchet::{Sink, Violation};
@@ -53,14 +53,14 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
             return;
         }
     };
-    if let Some(most) = list.max_items
-        && items.len() > most
+    if let Some(Limit { value: most, sanction }) = &list.max_items
+        && items.len() > *most
     {
         let message = format!("must have at most {most} items");
         violations.push(Violation {
             cause: Cause::TooLong,
-            action: list.too_long.action,
-            ..violation(&list.too_long.rule, path.to_owned(), message)
+            action: sanction.action,
+            ..violation(&sanction.rule, path.to_owned(), message)
         });
     }
     // Violations of an unchanged list are in the stored list too, so they are not introduced. Rules
@@ -110,12 +110,12 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         let key = Key::of(list, known);
         let twin = keyed && keys.seen_before(index, item, key);
         let mut element = Element { list, item, index, kind, key, known, before: None };
-        if twin {
+        if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
             violations.push(Violation {
                 cause: Cause::Duplicate,
-                action: list.duplicate.action,
-                ..element.violation(&list.duplicate.rule, key.member(), message)
+                action: duplicate.action,
+                ..element.violation(&duplicate.rule, key.member(), message)
             });
         }
         // Of several elements with one key, the stored list identifies only the first; the others also
@@ -163,7 +163,7 @@ fn judge_presence<'p: 's, 's, 'a>(
         items.iter().any(|item| is_of_type(item, known))
     };
     let path = list.path.field();
-    let mut say = |rule: &'p str, action, kind: &str, message: &str, ratcheted| {
+    let mut say = |rule: &'p Id, action, kind: &str, message: &str, ratcheted| {
         violations.push(Violation {
             place: Some(format!("{path}[type={kind}]")),
             cause: Cause::Invalid,
@@ -224,7 +224,7 @@ fn is_of_type(item: &Json<'_>, known: &ConditionType) -> bool {
 }
 
 /// A violation of a list's shape, rejected if introduced.
-pub(super) fn violation(rule: &str, field: String, message: String) -> Violation<'_> {
+pub(super) fn violation(rule: &Id, field: String, message: String) -> Violation<'_> {
     Violation {
         rule,
         field,

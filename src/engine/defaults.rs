@@ -199,7 +199,8 @@ impl Defaults<'_, '_, '_> {
             let wanted = checks.iter().any(|check| check.required && check.action == Action::Deny);
             !wanted || element.contains_key(member)
         };
-        rules.max_items.is_none_or(|most| items.len() < most) && rules.members.iter().all(required)
+        rules.max_items.as_ref().is_none_or(|most| items.len() < most.value)
+            && rules.members.iter().all(required)
     }
 
     /// Whether a copy may stand in a place of a list. What is wrong where it comes from stays there.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
 use crate::policy::convention::{PhaseRules, Rule, Trigger, Watched};
-use crate::policy::{Action, CelRule, Disposition, Owner, Policy, Selected};
+use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 
 use super::because::quoted;
 use super::conditions::{self, Circumstances, Generations, same};
@@ -98,7 +98,7 @@ struct Kept<'p, 'f> {
     /// Where those of this policy begin.
     first: usize,
     /// How many there are by rule and action: empty while there are few in all.
-    counts: HashMap<(&'p str, Action), usize>,
+    counts: HashMap<(&'p Id, Action), usize>,
 }
 
 impl<'p> Kept<'p, '_> {
@@ -125,14 +125,14 @@ impl<'p> Kept<'p, '_> {
     fn finish(mut self) {
         let mut more: Vec<_> =
             self.counts.drain().filter(|(_, count)| *count > MAX_OF_A_RULE).collect();
-        more.sort_unstable();
+        more.sort_unstable_by_key(|((rule, action), _)| (rule.as_str(), *action));
         for ((rule, action), count) in more {
             let message = format!("{} more of these are left out", count - MAX_OF_A_RULE);
             self.say(rule, "status".to_owned(), Cause::Invalid, message, action);
         }
     }
 
-    fn say(&mut self, rule: &'p str, field: String, cause: Cause, message: String, action: Action) {
+    fn say(&mut self, rule: &'p Id, field: String, cause: Cause, message: String, action: Action) {
         let policy = &self.policy.name;
         let others = Vec::new();
         self.findings.push(Finding { policy, rule, field, cause, message, action, others });
@@ -410,7 +410,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
 
 /// A violation at a field that has no key of its own.
 pub(super) const fn fixed(
-    rule: &str,
+    rule: &Id,
     field: String,
     cause: Cause,
     message: String,

@@ -20,7 +20,7 @@
 //! };
 //! let verdict = decide(&policies, &subject, Webhook::Validate, jiff::Timestamp::UNIX_EPOCH);
 //! assert!(verdict.is_denied());
-//! assert_eq!(verdict.findings[0].rule, "appcat/phase-value");
+//! assert_eq!(verdict.findings[0].rule.as_str(), "appcat/phase-value");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

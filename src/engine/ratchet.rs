@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 
 use super::Cause;
 use crate::model::{Json, parse_rfc3339};
-use crate::policy::Disposition;
+use crate::policy::{Disposition, Id};
 
 /// A violation before it is known whether it counts.
 #[derive(Debug)]
 pub(crate) struct Violation<'p> {
-    pub(crate) rule: &'p str,
+    pub(crate) rule: &'p Id,
     /// The field as answers name it, list elements by index.
     pub(crate) field: String,
     /// The same place by key where list elements have one: a condition that moved up in its list
@@ -69,7 +69,7 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl Violation<'_> {
     fn place(&self) -> u64 {
-        HASHER.hash_one((self.rule, self.place.as_deref().unwrap_or(&self.field)))
+        HASHER.hash_one((self.rule.index(), self.place.as_deref().unwrap_or(&self.field)))
     }
 
     fn place_and_value(&self) -> u64 {

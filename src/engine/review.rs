@@ -75,8 +75,8 @@ impl Review {
 impl From<&Finding<'_>> for Found {
     fn from(finding: &Finding<'_>) -> Self {
         Self {
-            policy: finding.policy.to_owned(),
-            rule: finding.rule.to_owned(),
+            policy: finding.policy.to_string(),
+            rule: finding.rule.to_string(),
             field: finding.field.clone(),
             cause: finding.cause,
             message: finding.message.clone(),
@@ -84,7 +84,7 @@ impl From<&Finding<'_>> for Found {
             others: finding
                 .others
                 .iter()
-                .map(|(name, action)| ((*name).to_owned(), *action))
+                .map(|(name, action)| (name.to_string(), *action))
                 .collect(),
         }
     }

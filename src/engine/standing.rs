@@ -76,7 +76,7 @@ mod tests {
 
     fn standing(object: &str) -> (Option<String>, String, Option<String>, Option<String>) {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
+        let policy = policies.policies().iter().find(|policy| *policy.name == *"appcat").unwrap();
         let object = Object::parse(object).unwrap();
         let resource = Resource { resource: "xvshnredis".into(), ..Resource::default() };
         let standing = Standing::of(policy, &object, &resource).unwrap();

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use json_patch::Patch;
 
 use crate::model::Json;
-use crate::policy::Action;
+use crate::policy::{Action, Id};
 
 /// One thing a rule says about a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding<'p> {
     /// The policy that applied the rule; of several that say the same, the one with the strongest
     /// action.
-    pub policy: &'p str,
+    pub policy: &'p Id,
     /// The rule id, `appcat/phase-ready`.
-    pub rule: &'p str,
+    pub rule: &'p Id,
     /// The field, as the API server names fields: `status.conditions[0].type`.
     pub field: String,
     /// What kind of mistake it is.
@@ -24,12 +24,12 @@ pub struct Finding<'p> {
     /// What happens.
     pub action: Action,
     /// The other policies that say the same, and what would happen by each of them alone.
-    pub others: Vec<(&'p str, Action)>,
+    pub others: Vec<(&'p Id, Action)>,
 }
 
 impl<'p> Finding<'p> {
     /// Every policy that says this, with its own action.
-    pub fn said_by(&self) -> impl Iterator<Item = (&'p str, Action)> {
+    pub fn said_by(&self) -> impl Iterator<Item = (&'p Id, Action)> {
         std::iter::once((self.policy, self.action)).chain(self.others.iter().copied())
     }
 
@@ -60,7 +60,7 @@ pub(super) fn join_twins(findings: &mut Vec<Finding<'_>>) {
         .enumerate()
         .map(|(index, finding)| {
             let Finding { rule, field, message, .. } = finding;
-            *first.entry((*rule, field.as_str(), message.as_str())).or_insert(index)
+            *first.entry((rule.as_str(), field.as_str(), message.as_str())).or_insert(index)
         })
         .collect();
     let mut places = Vec::with_capacity(findings.len());
@@ -142,10 +142,22 @@ impl Verdict<'_> {
 mod tests {
     use super::*;
 
-    fn finding(policy: &'static str, field: &str, action: Action) -> Finding<'static> {
+    fn id(name: &str) -> &'static Id {
+        Box::leak(Box::new(Id::new(name.to_owned(), 0)))
+    }
+
+    fn finding(policy: &str, field: &str, action: Action) -> Finding<'static> {
         let (field, message) = (field.to_owned(), "m".to_owned());
         let cause = Cause::Invalid;
-        Finding { policy, rule: "r", field, cause, message, action, others: Vec::new() }
+        Finding {
+            policy: id(policy),
+            rule: id("r"),
+            field,
+            cause,
+            message,
+            action,
+            others: Vec::new(),
+        }
     }
 
     #[test]
@@ -161,7 +173,10 @@ mod tests {
         join_twins(&mut findings);
         let said: Vec<(&str, Vec<(&str, Action)>)> = findings
             .iter()
-            .map(|finding| (finding.field.as_str(), finding.said_by().collect()))
+            .map(|finding| {
+                let said_by = finding.said_by().map(|(policy, action)| (policy.as_str(), action));
+                (finding.field.as_str(), said_by.collect())
+            })
             .collect();
         assert_eq!(
             said,

@@ -54,7 +54,7 @@ fn table(convention: &Convention) -> Value {
             }
             Err(space) => too_large(&space),
         };
-        (rule.id.clone(), found)
+        (rule.id.to_string(), found)
     });
     object([("rules", rules.collect::<Map<_, _>>().into())])
 }

@@ -9,7 +9,7 @@ pub(crate) use tables::MAX_COMBINATIONS;
 
 use super::words;
 use crate::language::Predicate;
-use crate::policy::convention::{Backfill, Convention, Filling, ValueSource};
+use crate::policy::convention::{Backfill, Convention, Filling, Limit, ValueSource};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,9 +116,8 @@ impl Page {
             let first = &rules.ahead_at_first;
             rows.insert(1, row("the same where none was stored", &first.rule, first.action));
         }
-        if let Some(minimum) = rules.minimum {
-            let below = &rules.below_minimum;
-            rows.push(row(&format!("below {minimum}"), &below.rule, below.action));
+        if let Some(Limit { value, sanction }) = &rules.minimum {
+            rows.push(row(&format!("below {value}"), &sanction.rule, sanction.action));
         }
         self.table(["what", "rule", "action"], rows);
         self.source(&rules.source);
@@ -134,7 +133,7 @@ impl Page {
             [
                 field.path.field().to_owned(),
                 words::check(check),
-                check.rule.clone(),
+                check.rule.to_string(),
                 check.source.clone(),
             ]
         });
@@ -148,7 +147,7 @@ impl Page {
         self.heading("Rules");
         let rows = convention.rules.iter().map(|rule| {
             [
-                rule.id.clone(),
+                rule.id.to_string(),
                 rule.when.in_words(),
                 words::trigger(&rule.trigger),
                 words::action(rule.action).to_owned(),

@@ -44,7 +44,7 @@ pub(super) fn of_fields(
         };
         let fault = excluding(path.field(), &checks, witness)?;
         let is_own = |id: &String| {
-            added.is_none_or(|added| added.iter().any(|field| field.check.rule == *id))
+            added.is_none_or(|added| added.iter().any(|field| *field.check.rule == **id))
         };
         fault.rules.iter().any(is_own).then_some(fault)
     });
@@ -64,7 +64,7 @@ fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) ->
     let rules = |places: &[usize]| {
         let chosen = places.iter().filter_map(|at| checks.get(*at).copied());
         let mut rules: Vec<String> =
-            chosen.chain(required).map(|check| check.rule.clone()).collect();
+            chosen.chain(required).map(|check| check.rule.to_string()).collect();
         rules.sort();
         rules.dedup();
         rules

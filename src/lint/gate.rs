@@ -151,7 +151,7 @@ pub(super) fn refusing(
     let Some(subject) = subject(resource, &old, &new) else { return Vec::new() };
     let verdict = decide(policies, &subject, Webhook::Validate, now());
     let refusing = verdict.findings.iter().filter(|finding| finding.action == Action::Deny);
-    let mut rules: Vec<String> = refusing.map(|finding| finding.rule.to_owned()).collect();
+    let mut rules: Vec<String> = refusing.map(|finding| finding.rule.to_string()).collect();
     rules.sort();
     rules.dedup();
     rules

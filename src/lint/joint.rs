@@ -111,7 +111,7 @@ impl<'c> Lint<'c> {
             if core.len() == 1 && missing.is_none() {
                 continue;
             }
-            core.extend(missing.map(|presence| presence.sanction.rule.clone()));
+            core.extend(missing.map(|presence| presence.sanction.rule.to_string()));
             remarks.push(contradiction(core, &format!("condition {name}"), &scene));
         }
     }

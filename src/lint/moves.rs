@@ -28,7 +28,7 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
             false => (Kind::NoWayIn, ""),
         };
         let message = format!("no move leads to phase {name}{more}");
-        Remark::new(kind, vec![moves.sanction.rule.clone()], message, Some(witness))
+        Remark::new(kind, vec![moves.sanction.rule.to_string()], message, Some(witness))
     });
     missing.collect()
 }
@@ -40,7 +40,7 @@ pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
     let ends = last.map(|name| {
         let message = format!("no move leads out of phase {name}");
         let (_, witness) = lint.make_move(name, another(rules, name), moves);
-        Remark::new(Kind::NoMoveOut, vec![moves.sanction.rule.clone()], message, Some(witness))
+        Remark::new(Kind::NoMoveOut, vec![moves.sanction.rule.to_string()], message, Some(witness))
     });
     ends.collect()
 }
@@ -64,7 +64,7 @@ pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {
             }
         }
     }
-    let rule = || vec![table.sanction.rule.clone()];
+    let rule = || vec![table.sanction.rule.to_string()];
     messages
         .into_iter()
         .map(|message| Remark::new(Kind::SharedReason, rule(), message, None))
@@ -88,7 +88,8 @@ impl Lint<'_> {
         self.stage.set_phase(&mut old, from);
         self.stage.set_phase(&mut new, to);
         let written = self.gate.write(Mode::Warn, &self.stage.resource(""), &old, &new);
-        let rejected = written.is_err_and(|Refused(rules)| rules.contains(&moves.sanction.rule));
+        let rejected = written
+            .is_err_and(|Refused(rules)| rules.iter().any(|rule| **rule == *moves.sanction.rule));
         (rejected, self.stage.scene_of(new, Some(old), "").to_yaml())
     }
 }

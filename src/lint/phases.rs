@@ -27,7 +27,7 @@ pub(super) fn states_admit_a_phase(lint: &Lint<'_>) -> Vec<Remark> {
     let Some((number, _)) = table.iter().find(nothing) else { return Vec::new() };
     let count = table.iter().filter(nothing).count();
     let message = format!("{count} of {} states admit no phase", table.rows.len());
-    let ids = rules.phases.iter().map(|phase| phase.rule.clone()).collect();
+    let ids = rules.phases.iter().map(|phase| phase.rule.to_string()).collect();
     vec![Remark::new(Kind::NoAdmissiblePhase, ids, message, phases.witness(number, None))]
 }
 
@@ -114,7 +114,7 @@ pub(super) fn necessary_evidence_can_be_contradicted(lint: &Lint<'_>) -> Vec<Rem
 pub(super) fn sufficient_evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
     Phases::each(lint, |_, _, phase| {
         let message = format!("the sufficient evidence of phase {} holds in no state", phase.name);
-        never_holds(lint, plain(phase.sufficient.as_ref()?), vec![phase.rule.clone()], message)
+        never_holds(lint, plain(phase.sufficient.as_ref()?), vec![phase.rule.to_string()], message)
     })
 }
 
@@ -126,7 +126,7 @@ pub(super) fn imposed_phases_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
         }
         let message = format!("phase {} is imposed in no state", phase.name);
         let nearest = lint.nearest(plain(&imposed.when)).1;
-        Some(Remark::new(Kind::NeverFires, vec![phase.rule.clone()], message, nearest))
+        Some(Remark::new(Kind::NeverFires, vec![phase.rule.to_string()], message, nearest))
     })
 }
 
@@ -182,7 +182,7 @@ impl<'l> Phases<'l> {
 
     fn remark(&self, kind: Kind, phase: &Phase, message: String, number: usize) -> Remark {
         let witness = self.witness(number, Some(&phase.name));
-        Remark::new(kind, vec![phase.rule.clone()], message, witness)
+        Remark::new(kind, vec![phase.rule.to_string()], message, witness)
     }
 
     /// The object of a row, with a phase.

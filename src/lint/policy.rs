@@ -22,7 +22,7 @@ use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source
 /// All errors in the documents.
 pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Diagnostics> {
     let all = PolicySet::compile(sources)?;
-    let Some(selected) = all.policies().iter().find(|policy| policy.name == name) else {
+    let Some(selected) = all.policies().iter().find(|policy| *policy.name == *name) else {
         return Ok(None);
     };
     let mut policy = selected.clone();
@@ -52,7 +52,7 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
             lint.patches();
         });
     }
-    let earlier = all.policies().iter().take_while(|earlier| earlier.name != name);
+    let earlier = all.policies().iter().take_while(|earlier| *earlier.name != *name);
     report.remarks.extend(earlier.filter_map(|earlier| second_owner(earlier, selected)));
     report.remarks.sort_by_key(|remark| remark.kind);
     Ok(Some(report))

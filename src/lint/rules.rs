@@ -75,7 +75,7 @@ pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
             })
         });
         // A phase that its own evidence rejects everywhere is another fault.
-        if !written && rejecting.iter().any(|rule| *rule != phase.rule) {
+        if !written && rejecting.iter().any(|rule| **rule != *phase.rule) {
             let message = format!("phase {} is rejected in every state that admits it", phase.name);
             remarks.push(Remark::new(Kind::PhaseNeverWritten, rejecting, message, witness));
         }
@@ -124,11 +124,11 @@ impl Lint<'_> {
     /// values that lint made up.
     pub(super) fn refusing_rules(&self, rules: &PhaseRules) -> Vec<String> {
         let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
-        let fields = fields.map(|field| field.check.rule.clone());
+        let fields = fields.map(|field| field.check.rule.to_string());
         let clauses = self.clauses.iter().filter(|clause| clause.refuses());
         let clauses = clauses.map(|clause| clause.id.to_owned());
-        let phases = rules.phases.iter().map(|phase| phase.rule.clone());
-        let moves = rules.moves.iter().map(|moves| moves.sanction.rule.clone());
+        let phases = rules.phases.iter().map(|phase| phase.rule.to_string());
+        let moves = rules.moves.iter().map(|moves| moves.sanction.rule.to_string());
         clauses.chain(phases).chain(moves).chain(fields).collect()
     }
 

@@ -38,8 +38,10 @@ impl<'c> Lint<'c> {
                     rulings.push(Ruling::new(&sanction.rule, vec![is_true(kind)], Some(list)));
                 }
             }
-            if list.max_items.is_some() && rejects(&list.too_long) {
-                let ruling = Ruling::new(&list.too_long.rule, Vec::new(), Some(list));
+            if let Some(most) = &list.max_items
+                && rejects(&most.sanction)
+            {
+                let ruling = Ruling::new(&most.sanction.rule, Vec::new(), Some(list));
                 rulings.push(Ruling { reads: vec![&list.path], ..ruling });
             }
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::convention::{Names, Sanction};
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
-use super::{Action, Disposition};
+use super::{Action, Disposition, Id};
 use crate::documents::{self, Name, ZeroOrMore};
 use crate::language::{ElementPredicate, Predicate, Report, Step};
 use crate::source::tree::At;
@@ -33,6 +33,11 @@ impl<'c> Compiler<'c> {
         Self { name, names, complete, rules: RefCell::default() }
     }
 
+    /// The same for a policy that follows a convention: its rules come after these.
+    pub(crate) fn after(self, rules: &RuleTable) -> Self {
+        Self { rules: RuleTable::after(rules.end()).into(), ..self }
+    }
+
     pub(crate) fn into_rules(self) -> RuleTable {
         self.rules.into_inner()
     }
@@ -54,19 +59,12 @@ impl<'c> Compiler<'c> {
     }
 
     /// Adds a rule to the table, and returns its id.
-    pub(crate) fn declare(&self, rule: &str, declared: DeclaredRule) -> String {
-        let id = self.id(rule);
-        self.rules.borrow_mut().declare(&id, declared);
-        id
+    pub(crate) fn declare(&self, rule: &str, declared: DeclaredRule) -> Id {
+        self.rules.borrow_mut().declare(self.id(rule), declared)
     }
 
     /// Adds a rule with an id that a person chose, and returns its id. Reports an id that is used.
-    pub(crate) fn declare_written(
-        &self,
-        name: &Name,
-        declared: DeclaredRule,
-        at: At<'_>,
-    ) -> String {
+    pub(crate) fn declare_written(&self, name: &Name, declared: DeclaredRule, at: At<'_>) -> Id {
         let at = at.key("id");
         let taken = |by: &str| Self::report_taken(at, name, by);
         match (self.declarer(name), declared.by) {
@@ -107,9 +105,9 @@ impl<'c> Sourced<'c> {
     }
 
     /// Declares a rule without a sentence of its own, and returns its id.
-    pub(crate) fn rule(&self, rule: &str, action: impl Into<Disposition>) -> String {
+    pub(crate) fn rule(&self, rule: &str, action: impl Into<Disposition>) -> Id {
         let declared = DeclaredRule {
-            action: action.into(),
+            actions: vec![action.into()],
             message: None,
             source: self.source.to_owned(),
             optional: false,

@@ -13,13 +13,13 @@ use super::known::{Found, Known};
 use super::order::{self, Step};
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::schema::FieldRule;
-use super::{Action, CelRule};
+use super::{Action, CelRule, DeclaredRule, Disposition, Id};
 
 /// Which resources follow which convention, how strictly, with what local additions.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// `metadata.name`.
-    pub name: String,
+    /// `metadata.name`, with the position in the set.
+    pub name: Id,
     /// The convention that is followed.
     pub convention: Arc<Convention>,
     /// Whose status it is.
@@ -42,12 +42,12 @@ pub struct Policy {
     /// Who may set what.
     pub owners: Vec<Owner>,
     /// The rule id of a change by someone who is not the owner.
-    pub owner_rule: String,
+    pub owner_rule: Id,
     /// What a writer cannot drop.
     pub preserve: Vec<Pointer>,
     /// What the convention cannot say.
     pub rules: Vec<CelRule>,
-    /// Every rule id of the policy and its convention.
+    /// Its own rules. They come after those of its convention.
     pub declared: RuleTable,
 }
 
@@ -116,6 +116,28 @@ impl Policy {
         })
     }
 
+    /// All rules, of the convention and then its own.
+    pub fn rules(&self) -> impl Iterator<Item = (Id, &DeclaredRule)> {
+        self.convention.declared.iter().chain(self.declared.iter())
+    }
+
+    /// What a violation of a rule leads to, by writer.
+    pub fn actions_of<'r>(&'r self, rule: &'r DeclaredRule) -> impl Iterator<Item = Action> {
+        let by_writer = self.writers.iter().map(|rule| rule.disagreement);
+        let by_writer = by_writer.chain([self.disagreement]);
+        let actions = rule.actions.iter().flat_map(move |action| match action {
+            Disposition::Fixed(action) => vec![*action],
+            Disposition::Disagreement => by_writer.clone().collect(),
+        });
+        actions.map(|action| action.min(self.enforcement))
+    }
+
+    /// What is declared of a rule.
+    #[must_use]
+    pub fn rule(&self, id: &str) -> Option<&DeclaredRule> {
+        self.declared.get(id).or_else(|| self.convention.declared.get(id))
+    }
+
     /// The policy's own defaults.
     pub(crate) fn own_defaults(&self) -> &[Backfill] {
         self.backfill.get(self.inherited..).unwrap_or_default()
@@ -166,6 +188,10 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         }
     });
     let compiler = Compiler::new(name, &names, true);
+    let compiler = match &convention {
+        Some(convention) => compiler.after(&convention.declared),
+        None => compiler,
+    };
     let fields = spec.fields.as_deref().unwrap_or_default();
     let fields = compiler.fields(fields, at.key("fields"));
     let owner_rule = compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Action::Deny);
@@ -201,12 +227,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     let resources = spec.resources.iter().enumerate();
     let resources =
         resources.map(|(index, rule)| resource_rule(rule, at.key("resources").item(index)));
-    let mut declared = compiler.into_rules();
-    if let Some(convention) = &convention {
-        declared.extend(&convention.declared);
-    }
     let policy = Policy {
-        name: name.to_owned(),
+        name: Id::new(name.to_owned(), 0),
         resources: resources.collect(),
         enforcement: spec.enforcement.map_or(Action::Deny, Action::from),
         disagreement: spec.disagreement.map_or(Action::Deny, Action::from),
@@ -219,7 +241,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         backfill,
         inherited,
         steps: Vec::new(),
-        declared,
+        declared: compiler.into_rules(),
         convention: convention?,
     };
     found.is_some_and(|found| found.sound).then_some(policy)

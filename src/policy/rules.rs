@@ -1,22 +1,26 @@
 //! The table of rules: every rule id, and what is declared of it. Reports read it; the engine does
 //! not.
 
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
 
-use super::Disposition;
+use super::{Disposition, Id};
 
 /// The second half of the id for changes of an owned field by others.
 pub(crate) const OWNER: &str = "owner";
 
-/// The rules of a convention or of a policy, by id.
+/// The rules of a convention, or those of a policy in addition to them.
 #[derive(Clone, Debug, Default)]
-pub struct RuleTable(BTreeMap<String, DeclaredRule>);
+pub struct RuleTable {
+    rules: IndexMap<String, DeclaredRule>,
+    /// The position of the first one: the rules of a policy come after those of its convention.
+    first: usize,
+}
 
 /// What is declared of a rule, in addition to what it checks.
 #[derive(Clone, Debug)]
 pub struct DeclaredRule {
-    /// What happens on a violation. Of several actions, the first in the document.
-    pub action: Disposition,
+    /// What happens on a violation: several for a rule with several checks.
+    pub actions: Vec<Disposition>,
     /// The sentence in responses. Tables have none: what they report depends on the object.
     pub message: Option<String>,
     /// Where it comes from. Of several tables or checks with this id, all of their sources.
@@ -48,51 +52,61 @@ impl RuleTable {
     /// What is declared of a rule.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&DeclaredRule> {
-        self.0.get(id)
+        self.rules.get(id)
     }
 
-    /// All rules, by id.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &DeclaredRule)> {
-        self.0.iter().map(|(id, rule)| (id.as_str(), rule))
+    /// All rules with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (Id, &DeclaredRule)> {
+        let rules = (self.first..).zip(&self.rules);
+        rules.map(|(index, (id, rule))| (Id::new(id.clone(), index), rule))
+    }
+
+    /// The position after the last rule.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.first + self.rules.len()
     }
 
     /// The ids of the rules that have a predicate.
     pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
         let is = |by: Declarer| matches!(by, Declarer::Rule | Declarer::ElementRule);
-        self.iter().filter(move |(_, rule)| is(rule.by)).map(|(id, _)| id)
+        self.rules.iter().filter(move |(_, rule)| is(rule.by)).map(|(id, _)| id.as_str())
     }
 
-    /// Adds a rule. Of several declarations with one id, the first message and all sources stay.
-    pub(crate) fn declare(&mut self, id: &str, rule: DeclaredRule) {
-        match self.0.get_mut(id) {
-            Some(known) => known.add_source(&rule.source),
-            None => {
-                self.0.insert(id.to_owned(), rule);
+    /// An empty table: its first rule will have this position.
+    pub(crate) fn after(first: usize) -> Self {
+        Self { first, ..Self::default() }
+    }
+
+    /// Adds a rule. Of several declarations with one id, the first message, all actions and all sources
+    /// stay.
+    pub(crate) fn declare(&mut self, id: String, rule: DeclaredRule) -> Id {
+        let index = match self.rules.get_full_mut(&id) {
+            Some((index, _, known)) => {
+                known.join(rule);
+                index
             }
-        }
+            None => self.rules.insert_full(id.clone(), rule).0,
+        };
+        Id::new(id, self.first + index)
     }
 
     /// A rule from a table without a source gets the source of its convention.
     pub(crate) fn set_default_source(&mut self, source: &str) {
-        for rule in self.0.values_mut().filter(|rule| rule.source.is_empty()) {
+        for rule in self.rules.values_mut().filter(|rule| rule.source.is_empty()) {
             rule.source.push_str(source);
         }
-    }
-
-    /// Removes the rules that are off.
-    pub(crate) fn retain_enabled(&mut self, enabled: impl Fn(&str) -> bool) {
-        self.0.retain(|id, rule| !rule.optional || enabled(id));
-    }
-
-    /// Adds all rules of another table.
-    pub(crate) fn extend(&mut self, other: &Self) {
-        self.0.extend(other.0.iter().map(|(id, rule)| (id.clone(), rule.clone())));
     }
 }
 
 impl DeclaredRule {
-    fn add_source(&mut self, source: &str) {
-        for part in source.split("; ").filter(|part| !part.is_empty()) {
+    fn join(&mut self, other: Self) {
+        for action in other.actions {
+            if !self.actions.contains(&action) {
+                self.actions.push(action);
+            }
+        }
+        for part in other.source.split("; ").filter(|part| !part.is_empty()) {
             if self.source.split("; ").all(|known| known != part) {
                 if !self.source.is_empty() {
                     self.source.push_str("; ");

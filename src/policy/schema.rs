@@ -1,8 +1,8 @@
 //! What may be asked of a single field: presence, type, enum, pattern, length, range, format.
 
-use super::Action;
 use super::compile::Compiler;
 use super::rules::Declarer;
+use super::{Action, Id};
 use crate::documents::{self, Field, FieldType, Format};
 use crate::language::Pattern;
 use crate::model::Pointer;
@@ -12,7 +12,7 @@ use crate::source::tree::At;
 #[derive(Clone, Debug)]
 pub struct Check {
     /// The rule id in findings, `appcat/condition-reason`.
-    pub rule: String,
+    pub rule: Id,
     /// Whether the field must be there. Null counts as absent: writers' nulls are pruned.
     pub required: bool,
     /// Whether it must not be there. Empty counts as absent.

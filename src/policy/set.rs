@@ -13,7 +13,7 @@ use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
 use super::known::{Found, Known};
 use super::owner::Claim;
-use super::{Diagnostic, Diagnostics, Policy, Source, built_in, document, order, owner};
+use super::{Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, order, owner};
 
 /// Conventions by name.
 pub type Conventions = BTreeMap<String, Arc<Convention>>;
@@ -131,7 +131,10 @@ impl PolicySet {
         Self::index(policies, BTreeMap::new())
     }
 
-    fn index(policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
+    fn index(mut policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
+        for (index, policy) in policies.iter_mut().enumerate() {
+            policy.name = Id::new(policy.name.to_string(), index);
+        }
         let plurals = |policy: &Policy| -> Vec<Option<String>> {
             let globs = policy.resources.iter().flat_map(|rule| &rule.resources);
             globs.map(|glob| glob.exact().map(str::to_owned)).collect()

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, label, of_action};
 use crate::engine::{Action, Finding, Verdict};
 use crate::model::{Subject, Webhook};
-use crate::telemetry::{Decision, DecisionCounters, Metrics};
+use crate::telemetry::{Counters, Decision, Metrics};
 use crate::wire::AdmissionRequest;
 
 /// Counts and logs a decision.
@@ -20,7 +20,7 @@ pub(super) fn decision(
     request: &AdmissionRequest<'_>,
     verdict: &Verdict<'_>,
 ) {
-    let counters = snapshot.decisions(webhook);
+    let counters = &snapshot.counters;
     if verdict.policies.is_empty() {
         match webhook {
             Webhook::Mutate => metrics.mutate.unmatched.inc(),
@@ -29,12 +29,17 @@ pub(super) fn decision(
     }
     for &policy in &verdict.policies {
         let policy = usize::from(policy);
-        let name = counters.policy(policy).unwrap_or_default();
-        counters.count(policy, of_policy(verdict, Some(name)));
+        let decision = of_policy(verdict, Some(policy));
+        if let Some(counter) = counters.decision(webhook, policy, decision) {
+            counter.inc();
+        }
     }
     for finding in &verdict.findings {
         for (policy, action) in finding.said_by() {
-            metrics.finding(policy, finding.rule, action.label());
+            let counter = counters.finding(label(policy), label(finding.rule), of_action(action));
+            if let Some(counter) = counter {
+                counter.inc();
+            }
         }
     }
     if verdict.patch_failed {
@@ -51,7 +56,7 @@ pub(super) fn decision(
 }
 
 fn log(
-    counters: &DecisionCounters,
+    counters: &Counters,
     webhook: Webhook,
     request: &AdmissionRequest<'_>,
     verdict: &Verdict<'_>,
@@ -84,12 +89,12 @@ fn log(
 }
 
 /// The decision of one policy, or of all policies (`None`).
-fn of_policy(verdict: &Verdict<'_>, policy: Option<&str>) -> Decision {
+fn of_policy(verdict: &Verdict<'_>, policy: Option<usize>) -> Decision {
     let strongest = verdict
         .findings
         .iter()
         .flat_map(Finding::said_by)
-        .filter(|(said_by, _)| policy.is_none_or(|policy| *said_by == policy))
+        .filter(|(said_by, _)| policy.is_none_or(|policy| said_by.index() == policy))
         .map(|(_, action)| match action {
             Action::Deny => Decision::Denied,
             Action::Repair => Decision::Patched,
@@ -103,7 +108,7 @@ fn of_policy(verdict: &Verdict<'_>, policy: Option<&str>) -> Decision {
 }
 
 /// Comma-separated names, formatted only if the event is logged.
-struct Policies<'a>(&'a DecisionCounters, &'a Verdict<'a>);
+struct Policies<'a>(&'a Counters, &'a Verdict<'a>);
 
 impl fmt::Display for Policies<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,7 +121,7 @@ struct Rules<'a>(&'a Verdict<'a>);
 
 impl fmt::Display for Rules<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        joined(f, self.0.findings.iter().map(|finding| finding.rule))
+        joined(f, self.0.findings.iter().map(|finding| &**finding.rule))
     }
 }
 
@@ -134,34 +139,43 @@ fn joined<'n>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'n str>) 
 mod tests {
     use super::*;
     use crate::engine::Cause;
+    use crate::policy::Id;
 
-    fn finding(policy: &'static str, action: Action) -> Finding<'static> {
+    const STRICT: usize = 0;
+    const LAX: usize = 1;
+
+    fn policy(index: usize) -> &'static Id {
+        Box::leak(Box::new(Id::new(format!("policy-{index}"), index)))
+    }
+
+    fn finding(index: usize, action: Action) -> Finding<'static> {
+        let (policy, rule) = (policy(index), policy(0));
         let (field, message, cause) = (String::new(), String::new(), Cause::Invalid);
-        Finding { policy, rule: "r", field, cause, message, action, others: Vec::new() }
+        Finding { policy, rule, field, cause, message, action, others: Vec::new() }
     }
 
     #[test]
     fn each_policy_has_its_decision_and_the_log_has_the_strongest() {
-        let findings = vec![finding("strict", Action::Deny), finding("lax", Action::Warn)];
+        let findings = vec![finding(STRICT, Action::Deny), finding(LAX, Action::Warn)];
         let verdict = Verdict { findings, ..Verdict::default() };
-        assert_eq!(of_policy(&verdict, Some("strict")), Decision::Denied);
-        assert_eq!(of_policy(&verdict, Some("lax")), Decision::Warned);
-        assert_eq!(of_policy(&verdict, Some("silent")), Decision::Allowed);
+        assert_eq!(of_policy(&verdict, Some(STRICT)), Decision::Denied);
+        assert_eq!(of_policy(&verdict, Some(LAX)), Decision::Warned);
+        assert_eq!(of_policy(&verdict, Some(2)), Decision::Allowed);
         assert_eq!(of_policy(&verdict, None), Decision::Denied);
     }
 
     #[test]
     fn policies_with_the_same_finding_have_their_own_decisions() {
-        let others = vec![("lax", Action::Warn)];
-        let findings = vec![Finding { others, ..finding("strict", Action::Deny) }];
+        let others = vec![(policy(LAX), Action::Warn)];
+        let findings = vec![Finding { others, ..finding(STRICT, Action::Deny) }];
         let verdict = Verdict { findings, ..Verdict::default() };
-        assert_eq!(of_policy(&verdict, Some("strict")), Decision::Denied);
-        assert_eq!(of_policy(&verdict, Some("lax")), Decision::Warned);
+        assert_eq!(of_policy(&verdict, Some(STRICT)), Decision::Denied);
+        assert_eq!(of_policy(&verdict, Some(LAX)), Decision::Warned);
     }
 
     #[test]
     fn a_backfill_without_findings_counts_as_patched() {
         let verdict = Verdict { patch: Some(json_patch::Patch(Vec::new())), ..Verdict::default() };
-        assert_eq!(of_policy(&verdict, Some("any")), Decision::Patched);
+        assert_eq!(of_policy(&verdict, Some(STRICT)), Decision::Patched);
     }
 }

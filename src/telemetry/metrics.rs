@@ -5,7 +5,7 @@
 //! object, a namespace or a user, because each value costs Prometheus memory.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
@@ -19,6 +19,7 @@ use tracing_appender::non_blocking::ErrorCounter;
 
 use super::Scrape;
 use super::latency::{ByWebhook, Latency};
+use crate::model::Webhook;
 
 /// All metrics of a server.
 #[derive(Debug)]
@@ -38,6 +39,7 @@ pub struct Metrics {
     pub policies: Gauge,
     /// Expiry of the serving certificate, in seconds since 1970.
     pub certificate_not_after: Gauge,
+    decisions: Family<DecisionLabels, Counter>,
     findings: Family<FindingLabels, Counter>,
     handshake_failures: Family<Labels<1>, Counter>,
     shed: Family<Labels<1>, Counter>,
@@ -56,9 +58,8 @@ impl Metrics {
 
         let requests = Family::<RequestLabels, Counter>::default();
         let unmatched = Family::<Labels<1>, Counter>::default();
-        let decisions = Family::<DecisionLabels, Counter>::default();
-        let mutate = WebhookMetrics::new("mutate", &requests, &unmatched, &decisions);
-        let validate = WebhookMetrics::new("validate", &requests, &unmatched, &decisions);
+        let mutate = WebhookMetrics::new("mutate", &requests, &unmatched);
+        let validate = WebhookMetrics::new("validate", &requests, &unmatched);
         let durations =
             ByWebhook([("mutate", mutate.latency.clone()), ("validate", validate.latency.clone())]);
 
@@ -72,7 +73,6 @@ impl Metrics {
         }
         register!("requests", "Requests on the webhook paths, by HTTP code", requests);
         register!("unmatched", "Reviews that no policy selects", unmatched);
-        register!("decisions", "Reviews by policy and decision", decisions);
         registry.register(
             "request_duration_seconds",
             "Time from the end of a request's head to its response",
@@ -102,6 +102,7 @@ impl Metrics {
                 "Expiry of the serving certificate, in seconds since 1970",
                 Gauge::default()
             ),
+            decisions: register!("decisions", "Reviews by policy and decision", Family::default()),
             findings: register!("findings", "Findings by policy and rule", Family::default()),
             handshake_failures: register!(
                 "handshake_failures",
@@ -130,10 +131,27 @@ impl Metrics {
         }
     }
 
-    /// Counts one finding. The only lookup by label on the path of a request; findings are rare.
-    pub fn finding(&self, policy: &str, rule: &str, action: &'static str) {
-        let labels = FindingLabels { policy: policy.to_owned(), rule: rule.to_owned(), action };
-        self.findings.get_or_create(&labels).inc();
+    /// Looks up the counters of these policies, each with the number of its rules, in their order. The
+    /// counters of a removed policy stay visible and no longer change, as `rate()` expects.
+    #[must_use]
+    pub fn counters<'n>(&self, policies: impl Iterator<Item = (&'n str, usize)>) -> Counters {
+        let decisions = |policy: &str| {
+            [Webhook::Mutate, Webhook::Validate].map(|webhook| {
+                Decision::ALL.map(|decision| {
+                    self.decisions.get_or_create_owned(&DecisionLabels {
+                        policy: policy.to_owned(),
+                        webhook: webhook.name(),
+                        decision: decision.name(),
+                    })
+                })
+            })
+        };
+        let policies = policies.map(|(name, rules)| PolicyCounters {
+            name: name.to_owned(),
+            decisions: decisions(name),
+            findings: (0..rules).map(|_| Default::default()).collect(),
+        });
+        Counters { policies: policies.collect(), findings: self.findings.clone() }
     }
 
     /// Counts one failed handshake.
@@ -180,9 +198,7 @@ pub struct WebhookMetrics {
     pub latency: Arc<Latency>,
     /// Reviews that no policy selects.
     pub unmatched: Counter,
-    webhook: &'static str,
     requests: [Counter; CODES.len()],
-    decisions: Family<DecisionLabels, Counter>,
 }
 
 impl WebhookMetrics {
@@ -190,15 +206,12 @@ impl WebhookMetrics {
         webhook: &'static str,
         requests: &Family<RequestLabels, Counter>,
         unmatched: &Family<Labels<1>, Counter>,
-        decisions: &Family<DecisionLabels, Counter>,
     ) -> Self {
         Self {
             latency: Arc::default(),
             unmatched: unmatched.get_or_create_owned(&[("webhook", webhook)]),
-            webhook,
             requests: CODES
                 .map(|code| requests.get_or_create_owned(&RequestLabels { webhook, code })),
-            decisions: decisions.clone(),
         }
     }
 
@@ -209,42 +222,70 @@ impl WebhookMetrics {
             counter.inc();
         }
     }
-
-    /// Looks up the decision counters of these policies, in their order. The counters of a removed
-    /// policy stay visible and no longer change, as `rate()` expects.
-    #[must_use]
-    pub fn decisions<'n>(&self, policies: impl Iterator<Item = &'n str>) -> DecisionCounters {
-        let counters = |policy: &str| {
-            Decision::ALL.map(|decision| {
-                self.decisions.get_or_create_owned(&DecisionLabels {
-                    policy: policy.to_owned(),
-                    webhook: self.webhook,
-                    decision: decision.name(),
-                })
-            })
-        };
-        DecisionCounters(policies.map(|policy| (policy.to_owned(), counters(policy))).collect())
-    }
 }
 
-/// The decision counters of one loaded set of policies, by policy index. It is replaced together
-/// with the set, so that an index never refers to the counters of another set.
+/// The counters of one loaded set of policies, by the positions of policies and rules. They are replaced
+/// together with the set, so that a position never refers to the counters of another set.
 #[derive(Debug)]
-pub struct DecisionCounters(Vec<(String, [Counter; Decision::ALL.len()])>);
+pub struct Counters {
+    policies: Vec<PolicyCounters>,
+    findings: Family<FindingLabels, Counter>,
+}
 
-impl DecisionCounters {
-    /// Counts one decision. An unknown index counts nothing.
-    pub fn count(&self, policy: usize, decision: Decision) {
-        let counters = self.0.get(policy).map(|(_, counters)| counters);
-        if let Some(counter) = counters.and_then(|counters| counters.get(decision as usize)) {
-            counter.inc();
-        }
+#[derive(Debug)]
+struct PolicyCounters {
+    name: String,
+    /// By webhook and decision.
+    decisions: [[Counter; Decision::ALL.len()]; 2],
+    /// By rule and action.
+    findings: Box<[[OnceLock<Counter>; 4]]>,
+}
+
+/// A name, and its position in a list that the counters follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Label<'n> {
+    /// The name.
+    pub name: &'n str,
+    /// The position.
+    pub index: usize,
+}
+
+impl Counters {
+    /// The counter of a policy's decisions. `None` for an unknown position.
+    #[must_use]
+    pub fn decision(
+        &self,
+        webhook: Webhook,
+        policy: usize,
+        decision: Decision,
+    ) -> Option<&Counter> {
+        self.policies.get(policy)?.decisions.get(webhook as usize)?.get(decision as usize)
+    }
+
+    /// The counter of the findings of a rule with an action, created at its first use. `None` for an
+    /// unknown position.
+    #[must_use]
+    pub fn finding(
+        &self,
+        policy: Label<'_>,
+        rule: Label<'_>,
+        action: Label<'static>,
+    ) -> Option<&Counter> {
+        let rules = &self.policies.get(policy.index)?.findings;
+        let counter = rules.get(rule.index)?.get(action.index)?;
+        Some(counter.get_or_init(|| {
+            self.findings.get_or_create_owned(&FindingLabels {
+                policy: policy.name.to_owned(),
+                rule: rule.name.to_owned(),
+                action: action.name,
+            })
+        }))
     }
 
     /// The name of a policy.
     #[must_use]
     pub fn policy(&self, policy: usize) -> Option<&str> {
-        self.0.get(policy).map(|(name, _)| name.as_str())
+        self.policies.get(policy).map(|counters| counters.name.as_str())
     }
 }
 

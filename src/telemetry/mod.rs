@@ -1,7 +1,7 @@
 //! Metrics and logs of a running server.
 //!
 //! This folder uses no other folder, so every other folder may use it. On the path of a request,
-//! counting is an atomic add on a counter that was looked up before, and logging never blocks.
+//! counting is an atomic add on a counter that was looked up when the policies were loaded, and logging never blocks.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub mod metrics;
 pub use audit::{AuditMetrics, AuditNumbers, PolicyLabels};
 pub use latency::Latency;
 pub use logs::{Format, Logs};
-pub use metrics::{Decision, DecisionCounters, Metrics, WebhookMetrics};
+pub use metrics::{Counters, Decision, Label, Metrics, WebhookMetrics};
 
 /// The content of `/metrics`.
 pub trait Scrape: fmt::Debug + Send + Sync {

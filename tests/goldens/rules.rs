@@ -6,10 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 use statusgate::engine::Action;
-use statusgate::policy::Disposition;
-use statusgate::policy::convention::{
-    ConditionList, ConditionType, Convention, Movers, PhaseRules, Sanction, TransitionTimes,
-};
 
 use super::judging::{Case, fixtures, read, rules};
 use super::support::{built_in, following};
@@ -62,30 +58,14 @@ fn each_rule_is_broken_by_its_change() {
     assert!(conventions.is_empty(), "no fixture for {conventions:?}");
 }
 
-/// A user looks up a denial by the id of its rule.
-#[test]
-fn each_rule_id_is_unique() {
-    for (name, convention) in built_in().conventions() {
-        let own = convention.rules.iter().map(|rule| &rule.id);
-        let own = own.chain(convention.fields.iter().map(|field| &field.check.rule));
-        let mut known = BTreeSet::new();
-        for (_, Rule { id, .. }) in engine_rules(convention) {
-            known.insert(id);
-        }
-        for id in own {
-            assert!(known.insert(id.clone()), "{name}: {id} is not unique");
-        }
-    }
-}
-
 /// The name of the convention alone is not a source.
 #[test]
 fn each_rule_names_its_source() {
     for name in built_in().conventions().keys() {
         let policies = following(name, "");
         let policy = &policies.policies()[0];
-        for (id, _) in judged_rules(&policy.convention) {
-            let source = &policy.declared.get(&id).unwrap().source;
+        for (id, rule) in policy.convention.declared.iter() {
+            let source = &rule.source;
             let whole = id == policy.convention.status_rule;
             assert!(!source.is_empty(), "{id}");
             assert_eq!(*source == policy.convention.source, whole, "{id}: {source}");
@@ -106,7 +86,7 @@ fn each_rule_names_its_source() {
         ("stackable/condition-order", "ADR 027; operator-rs; ST-S1, ST-S4"),
     ] {
         let policies = following(id.split_once('/').unwrap().0, "");
-        let declared = policies.policies()[0].declared.get(id).unwrap();
+        let declared = policies.policies()[0].rule(id).unwrap();
         assert_eq!(declared.source, source, "{id}");
     }
 }
@@ -167,7 +147,7 @@ impl Fixture {
         }
         let elsewhere: BTreeSet<String> =
             self.elsewhere.keys().map(|rule| format!("{name}/{rule}")).collect();
-        for judged in judged_rules(&built_in().conventions()[name]) {
+        for judged in judged_rules(name) {
             if !broken.contains(&judged) && !elsewhere.contains(&judged.0) {
                 faults.push(format!("{name}: no change breaks {judged:?}"));
             }
@@ -206,114 +186,13 @@ fn changed(clean: &Case, with: &Pointers) -> Case {
     serde_json::from_value(write).unwrap()
 }
 
-/// A rule of a convention, and its action.
-struct Rule {
-    id: String,
-    action: Disposition,
-}
-
-impl Rule {
-    fn judged(self) -> Judged {
-        let action = match self.action {
-            Disposition::Fixed(action) => action,
-            // The default of a policy.
-            Disposition::Disagreement => Action::Deny,
-        };
-        (self.id, action)
-    }
-}
-
-fn deny(id: &str) -> Rule {
-    Rule { id: id.to_owned(), action: Action::Deny.into() }
-}
-
-fn rule_of(sanction: &Sanction) -> Rule {
-    Rule { id: sanction.rule.clone(), action: sanction.action }
-}
-
-/// Every rule of a convention, with its action.
-fn judged_rules(convention: &Convention) -> BTreeSet<Judged> {
-    let rules =
-        convention.rules.iter().map(|rule| Rule { id: rule.id.clone(), action: rule.action });
-    let fields = convention
-        .fields
-        .iter()
-        .map(|field| Rule { id: field.check.rule.clone(), action: field.check.action.into() });
-    let engine = engine_rules(convention).into_iter().map(|(_, rule)| rule);
-    engine.chain(rules).chain(fields).map(Rule::judged).collect()
-}
-
-/// The rules that the engine implements, with the part of the convention that configures each.
-fn engine_rules(convention: &Convention) -> Vec<(&'static str, Rule)> {
-    let mut found = vec![("status", deny(&convention.status_rule))];
-    for list in &convention.conditions {
-        found.extend(of_list(list).into_iter().map(|rule| ("conditions", rule)));
-    }
-    if let Some(phase) = &convention.phase {
-        found.extend(of_phase(phase).into_iter().map(|rule| ("phase", rule)));
-    }
-    if let Some(rules) = &convention.generation {
-        let minimum = rules.minimum.map(|_| rule_of(&rules.below_minimum));
-        let mut generation = vec![rule_of(&rules.ahead), rule_of(&rules.ahead_at_first)];
-        generation.extend([&rules.decreased].into_iter().chain(&rules.reset).map(rule_of));
-        found.extend(generation.into_iter().chain(minimum).map(|rule| ("generation", rule)));
-    }
-    found
-}
-
-fn of_list(list: &ConditionList) -> Vec<Rule> {
-    let mut found = vec![deny(&list.shape_rule)];
-    if !list.key.is_empty() {
-        found.push(rule_of(&list.duplicate));
-    }
-    found.extend(list.max_items.map(|_| rule_of(&list.too_long)));
-    if let Some(history) = &list.history {
-        found.extend([rule_of(&history.rewritten), rule_of(&history.repeated)]);
-    }
-    let checks = list.members.iter().flat_map(|(_, checks)| checks);
-    found.extend(checks.map(|check| Rule { id: check.rule.clone(), action: check.action.into() }));
-    let optional = [&list.other_members, &list.types.other, &list.types.order];
-    found.extend(optional.into_iter().flatten().map(rule_of));
-    found.extend(list.types.known.iter().flat_map(of_type));
-    if let Some(times) = &list.times {
-        found.extend(of_times(times).into_iter().map(rule_of));
-    }
-    found.extend(list.each.iter().map(|rule| Rule { id: rule.id.clone(), action: rule.action }));
-    found
-}
-
-fn of_type(kind: &ConditionType) -> Vec<Rule> {
-    let presence = [&kind.missing, &kind.present].into_iter().flatten();
-    let presence = presence.map(|presence| &presence.sanction);
-    let more = [&kind.not_true, &kind.removed, &kind.reverted, &kind.other_reasons];
-    let rows = kind.reasons.iter().map(|row| &row.sanction);
-    presence.chain(more.into_iter().flatten()).chain(rows).map(rule_of).collect()
-}
-
-/// If any change may move a time, no move is wrong.
-fn of_times(times: &TransitionTimes) -> Vec<&Sanction> {
-    let mut found = vec![&times.backwards, &times.future];
-    if times.may_move_on != Movers::Anything {
-        found.extend([&times.moved, &times.backwards_unchanged]);
-    }
-    if !times.must_move_on.is_empty() {
-        found.push(&times.kept);
-    }
-    found
-}
-
-fn of_phase(rules: &PhaseRules) -> Vec<Rule> {
-    let mut found = vec![deny(&rules.value_rule)];
-    let evidence = rules.phases.iter().filter(|phase| phase.necessary.is_some());
-    found.extend(
-        evidence.map(|phase| Rule { id: phase.rule.clone(), action: Disposition::Disagreement }),
-    );
-    if let Some(time) = &rules.transition_time {
-        found.push(rule_of(&time.moved));
-        // The mutating webhook sets a time that is in step, so writers cannot forget it.
-        found.extend((!time.in_step).then(|| rule_of(&time.kept)));
-    }
-    found.extend(rules.reason.as_ref().map(|reason| rule_of(&reason.sanction)));
-    found.extend(rules.moves.as_ref().map(|moves| rule_of(&moves.sanction)));
-    found
+/// Every rule of a convention, with its actions by a policy without settings.
+fn judged_rules(convention: &str) -> BTreeSet<Judged> {
+    let policies = following(convention, "");
+    let policy = &policies.policies()[0];
+    let rules = policy.convention.declared.iter();
+    let judged = rules.flat_map(|(id, rule)| {
+        policy.actions_of(rule).map(move |action| (id.to_string(), action)).collect::<Vec<_>>()
+    });
+    judged.collect()
 }

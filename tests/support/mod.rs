@@ -384,8 +384,8 @@ pub(crate) struct Found {
 impl Found {
     fn of(found: &statusgate::engine::Finding<'_>) -> Self {
         Self {
-            policy: found.policy.to_owned(),
-            rule: found.rule.to_owned(),
+            policy: found.policy.to_string(),
+            rule: found.rule.to_string(),
             action: found.action,
             field: found.field.clone(),
             message: found.message.clone(),

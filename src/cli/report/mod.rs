@@ -72,12 +72,11 @@ pub(super) fn rules(objects: &[Judged], policies: &PolicySet) -> BTreeMap<String
         if rules.contains_key(&found.rule) {
             continue;
         }
-        let policy = policies.policies().iter().find(|policy| policy.name == found.policy);
-        let rule =
-            policy.and_then(|policy| policy.declared.get(&found.rule)).map(|declared| Rule {
-                message: declared.message.clone().unwrap_or_default(),
-                source: declared.source.clone(),
-            });
+        let policy = policies.policies().iter().find(|policy| *policy.name == *found.policy);
+        let rule = policy.and_then(|policy| policy.rule(&found.rule)).map(|declared| Rule {
+            message: declared.message.clone().unwrap_or_default(),
+            source: declared.source.clone(),
+        });
         rules.insert(found.rule.clone(), rule.unwrap_or_default());
     }
     rules

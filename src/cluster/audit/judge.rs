@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn target(policies: &PolicySet) -> Target {
-        let appcat = policies.policies().iter().position(|policy| policy.name == "appcat");
+        let appcat = policies.policies().iter().position(|policy| *policy.name == *"appcat");
         Target {
             group: "vshn.appcat.vshn.io".into(),
             version: "v1".into(),

@@ -76,7 +76,7 @@ mod tests {
     fn disagreements_are_contradicted_phases_and_rules_with_this_action() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let of = |name: &str| {
-            let policy = policies.policies().iter().find(|policy| policy.name == name).unwrap();
+            let policy = policies.policies().iter().find(|policy| *policy.name == *name).unwrap();
             Disagreements::of(policy)
         };
         assert!(of("appcat").contain("appcat/phase-ready"));
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_newest_time_of_phase_and_conditions_counts() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let policy = policies.policies().iter().find(|policy| policy.name == "appcat").unwrap();
+        let policy = policies.policies().iter().find(|policy| *policy.name == *"appcat").unwrap();
         let newest =
             |text: &str| newest_transition(policy, &Object::parse(text).unwrap(), "v1", 1000);
         let conditions = r#""conditions":[{"lastTransitionTime":"1970-01-01T00:00:07Z"},

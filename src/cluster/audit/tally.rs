@@ -86,7 +86,7 @@ impl Tally {
                     target: target.clone(),
                     index,
                     place: *place,
-                    policy: policy.map(|policy| policy.name.clone()).unwrap_or_default(),
+                    policy: policy.map(|policy| policy.name.to_string()).unwrap_or_default(),
                     complete: false,
                     objects: 0,
                     worst: BTreeMap::new(),

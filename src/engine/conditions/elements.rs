@@ -8,6 +8,7 @@ use super::keys::{Key, shortened};
 use super::{Circumstances, fields, same, violation};
 use crate::language::Predicate;
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
+use crate::policy::Id;
 use crate::policy::convention::{
     ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
 };
@@ -190,14 +191,18 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         if old == new {
             let must =
                 |member: &String| moved(member) && !self.was_taken_out(member, circumstances);
-            if !mirrored && times.must_move_on.iter().any(must) && old < now - FLIP_SECONDS {
-                say(&times.kept, "must change when the condition changes");
+            if let Some(kept) = &times.kept
+                && !mirrored
+                && times.must_move_on.iter().any(must)
+                && old < now - FLIP_SECONDS
+            {
+                say(kept, "must change when the condition changes");
             }
         } else if new < old {
             let sanction = if changed { &times.backwards } else { &times.backwards_unchanged };
             say(sanction, "moved backwards");
-        } else if !changed {
-            say(&times.moved, "changed although the condition did not");
+        } else if let Some(moved) = times.moved.as_ref().filter(|_| !changed) {
+            say(moved, "changed although the condition did not");
         }
     }
 
@@ -221,7 +226,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     /// A violation at a member of this element, or at the element if `member` is empty.
-    pub(super) fn violation(&self, rule: &'p str, member: &str, message: String) -> Violation<'p> {
+    pub(super) fn violation(&self, rule: &'p Id, member: &str, message: String) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
         let path = self.list.path.field();
         // By its key, because the index changes when elements are inserted. In a history by its type.

@@ -4,7 +4,7 @@ use super::super::Cause;
 use super::super::ratchet::{Digest, Sink, Violation};
 use super::violation;
 use crate::model::{Json, Object, in_status};
-use crate::policy::convention::{GenerationRules, Sanction};
+use crate::policy::convention::{GenerationRules, Limit, Sanction};
 
 const WENT_BACK: &str = "must not decrease";
 
@@ -50,10 +50,9 @@ impl<'p> Generations<'p> {
                 let (cause, action) = (Cause::Invalid, sanction.action);
                 violations.push(Violation { cause, action, ratcheted: false, ..found });
             }
-            if let Some(least) = self.rules.minimum
-                && new < least
+            if let Some(Limit { value: least, sanction }) = &self.rules.minimum
+                && new < *least
             {
-                let sanction = &self.rules.below_minimum;
                 let found = violation(&sanction.rule, field(), format!("must be at least {least}"));
                 let (cause, action) = (Cause::Invalid, sanction.action);
                 let value = in_status(object.status.as_ref(), path).map(Digest::of);

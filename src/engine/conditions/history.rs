@@ -24,7 +24,7 @@ pub(super) fn judge<'p>(
             ..violation(&sanction.rule, field, message.to_owned())
         });
     };
-    let full = list.max_items.is_some_and(|most| items.len() >= most);
+    let full = list.max_items.as_ref().is_some_and(|most| items.len() >= most.value);
     let known = match items.starts_with(stored) {
         true => stored.len(),
         false if full => overlap(stored, items),

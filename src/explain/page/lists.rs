@@ -13,7 +13,7 @@ impl Page {
         self.list(about(list));
         let rows = list.members.iter().flat_map(|(member, checks)| {
             checks.iter().map(move |check| {
-                [member.clone(), words::check(check), check.rule.clone(), check.source.clone()]
+                [member.clone(), words::check(check), check.rule.to_string(), check.source.clone()]
             })
         });
         self.table(["member", "what is asked", "rule", "source"], rows.collect());
@@ -28,7 +28,7 @@ impl Page {
         }
         let rows = list.each.iter().map(|rule| {
             [
-                rule.id.clone(),
+                rule.id.to_string(),
                 rule.when.in_words(),
                 words::action(rule.action).to_owned(),
                 rule.message.clone(),
@@ -55,7 +55,7 @@ impl Page {
                     row.reason.clone(),
                     expects.collect::<Vec<_>>().join(", "),
                     words::action(row.sanction.action).to_owned(),
-                    row.sanction.rule.clone(),
+                    row.sanction.rule.to_string(),
                 ]);
             }
             if let Some(other) = &kind.other_reasons {
@@ -64,7 +64,7 @@ impl Page {
                     "any other".to_owned(),
                     "nothing".to_owned(),
                     words::action(other.action).to_owned(),
-                    other.rule.clone(),
+                    other.rule.to_string(),
                 ]);
             }
         }
@@ -74,20 +74,20 @@ impl Page {
     fn times(&mut self, times: &TransitionTimes) {
         let member = &times.member;
         let row = |what: String, sanction: &Sanction| {
-            [what, words::action(sanction.action).to_owned(), sanction.rule.clone()]
+            [what, words::action(sanction.action).to_owned(), sanction.rule.to_string()]
         };
         let mut rows = Vec::new();
-        if !times.must_move_on.is_empty() {
+        if let Some(kept) = &times.kept {
             let on = words::any_of(times.must_move_on.iter().cloned());
-            rows.push(row(format!("{on} changed and {member} did not move"), &times.kept));
+            rows.push(row(format!("{on} changed and {member} did not move"), kept));
         }
-        if let Movers::Members(members) = &times.may_move_on {
+        if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
             let what = match members.join(", ") {
                 // Nothing may move it: every move is one too many.
                 on if on.is_empty() => format!("{member} moved"),
                 on => format!("{member} moved and nothing of {on} changed"),
             };
-            rows.push(row(what, &times.moved));
+            rows.push(row(what, moved));
         }
         if times.backwards == times.backwards_unchanged {
             rows.push(row(format!("{member} went back"), &times.backwards));
@@ -122,14 +122,15 @@ fn about(list: &ConditionList) -> Vec<String> {
                 said(&history.rewritten)
             ));
         }
-        None if list.key.is_empty() => points.push("elements have no key".to_owned()),
-        None => {
-            let key = list.key.join(" and ");
-            points.push(format!("one element for each {key} ({})", said(&list.duplicate)));
-        }
+        None => points.push(match &list.duplicate {
+            None => "elements have no key".to_owned(),
+            Some(duplicate) => {
+                format!("one element for each {} ({})", list.key.join(" and "), said(duplicate))
+            }
+        }),
     }
-    if let Some(most) = list.max_items {
-        points.push(format!("at most {most} elements ({})", said(&list.too_long)));
+    if let Some(most) = &list.max_items {
+        points.push(format!("at most {} elements ({})", most.value, said(&most.sanction)));
     }
     if let Some(other) = &list.other_members {
         points.push(format!("no other members than these ({})", said(other)));

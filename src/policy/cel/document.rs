@@ -31,7 +31,7 @@ impl Compiler<'_> {
                 .map_err(|mistakes| report(at.key("expression"), text, mistakes))
                 .ok()?;
             let declared = DeclaredRule {
-                action: document.action.map_or(Action::Deny, Action::from).into(),
+                actions: vec![document.action.map_or(Action::Deny, Action::from).into()],
                 message: Some(document.message.to_string()),
                 source: document.source.clone().unwrap_or_default(),
                 optional: false,

@@ -18,8 +18,8 @@ use cel::common::ast::IdedExpr;
 
 use crate::model::Pointer;
 
-use super::Action;
 use super::convention::Trigger;
+use super::{Action, Id};
 
 pub use reads::{Part, Reads};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
@@ -31,7 +31,7 @@ const MAX_LENGTH: usize = 2048;
 #[derive(Clone, Debug)]
 pub struct CelRule {
     /// `local/failed-needs-a-message`: the policy's name and its own.
-    pub id: String,
+    pub id: Id,
     /// Its own name.
     pub name: String,
     /// What must hold.

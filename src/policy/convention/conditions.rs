@@ -3,9 +3,9 @@
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::{Check, kebab};
-use super::super::{Action, Disposition};
+use super::super::{Action, Disposition, Id};
 use super::times::ANYTHING;
-use super::{ConditionTypes, Sanction, TransitionTimes};
+use super::{ConditionTypes, Limit, Sanction, TransitionTimes};
 use crate::documents::{self, ConventionSpec, Name, ReasonRow};
 use crate::language::{Glob, List, Predicate};
 use crate::model::Pointer;
@@ -19,15 +19,13 @@ pub struct ConditionList {
     /// Objects of these API versions have this list at this path; empty means all versions.
     pub versions: Vec<Glob>,
     /// The rule id for a list that is no list, or an element that is no object.
-    pub shape_rule: String,
+    pub shape_rule: Id,
     /// The members that tell elements apart; none in a history.
     pub key: Vec<String>,
-    /// Said of two elements with one key.
-    pub duplicate: Sanction,
+    /// Two elements have one key. None in a history.
+    pub duplicate: Option<Sanction>,
     /// The largest number of elements.
-    pub max_items: Option<usize>,
-    /// Said of a list that has more.
-    pub too_long: Sanction,
+    pub max_items: Option<Limit<usize>>,
     /// For a list that grows at its end.
     pub history: Option<History>,
     /// The checks of each member of an element, in the order of the document.
@@ -59,7 +57,7 @@ pub struct History {
 #[derive(Clone, Debug)]
 pub struct ElementRule {
     /// `aso/severity-when-true`.
-    pub id: String,
+    pub id: Id,
     /// The violation. `member`, `polarity` and `type` speak of the element.
     pub when: Predicate,
     /// What happens.
@@ -133,18 +131,22 @@ impl Compiler<'_> {
             );
         }
         self.check_member_names(document, at);
+        let key = match &document.key {
+            Some(key) => key.to_vec(),
+            None if document.history.is_some() => Vec::new(),
+            None => vec!["type".to_owned()],
+        };
+        let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
         ConditionList {
             path: (*document.path).clone(),
             versions: document.api_versions.clone().unwrap_or_default(),
             shape_rule: rules.rule("condition-shape", Action::Deny),
-            key: match &document.key {
-                Some(key) => key.to_vec(),
-                None if document.history.is_some() => Vec::new(),
-                None => vec!["type".to_owned()],
-            },
-            duplicate: rules.sanction("condition-duplicate", document.duplicate, Action::Deny),
-            max_items: document.max_items,
-            too_long: rules.sanction("conditions-length", document.too_long, Action::Deny),
+            duplicate: (!key.is_empty()).then(duplicate),
+            key,
+            max_items: document.max_items.map(|value| Limit {
+                value,
+                sanction: rules.sanction("conditions-length", document.too_long, Action::Deny),
+            }),
             history: document.history.as_ref().map(|history| History {
                 distinct: history.distinct.iter().flat_map(|names| names.to_vec()).collect(),
                 rewritten: rules.sanction("history-rewritten", history.rewritten, Action::Warn),
@@ -182,7 +184,7 @@ impl Compiler<'_> {
 
     fn element_rule(&self, document: &documents::ElementRule, at: At<'_>) -> ElementRule {
         let declared = DeclaredRule {
-            action: document.action.into(),
+            actions: vec![document.action.into()],
             message: Some(document.message.to_string()),
             source: document.source.clone().unwrap_or_default(),
             optional: document.optional.unwrap_or_default(),
@@ -190,7 +192,7 @@ impl Compiler<'_> {
         };
         ElementRule {
             when: self.element_predicate(&document.when, at.key("when")),
-            action: declared.action,
+            action: document.action.into(),
             member: document.member.clone().unwrap_or_default(),
             message: document.message.to_string(),
             source: declared.source.clone(),

@@ -2,7 +2,7 @@
 
 use super::super::Action;
 use super::super::compile::Compiler;
-use super::Sanction;
+use super::{Limit, Sanction};
 use crate::documents;
 use crate::model::Pointer;
 
@@ -22,9 +22,7 @@ pub struct GenerationRules {
     pub reset: Option<Sanction>,
     /// The least that the object's own may be. Flux's CRDs begin with −1, to be told apart from
     /// an object that was observed.
-    pub minimum: Option<i64>,
-    /// Said of one below that.
-    pub below_minimum: Sanction,
+    pub minimum: Option<Limit<i64>>,
     /// Where these come from.
     pub source: String,
 }
@@ -42,12 +40,14 @@ impl Compiler<'_> {
             ),
             decreased: rules.sanction("generation-decreased", generation.decreased, Action::Warn),
             reset: rules.optional("generation-decreased", generation.reset),
-            minimum: generation.minimum,
-            below_minimum: rules.sanction(
-                "generation-minimum",
-                generation.below_minimum,
-                Action::Deny,
-            ),
+            minimum: generation.minimum.map(|value| Limit {
+                value,
+                sanction: rules.sanction(
+                    "generation-minimum",
+                    generation.below_minimum,
+                    Action::Deny,
+                ),
+            }),
             source: generation.source.clone().unwrap_or_default(),
         }
     }

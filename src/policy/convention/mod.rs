@@ -19,7 +19,7 @@ pub use generation::GenerationRules;
 pub use phase::{
     Imposition, Moves, Phase, PhaseReason, PhaseRules, PhaseTime, RepairStep, RepairTo,
 };
-pub use rule::{Rule, Sanction, Trigger};
+pub use rule::{Limit, Rule, Sanction, Trigger};
 pub use times::{Movers, TransitionTimes};
 pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 
@@ -29,7 +29,7 @@ pub(crate) use place::{Label, remaining};
 use super::compile::{Compiler, items};
 use super::rules::RuleTable;
 use super::schema::FieldRule;
-use super::{Action, order};
+use super::{Action, Id, order};
 use crate::documents::ConventionSpec;
 use crate::source::tree::At;
 
@@ -46,7 +46,7 @@ pub struct Convention {
     /// Where the system as it is differs from what was written about it, a sentence each.
     pub differences: Vec<String>,
     /// The rule id for a status that is not an object at all.
-    pub status_rule: String,
+    pub status_rule: Id,
     /// The condition lists it knows. Lists that are not named here are exempt.
     pub conditions: Vec<ConditionList>,
     /// The phase, where the convention has one.
@@ -95,7 +95,6 @@ impl Convention {
             list.each.retain(|rule| on(rule.optional, &rule.id));
         }
         convention.backfill.retain(|fill| !fill.optional || wants(&fill.name));
-        convention.declared.retain_enabled(|id| on(true, id));
         convention
     }
 }

@@ -3,7 +3,7 @@
 use super::super::compile::{Compiler, Sourced, items};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
-use super::super::{Action, Disposition};
+use super::super::{Action, Disposition, Id};
 use super::Sanction;
 use crate::documents::{self, Since, ZeroOrMore};
 use crate::language::Predicate;
@@ -20,7 +20,7 @@ pub struct PhaseRules {
     /// The value where none is given.
     pub default: Option<String>,
     /// The rule id for a value that does not exist or is no text.
-    pub value_rule: String,
+    pub value_rule: Id,
     /// The time of its last change.
     pub transition_time: Option<PhaseTime>,
     /// The reason that goes with it.
@@ -76,7 +76,7 @@ pub struct Phase {
     /// `Ready`.
     pub name: String,
     /// `appcat/phase-ready`: the rule id for a write that contradicts it.
-    pub rule: String,
+    pub rule: Id,
     /// What must hold. Only what is definitely contradicted counts.
     pub necessary: Option<Predicate>,
     /// What settles it.
@@ -221,16 +221,19 @@ impl Compiler<'_> {
         });
         let rule = format!("phase-{}", kebab(&document.phase));
         let necessary = evidence("necessary", document.necessary.as_ref());
-        if necessary.is_some() {
+        let rule = if necessary.is_some() {
             if self.declarer(&rule) == Some(Declarer::Phase) {
                 Self::report_taken(at.key("phase"), &rule, "another phase");
             }
             let rules = self.tables(&[&document.source, &phase.source]).by(Declarer::Phase);
-            rules.rule(&rule, Disposition::Disagreement);
-        }
+            rules.rule(&rule, Disposition::Disagreement)
+        } else {
+            // Nothing can contradict this phase: its rule has no findings and is in no table.
+            Id::new(self.id(&rule), usize::MAX)
+        };
         Phase {
             name: document.phase.clone(),
-            rule: self.id(&rule),
+            rule,
             necessary,
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
             imposed,

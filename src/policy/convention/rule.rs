@@ -1,8 +1,8 @@
 //! A rule of a convention: a predicate that should not hold, and what happens when it does.
 
-use super::super::Disposition;
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
+use super::super::{Disposition, Id};
 use super::PhaseRules;
 use crate::documents::{self, TriggerWord, Watched};
 use crate::language::Predicate;
@@ -13,16 +13,25 @@ use crate::source::tree::At;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sanction {
     /// The rule id.
-    pub rule: String,
+    pub rule: Id,
     /// What happens on a violation.
     pub action: Disposition,
+}
+
+/// A limit of a number, and what happens beyond it.
+#[derive(Clone, Debug)]
+pub struct Limit<T> {
+    /// The largest or smallest valid number.
+    pub value: T,
+    /// Another number is beyond it.
+    pub sanction: Sanction,
 }
 
 /// A rule that needs a predicate.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// `appcat/instance-namespace`.
-    pub id: String,
+    pub id: Id,
     /// The violation: the rule fires when this definitely holds.
     pub when: Predicate,
     /// Which writes it looks at.
@@ -72,7 +81,7 @@ impl Compiler<'_> {
         }
         let path = path.cloned();
         let declared = DeclaredRule {
-            action: document.action.into(),
+            actions: vec![document.action.into()],
             message: Some(document.message.to_string()),
             source: document.source.clone().unwrap_or_default(),
             optional: document.optional.unwrap_or_default(),
@@ -88,7 +97,7 @@ impl Compiler<'_> {
             id,
             when,
             trigger,
-            action: declared.action,
+            action: document.action.into(),
             path: path?,
             list,
             message: document.message.to_string(),

@@ -23,10 +23,10 @@ pub struct TransitionTimes {
     pub must_move_on: Vec<String>,
     /// Only a change in one of these may move it.
     pub may_move_on: Movers,
-    /// Said of a change that did not move it.
-    pub kept: Sanction,
-    /// Said of a move without a change.
-    pub moved: Sanction,
+    /// A change did not move it; none if no change must.
+    pub kept: Option<Sanction>,
+    /// It moved without a change; none if every write may move it.
+    pub moved: Option<Sanction>,
     /// Said of a move into the past, of a condition that changed.
     pub backwards: Sanction,
     /// Said of a move into the past, of a condition that did not.
@@ -67,15 +67,19 @@ impl Compiler<'_> {
         let backwards =
             rules.sanction("transition-time-backwards", document.backwards, Action::Warn);
         let unchanged = rules.optional("transition-time-backwards", document.backwards_unchanged);
+        let must_move_on = items(document.must_move_on.as_ref());
+        let may_move_on = match items(document.may_move_on.as_ref()) {
+            words if words == [ANYTHING] => Movers::Anything,
+            members => Movers::Members(members),
+        };
+        let kept = || rules.sanction("transition-time-kept", document.kept, Action::Warn);
+        let moved = || rules.sanction("transition-time-moved", document.moved, Action::Warn);
         let times = TransitionTimes {
             member: document.member.clone(),
-            must_move_on: items(document.must_move_on.as_ref()),
-            may_move_on: match items(document.may_move_on.as_ref()) {
-                words if words == [ANYTHING] => Movers::Anything,
-                members => Movers::Members(members),
-            },
-            kept: rules.sanction("transition-time-kept", document.kept, Action::Warn),
-            moved: rules.sanction("transition-time-moved", document.moved, Action::Warn),
+            kept: (!must_move_on.is_empty()).then(kept),
+            must_move_on,
+            moved: (may_move_on != Movers::Anything).then(moved),
+            may_move_on,
             backwards_unchanged: unchanged.unwrap_or_else(|| backwards.clone()),
             backwards,
             future: rules.sanction("transition-time-future", document.future, Action::Deny),
