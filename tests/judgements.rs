@@ -225,6 +225,27 @@ fn a_default_of_another_policy_is_not_a_change_by_the_writer() {
 }
 
 #[test]
+fn a_time_that_the_webhook_wrote_is_not_a_change_by_the_writer_under_another_policy() {
+    let policies = compile(&[
+        policy("phase", "convention: appcat, disagreement: Repair"),
+        policy(
+            "owns",
+            "convention: metav1, owners: [{path: /status/lastTransitionTime, users: [phaser]}]",
+        ),
+    ]);
+    let status = |ready: &str, time: &str| {
+        let ready = with(condition("Ready", ready), "lastTransitionTime", time);
+        json!({"phase": "Ready", "lastTransitionTime": T0, "instanceNamespace": "n", "conditions": [ready]})
+    };
+    let write = Write::of(status("True", T0), status("False", NOW));
+    let mutated = write.mutate(&policies);
+    assert_eq!(mutated.status()["lastTransitionTime"], NOW);
+    for now in [NOW, "2024-06-01T12:00:01Z", "2024-06-01T12:00:09Z"] {
+        write.after(&mutated).at(now).validate(&policies).is_clean();
+    }
+}
+
+#[test]
 fn a_default_does_not_hide_a_change_by_the_writer() {
     let policies = following(
         "appcat",
@@ -477,6 +498,19 @@ fn a_full_history_drops_its_oldest_element_without_new_findings() {
     }
 }
 
+#[test]
+fn a_removed_history_is_rewritten() {
+    let policies =
+        under("conditions: [{path: /status/history, maxItems: 3, history: {rewritten: Deny}}]", "");
+    let stored = json!({"x": 1, "history": [{"n": 1}, {"n": 2}]});
+    for new in [json!({"x": 1, "history": []}), json!({"x": 1, "history": null}), json!({"x": 1})] {
+        Write::of(stored.clone(), new).validate(&policies).denied_by(&["c/history-rewritten"]);
+    }
+    for cleared in [None, Some(Value::Null), Some(json!({}))] {
+        Write::of(stored.clone(), cleared).validate(&policies).is_clean();
+    }
+}
+
 /// Elements with a key, which change their time only with their status.
 fn keyed(key: &str) -> statusgate::policy::PolicySet {
     under(
@@ -505,6 +539,23 @@ fn elements_of_long_lists_are_matched_by_their_whole_key() {
         };
         let write = Write::of(json!({"conditions": list(T0)}), json!({"conditions": list(NOW)}));
         write.review(&keyed(key)).denied_by(&["c/transition-time-moved"]);
+    }
+}
+
+#[test]
+fn elements_with_different_keys_are_not_duplicates() {
+    let policies = under("conditions: [{path: /status/conditions, types: {T: {key: [node]}}}]", "");
+    for length in [2, 16, 17, 40] {
+        let others = (2..length).map(|n| json!({"type": format!("t{n}")}));
+        let list: Vec<Value> = [json!({"type": "T", "node": "A"}), json!({"type": "A"})]
+            .into_iter()
+            .chain(others)
+            .collect();
+        let first = list[0].clone();
+        Write::of(json!({"x": 1}), json!({"conditions": list})).validate(&policies).is_clean();
+        let twice = [list, vec![first]].concat();
+        let write = Write::of(json!({"x": 1}), json!({"conditions": twice}));
+        write.validate(&policies).denied_by(&["c/condition-duplicate"]);
     }
 }
 

@@ -15,7 +15,6 @@ use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
 use elements::Element;
 pub(crate) use generations::Generations;
-use keys::Keys;
 pub(crate) use keys::{ByKey, Key};
 
 /// What a list is judged with, in addition to its rules.
@@ -42,10 +41,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
     let stored = stored.and_then(Json::as_array).unwrap_or_default();
     let items = match in_status(object.status.as_ref(), &list.path) {
-        None | Some(Json::Null) => {
-            judge_presence(list, object, old, &[], stored, &circumstances, violations);
-            return;
-        }
+        None | Some(Json::Null) => &[],
         Some(Json::Array(items)) => items.as_slice(),
         Some(other) => {
             let message = format!("must be a list, it is {}", other.kind());
@@ -69,7 +65,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         judge_presence(list, object, old, items, stored, &circumstances, violations);
         return;
     }
-    let history = list.history.as_ref();
+    // A controller that clears the whole status starts over.
+    let history = list.history.as_ref().filter(|_| object.written_status().is_some());
     // A growing list shifts its elements but keeps their order.
     let grown =
         history.map_or(0, |history| history::judge(history, list, items, stored, violations));
@@ -85,8 +82,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     });
     let facts = answers.as_ref().map_or(facts, |answers| facts.knowing(answers));
     let circumstances = Circumstances { facts: &facts, ..circumstances };
-    let mut by_key = ByKey::new(stored);
-    let mut keys = Keys::new(items, list);
+    let (mut by_key, mut stored_by_key) = (ByKey::new(items), ByKey::new(stored));
     // In a history or without a key, only the index identifies an element.
     let keyed = !list.key.is_empty();
     // While both lists have the same unique keys at the same indices, the stored element of a key is at
@@ -108,7 +104,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         // The type's rules are looked up only if needed: most elements did not change.
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
-        let twin = keyed && keys.seen_before(index, item, key);
+        let twin = keyed && by_key.find(item, key).is_some_and(|first| !std::ptr::eq(first, item));
         let mut element = Element { list, item, index, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
@@ -124,7 +120,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         in_step = in_step && keyed && !twin && in_place().is_some();
         element.before = match keyed {
             true if twin || in_step => in_place(),
-            true => by_key.find(item, key),
+            true => stored_by_key.find(item, key),
             false => None,
         };
         // An unchanged element introduces nothing. Elements without a type are identified by index, or in a

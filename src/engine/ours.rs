@@ -51,7 +51,7 @@ impl<'a> Ours<'_, '_, 'a> {
     /// The clock of the mutating webhook, where it shows in the time of the phase: it looked at it a
     /// little earlier.
     fn clock(&self) -> i64 {
-        let phase = self.policy.convention.phase.as_ref();
+        let phase = self.selected.owner().and_then(|owner| owner.convention.phase.as_ref());
         let path = phase.and_then(|rules| Some(&rules.transition_time.as_ref()?.path));
         let time = path
             .and_then(|path| in_status(self.subject.object.status.as_ref(), path))

@@ -1,7 +1,7 @@
 //! Identifies elements of a list by their key. Short lists are scanned.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::super::because::quoted;
 use crate::model::{Json, SCAN_LIMIT};
@@ -101,7 +101,7 @@ pub(super) fn shortened(kind: &str) -> &str {
     kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }
 
-/// The stored elements by key; the first if several have it.
+/// The elements of a list by key; the first if several have it.
 pub(crate) enum ByKey<'p, 'j, 'a> {
     Scan(&'j [Json<'a>]),
     /// A table for each key in use: types may have their own keys.
@@ -117,7 +117,13 @@ impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
 
     pub(crate) fn find(&mut self, item: &Json<'_>, key: Key<'p>) -> Option<&'j Json<'a>> {
         match self {
-            Self::Scan(items) => items.iter().find(|other| key.are_one(other, item)),
+            Self::Scan(items) => match key.members {
+                [member] => {
+                    let text = key.text(item, member)?;
+                    items.iter().find(|other| key.text(other, member) == Some(text))
+                }
+                _ => items.iter().find(|other| key.are_one(other, item)),
+            },
             Self::Tables(items, tables) => {
                 let known = tables.iter().position(|(members, _)| *members == key.members);
                 let at = known.unwrap_or(tables.len());
@@ -133,46 +139,6 @@ impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
                 let found = tables.get(at)?.1.get(key.texts(item)?.as_ref()).copied();
                 found.filter(|found| key.are_one(found, item))
             }
-        }
-    }
-}
-
-/// The keys seen so far in a list.
-#[expect(clippy::large_enum_variant, reason = "one lives for a moment; a box is an allocation")]
-pub(super) enum Keys<'j, 'a> {
-    /// The texts of a key with one member, by index.
-    Texts([Option<&'j str>; SCAN_LIMIT]),
-    Scan(&'j [Json<'a>]),
-    Table(HashSet<Cow<'j, str>>),
-}
-
-impl<'j, 'a> Keys<'j, 'a> {
-    pub(super) fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
-        if items.len() > SCAN_LIMIT {
-            Self::Table(HashSet::new())
-        } else if list.types.has_keys || list.key.len() != 1 {
-            Self::Scan(items)
-        } else {
-            Self::Texts([None; SCAN_LIMIT])
-        }
-    }
-
-    /// Whether an earlier element has the same key. Called for each object in the list, in order.
-    pub(super) fn seen_before<'p: 'j>(
-        &mut self,
-        index: usize,
-        item: &'j Json<'a>,
-        key: Key<'p>,
-    ) -> bool {
-        match self {
-            Self::Texts(texts) => {
-                let text = key.members.first().and_then(|member| key.text(item, member));
-                let seen = text.is_some() && texts[..index].contains(&text);
-                texts[index] = text;
-                seen
-            }
-            Self::Scan(items) => items[..index].iter().any(|other| key.are_one(other, item)),
-            Self::Table(table) => key.texts(item).is_some_and(|texts| !table.insert(texts)),
         }
     }
 }
