@@ -46,13 +46,10 @@ pub(crate) fn holds(
     writer: &Writer<'_>,
 ) -> Result<bool, Reason> {
     let reads = &expression.reads;
-    let spec = read_spec(reads.written.as_ref(), Some(object))?;
-    let old_spec = read_spec(reads.stored.as_ref(), old)?;
     let mut reader = Reader::default();
-    let written = reads.written.as_ref().map(|part| reader.object(object, &spec, part));
-    let written = written.transpose()?;
+    let written = reads.written.as_ref().map(|part| reader.object(object, part)).transpose()?;
     let stored = reads.stored.as_ref().zip(old);
-    let stored = stored.map(|(part, old)| reader.object(old, &old_spec, part)).transpose()?;
+    let stored = stored.map(|(part, old)| reader.object(old, part)).transpose()?;
     let writer = reads.writer.as_ref().map(|_| reader.writer(writer)).transpose()?;
     let meter = Meter { values: reader.values, longest: reader.longest, spent: AtomicU64::new(0) };
     meter.spend(expression.needs.once);
@@ -78,17 +75,6 @@ pub(crate) fn holds(
         return Err(format!("it takes more than {MAX_STEPS} steps"));
     }
     answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned()))
-}
-
-/// The spec of an object, if a rule reads it: the hot path keeps it as text.
-fn read_spec<'a>(
-    part: Option<&Part>,
-    object: Option<&Object<'a>>,
-) -> Result<Option<Json<'a>>, Reason> {
-    let wanted = part.is_some_and(|part| part.covers(&["spec".to_owned()]));
-    let text = object.filter(|_| wanted).and_then(|object| object.spec.text());
-    let spec = text.map(Json::parse);
-    spec.transpose().map_err(|_| "spec is too large".to_owned())
 }
 
 /// CEL's standard library without optional values, and our functions.
@@ -213,10 +199,14 @@ impl Reader {
     fn object<'v>(
         &mut self,
         object: &'v Object<'_>,
-        spec: &'v Option<Json<'_>>,
         part: &Part,
     ) -> Result<Box<dyn Val + 'v>, Reason> {
-        let wants = |name: &str| part.covers(&[name.to_owned()]);
+        let wants = |name: &str| part.covers(&[name]);
+        // The spec stays text unless a rule reads it.
+        let spec = if wants("spec") { object.spec.tree() } else { None };
+        if wants("spec") && spec.is_none() && object.spec.text().is_some() {
+            return Err("spec is too large".to_owned());
+        }
         let inside = |name: &str| if part.whole { None } else { part.members.get(name) };
         let mut members = Members::default();
         for (name, text) in [("apiVersion", &object.api_version), ("kind", &object.kind)] {
@@ -227,8 +217,8 @@ impl Reader {
         if wants("metadata") {
             members.put("metadata", self.metadata(&object.metadata)?);
         }
-        for (name, value) in [("spec", spec), ("status", &object.status)] {
-            if let Some(value) = value.as_ref().filter(|_| wants(name)) {
+        for (name, value) in [("spec", spec), ("status", object.status.as_ref())] {
+            if let Some(value) = value.filter(|_| wants(name)) {
                 members.put(name, self.value(value, inside(name))?);
             }
         }

@@ -12,8 +12,8 @@ pub(crate) enum Choice<'p> {
     Imposed(&'p Phase),
     /// No phase is written: the default, where the convention has one.
     Default(Option<&'p str>),
-    /// The evidence contradicts the written phase. A repair sets the other one, where there is one.
-    Contradicted(&'p Phase, Option<&'p str>),
+    /// The evidence contradicts the written phase.
+    Contradicted(&'p Phase),
     /// The written phase stays.
     Written,
 }
@@ -26,10 +26,7 @@ pub(crate) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice
     if facts.phase.is_none() {
         return Choice::Default(rules.default.as_deref());
     }
-    match agreement::contradicted(rules, facts) {
-        Some(phase) => Choice::Contradicted(phase, agreement::repaired(rules, facts)),
-        None => Choice::Written,
-    }
+    agreement::contradicted(rules, facts).map_or(Choice::Written, Choice::Contradicted)
 }
 
 /// The phase that is set independent of the writer.

@@ -92,7 +92,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
 
     fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
         if let Some((status, operations)) = finished {
-            self.changed = Some(self.base.with_status(Some(status)));
+            self.changed = Some(self.object().with_status(Some(status)));
             self.mutation.operations.extend(operations);
         }
     }
@@ -119,7 +119,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let defaults = Defaults { facts: &facts, subject: self.subject, now: self.now };
         defaults.set(default, &mut draft);
         let Some(finished) = draft.finish() else { return };
-        let next = self.base.with_status(Some(finished.0));
+        let next = self.object().with_status(Some(finished.0));
         if self.contradicts(&next) {
             self.mutation.withheld.push(&default.name);
         } else {
@@ -170,11 +170,16 @@ impl<'p, 'a> PhaseStep<'p, '_, 'a> {
                 (Some(&*phase.name), since.map_or(Source::Default, Source::Imposed), None)
             }
             Choice::Default(default) => (default, Source::Default, None),
-            Choice::Contradicted(phase, Some(repaired)) if self.repairs(phase) => {
-                let finding = self.finding(phase, repaired, path, &facts);
-                (Some(repaired), Source::Repair, Some(finding))
+            Choice::Contradicted(phase) if self.repairs(phase) => {
+                match agreement::repaired(self.rules, &facts) {
+                    Some(repaired) => {
+                        let finding = self.finding(phase, repaired, path, &facts);
+                        (Some(repaired), Source::Repair, Some(finding))
+                    }
+                    None => (facts.phase, Source::Writer, None),
+                }
             }
-            Choice::Contradicted(..) | Choice::Written => (facts.phase, Source::Writer, None),
+            Choice::Contradicted(_) | Choice::Written => (facts.phase, Source::Writer, None),
         };
         let Some(phase) = phase else { return };
         if facts.phase != Some(phase) {

@@ -50,7 +50,7 @@ impl<'p> Standing<'p> {
         };
         let instead = match choose(rules, &facts) {
             Choice::Imposed(phase) => Some(phase.name.as_str()),
-            Choice::Contradicted(_, repaired) if !facts.deleting() => repaired,
+            Choice::Contradicted(_) if !facts.deleting() => agreement::repaired(rules, &facts),
             // An unknown value is rejected, not repaired.
             _ => None,
         };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
@@ -42,13 +43,12 @@ pub struct Object<'a> {
     pub spec: Spec<'a>,
 }
 
-/// `spec` as text, parsed when a rule first reads it. Few rules do, and the other requests should
-/// not pay for them.
+/// `spec` as text, parsed when a rule first reads it: few rules do. Clones share a parsed tree.
 #[derive(Clone, Debug, Default)]
 pub struct Spec<'a> {
     text: Option<&'a str>,
     /// Owned: a cell with a borrowed value would make the lifetime invariant.
-    tree: OnceCell<Option<Json<'static>>>,
+    tree: OnceCell<Option<Arc<Json<'static>>>>,
 }
 
 impl<'a> Spec<'a> {
@@ -61,8 +61,8 @@ impl<'a> Spec<'a> {
     /// The tree; `None` if there is no spec or it exceeds the limits of [`Json`].
     #[must_use]
     pub fn tree(&self) -> Option<&Json<'a>> {
-        let read = || Some(Json::parse(self.text?).ok()?.into_owned());
-        self.tree.get_or_init(read).as_ref()
+        let read = || Some(Arc::new(Json::parse(self.text?).ok()?.into_owned()));
+        self.tree.get_or_init(read).as_deref()
     }
 }
 

@@ -55,12 +55,12 @@ impl Reads {
 impl Part {
     /// Whether the value at `path`, a part of it, or a complete parent is read.
     #[must_use]
-    pub fn covers(&self, path: &[String]) -> bool {
+    pub fn covers(&self, path: &[impl AsRef<str>]) -> bool {
         self.whole
             || match path.split_first() {
                 None => true,
                 Some((name, rest)) => {
-                    self.members.get(name).is_some_and(|member| member.covers(rest))
+                    self.members.get(name.as_ref()).is_some_and(|member| member.covers(rest))
                 }
             }
     }
