@@ -74,7 +74,6 @@ impl ConditionOf {
 impl Word for Condition {
     const KEYS: &'static [&'static str] = &["condition", "oldCondition"];
     const TESTS: &'static [&'static str] = &["is", "isNot", "reason", "present", "changed"];
-    const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, check: &mut Check<'_>) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
@@ -158,10 +157,6 @@ impl Word for Condition {
         if self.changed.is_some() {
             asks.changed_condition(old, self.of.kind());
         }
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 
     fn split(&self) -> Vec<Self> {

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
 use super::words::not;
 use super::{Around, Asks, Facts, Reasons, Truth, Word};
 
@@ -16,10 +15,6 @@ pub struct Deleting {
 
 impl Word for Deleting {
     const KEYS: &'static [&'static str] = &["deleting"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
-
-    fn check(&self, _: &mut Check<'_>) {}
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         Truth::of(Some(facts.deleting() == self.deleting))
@@ -36,9 +31,5 @@ impl Word for Deleting {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.deleting();
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }

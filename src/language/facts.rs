@@ -51,8 +51,6 @@ pub struct List<'s> {
 pub trait Types: Debug + Sync {
     /// Other spellings of a type.
     fn aliases(&self, kind: &str) -> &[String];
-    /// The polarity of a type, if the convention gives it one.
-    fn polarity(&self, kind: &str) -> Polarity;
 }
 
 /// The element of a list that a rule is about.

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
 use super::{AnyPointer, Around, Asks, Facts, Polarity, Reasons, Truth, Word};
 use crate::model::{ByType, Conditions, Json, SCAN_LIMIT};
 
@@ -16,10 +15,6 @@ pub struct Gates {
 
 impl Word for Gates {
     const KEYS: &'static [&'static str] = &["gates"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
-
-    fn check(&self, _: &mut Check<'_>) {}
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         let gates = facts.at(&self.gates).and_then(Json::as_array).unwrap_or_default();
@@ -52,9 +47,5 @@ impl Word for Gates {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.gates(&self.gates);
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }

@@ -32,7 +32,6 @@ impl Length {
 impl Word for Length {
     const KEYS: &'static [&'static str] = &["length"];
     const TESTS: &'static [&'static str] = &["atLeast", "atMost"];
-    const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, check: &mut Check<'_>) {
         check.at(Step::Key("length"), |check| match (self.at_least, self.at_most) {
@@ -66,9 +65,5 @@ impl Word for Length {
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         let bounds = self.bounds();
         asks.length(&self.length, *bounds.start(), *bounds.end());
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }

@@ -31,86 +31,64 @@ pub struct Not {
     pub not: Predicate,
 }
 
-impl Word for All {
-    const KEYS: &'static [&'static str] = &["all"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
+/// Implements a list of predicates. Its key is also the name of its function in [`Truth`].
+macro_rules! list_word {
+    ($word:ident, $key:ident, $around:ident, $empty:literal) => {
+        impl Word for $word {
+            const KEYS: &'static [&'static str] = &[stringify!($key)];
 
-    fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
-        list("all", "an empty list: this would always hold", generator, scope)
-    }
+            fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
+                let items = scope.subschema(generator);
+                let list = json_schema!({"type": "array", "items": items, "minItems": 1, "x-empty": $empty});
+                json_schema!({"type": "object", "properties": {(stringify!($key)): list}})
+            }
 
-    fn check(&self, check: &mut Check<'_>) {
-        check_each("all", &self.all, check);
-    }
+            fn check(&self, check: &mut Check<'_>) {
+                check.at(Step::Key(stringify!($key)), |check| {
+                    for (index, part) in self.$key.iter().enumerate() {
+                        check.at(Step::Item(index), |check| part.check_in(check));
+                    }
+                });
+            }
 
-    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
-        Truth::all(self.all.iter().map(|part| facts.ask(part)))
-    }
+            fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
+                Truth::$key(self.$key.iter().map(|part| facts.ask(part)))
+            }
 
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        because(&self.all, self.ask(facts), facts, reasons);
-    }
+            fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+                let whole = self.ask(facts);
+                let deciding = self.$key.iter().filter(|part| facts.ask(part) == whole);
+                deciding.for_each(|part| facts.explain(part, reasons));
+            }
 
-    fn words(&self, around: Around, negated: bool) -> String {
-        words(&self.all, Around::And, (around, negated))
-    }
+            fn words(&self, around: Around, negated: bool) -> String {
+                match &self.$key[..] {
+                    [one] => one.clause(around, negated),
+                    parts => join(parts, Around::$around, (around, negated), |part, around| {
+                        part.clause(around, false)
+                    }),
+                }
+            }
 
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.all.iter().for_each(|part| part.asks(asks));
-    }
+            fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+                self.$key.iter().for_each(|part| part.asks(asks));
+            }
 
-    fn is_about_element(&self) -> bool {
-        self.all.iter().any(Predicate::is_about_element)
-    }
+            fn is_about_element(&self) -> bool {
+                self.$key.iter().any(Predicate::is_about_element)
+            }
 
-    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        self.all.iter().for_each(|part| answers.ask(part, facts));
-    }
+            fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
+                self.$key.iter().for_each(|part| answers.ask(part, facts));
+            }
+        }
+    };
 }
-
-impl Word for Any {
-    const KEYS: &'static [&'static str] = &["any"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
-
-    fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
-        list("any", "an empty list: this would never hold", generator, scope)
-    }
-
-    fn check(&self, check: &mut Check<'_>) {
-        check_each("any", &self.any, check);
-    }
-
-    fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
-        Truth::any(self.any.iter().map(|part| facts.ask(part)))
-    }
-
-    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        because(&self.any, self.ask(facts), facts, reasons);
-    }
-
-    fn words(&self, around: Around, negated: bool) -> String {
-        words(&self.any, Around::Or, (around, negated))
-    }
-
-    fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        self.any.iter().for_each(|part| part.asks(asks));
-    }
-
-    fn is_about_element(&self) -> bool {
-        self.any.iter().any(Predicate::is_about_element)
-    }
-
-    fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        self.any.iter().for_each(|part| answers.ask(part, facts));
-    }
-}
+list_word!(All, all, And, "an empty list: this would always hold");
+list_word!(Any, any, Or, "an empty list: this would never hold");
 
 impl Word for Not {
     const KEYS: &'static [&'static str] = &["not"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
         json_schema!({"type": "object", "properties": {"not": scope.subschema(generator)}})
@@ -143,20 +121,6 @@ impl Word for Not {
     fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
         answers.ask(&self.not, facts);
     }
-}
-
-fn list(key: &str, empty: &str, generator: &mut SchemaGenerator, scope: Scope) -> Schema {
-    let items = scope.subschema(generator);
-    let list = json_schema!({"type": "array", "items": items, "minItems": 1, "x-empty": empty});
-    json_schema!({"type": "object", "properties": {key: list}})
-}
-
-fn check_each(key: &'static str, parts: &[Predicate], check: &mut Check<'_>) {
-    check.at(Step::Key(key), |check| {
-        for (index, part) in parts.iter().enumerate() {
-            check.at(Step::Item(index), |check| part.check_in(check));
-        }
-    });
 }
 
 impl Predicate {
@@ -200,19 +164,6 @@ impl Facts<'_, '_> {
         let mut found = Vec::new();
         predicate.collect(Some(self), &mut found);
         found
-    }
-}
-
-/// The parts that decided: those that answer as the whole does.
-fn because(parts: &[Predicate], whole: Truth, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-    let deciding = parts.iter().filter(|part| facts.ask(part) == whole);
-    deciding.for_each(|part| facts.explain(part, reasons));
-}
-
-fn words(parts: &[Predicate], inside: Around, outside: (Around, bool)) -> String {
-    match parts {
-        [one] => one.clause(outside.0, outside.1),
-        parts => join(parts, inside, outside, |part, around| part.clause(around, false)),
     }
 }
 

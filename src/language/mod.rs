@@ -101,9 +101,9 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     const KEYS: &'static [&'static str];
     /// The keys that it reads in addition. Words that share one of these need a predicate each; a word
     /// that is introduced by one of these is not there (`set` is a test in `{field: …, set: true}`).
-    const TESTS: &'static [&'static str];
+    const TESTS: &'static [&'static str] = &[];
     /// Those of [`Self::KEYS`] that only rules about the elements of a list can use.
-    const OF_ELEMENT: &'static [&'static str];
+    const OF_ELEMENT: &'static [&'static str] = &[];
 
     /// Its schema, in which nested predicates have the same scope.
     fn schema(generator: &mut SchemaGenerator, scope: Scope) -> Schema {
@@ -112,7 +112,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     }
 
     /// Reports what the schema cannot: unknown names, tests that are missing or contradict each other.
-    fn check(&self, check: &mut Check<'_>);
+    fn check(&self, _check: &mut Check<'_>) {}
 
     /// The answer. This is the hot path: no allocation.
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
@@ -127,7 +127,9 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
 
     /// Whether its answer depends on the element. The other answers are the same for a whole list.
-    fn is_about_element(&self) -> bool;
+    fn is_about_element(&self) -> bool {
+        !Self::OF_ELEMENT.is_empty()
+    }
 
     /// Finds once for a long list what a word about the element asks of the rest of the object.
     fn prepare<'s, 'a>(&self, _answers: &mut Answers<'s, 'a>, _facts: &Facts<'s, 'a>) {}

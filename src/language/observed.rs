@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of};
 use crate::model::{Json, in_status};
@@ -30,10 +29,6 @@ pub enum Observed {
 
 impl Word for ObservedGeneration {
     const KEYS: &'static [&'static str] = &["observed"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
-
-    fn check(&self, _: &mut Check<'_>) {}
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         Truth::of(observed(facts).map(|observed| self.observed.contains(&observed)))
@@ -56,10 +51,6 @@ impl Word for ObservedGeneration {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.observed();
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }
 

@@ -24,8 +24,6 @@ pub struct OldPhase {
 
 impl Word for Phase {
     const KEYS: &'static [&'static str] = &["phase"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, check: &mut Check<'_>) {
         check.each("phase", &self.phase, |check, name| check.phase(name));
@@ -47,16 +45,10 @@ impl Word for Phase {
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.phase(false);
     }
-
-    fn is_about_element(&self) -> bool {
-        false
-    }
 }
 
 impl Word for OldPhase {
     const KEYS: &'static [&'static str] = &["oldPhase"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
 
     fn check(&self, check: &mut Check<'_>) {
         check.each("oldPhase", &self.old_phase, |check, name| check.phase(name));
@@ -77,10 +69,6 @@ impl Word for OldPhase {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.phase(true);
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }
 

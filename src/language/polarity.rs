@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
 use super::facts::at;
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of};
@@ -35,10 +34,7 @@ pub enum Polarity {
 
 impl Word for ElementPolarity {
     const KEYS: &'static [&'static str] = &["polarity"];
-    const TESTS: &'static [&'static str] = &[];
     const OF_ELEMENT: &'static [&'static str] = &["polarity"];
-
-    fn check(&self, _: &mut Check<'_>) {}
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         let polarity = of_element(facts);
@@ -57,10 +53,6 @@ impl Word for ElementPolarity {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.polarity(&self.polarity);
-    }
-
-    fn is_about_element(&self) -> bool {
-        true
     }
 }
 

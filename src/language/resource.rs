@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
 use super::words::not;
 use super::{Around, Asks, Facts, Glob, OneOrMany, Reasons, Truth, Word, any_of, quoted};
 
@@ -16,10 +15,6 @@ pub struct ResourceName {
 
 impl Word for ResourceName {
     const KEYS: &'static [&'static str] = &["resource"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
-
-    fn check(&self, _: &mut Check<'_>) {}
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         let plural = &facts.resource.resource;
@@ -37,9 +32,5 @@ impl Word for ResourceName {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.resource(&self.resource);
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }

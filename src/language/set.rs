@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
 use super::words::not;
 use super::{AnyPointer, Around, Asks, Facts, Place, Reasons, Truth, Word};
 
@@ -16,10 +15,6 @@ pub struct Set {
 
 impl Word for Set {
     const KEYS: &'static [&'static str] = &["set"];
-    const TESTS: &'static [&'static str] = &[];
-    const OF_ELEMENT: &'static [&'static str] = &[];
-
-    fn check(&self, _: &mut Check<'_>) {}
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         Truth::of(Some(facts.at(&self.set).is_some_and(|value| !value.is_empty())))
@@ -36,9 +31,5 @@ impl Word for Set {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.set(&Place::Field(self.set.clone()));
-    }
-
-    fn is_about_element(&self) -> bool {
-        false
     }
 }

@@ -115,24 +115,6 @@ impl Backfill {
         }
     }
 
-    /// Whether it may have to wait for another change: a guard or a copy sees what others filled
-    /// in, and a list is filled one element at a time.
-    #[must_use]
-    pub fn depends_on_others(&self) -> bool {
-        let copies = |sources: &[ValueSource]| {
-            sources.iter().any(|source| {
-                matches!(source, ValueSource::Field(_) | ValueSource::Condition { .. })
-            })
-        };
-        self.when.is_some()
-            || match &self.filling {
-                Filling::Absent(_) | Filling::Steady { .. } => false,
-                Filling::Field(_, sources) | Filling::Member { sources, .. } => copies(sources),
-                // What is asked of an element may be something that others fill in.
-                Filling::Element { .. } | Filling::AbsentMember { .. } => true,
-            }
-    }
-
     /// The list and the member, where this gives elements a member that they lack, or an old one.
     fn gives(&self) -> Option<(&Pointer, &str)> {
         match &self.filling {
