@@ -92,7 +92,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// The value that a path leads to, to change it.
+    /// The value at a path, to change it.
     pub(crate) fn at_mut(&mut self, tokens: &[String]) -> Option<&mut Self> {
         tokens.iter().try_fold(self, |value, token| match value {
             Self::Array(items) => match token.as_str() {
@@ -104,8 +104,8 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// Puts a value at a path, or removes what is there. Makes missing parents; changes nothing where a
-    /// parent has no members, or a list no such item.
+    /// Sets or removes the value at a path. Creates missing parents. Changes nothing if a parent is not an
+    /// object, or a list has no such item.
     pub(crate) fn put(&mut self, tokens: &[String], value: Option<Self>) {
         let Some((name, rest)) = tokens.split_first() else {
             *self = value.unwrap_or(Self::Null);
@@ -252,19 +252,7 @@ impl<'a> Json<'a> {
 
 impl From<&serde_json::Value> for Json<'_> {
     fn from(value: &serde_json::Value) -> Self {
-        use serde_json::Value;
-        let text = |text: &String| Cow::Owned(text.clone());
-        match value {
-            Value::Null => Self::Null,
-            Value::Bool(value) => Self::Bool(*value),
-            Value::Number(number) => Self::Number(number.clone()),
-            Value::String(value) => Self::String(text(value)),
-            Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
-            Value::Object(members) => {
-                let member = |(name, value)| (text(name), Self::from(value));
-                Self::Object(members.iter().map(member).collect::<Vec<_>>().into())
-            }
-        }
+        Json::deserialize(value).map_or(Json::Null, Json::into_owned)
     }
 }
 

@@ -84,10 +84,15 @@ impl FromStr for Pointer {
     type Err = PointerError;
 
     fn from_str(text: &str) -> Result<Self, PointerError> {
-        let rest = text.strip_prefix('/').ok_or(PointerError::NoSlash)?;
-        let tokens = rest.split('/').map(unescape).collect::<Result<Vec<_>, _>>()?;
+        if !text.starts_with('/') {
+            return Err(PointerError::NoSlash);
+        }
+        let text = PointerBuf::parse(text).map_err(|_| PointerError::BadEscape)?;
+        let tokens: Vec<String> = text.tokens().map(|token| token.decoded().into()).collect();
+        if tokens.iter().any(String::is_empty) {
+            return Err(PointerError::EmptyToken);
+        }
         let field = field_name(&tokens);
-        let text = PointerBuf::from_tokens(&tokens);
         Ok(Self { tokens, text, field })
     }
 }
@@ -96,25 +101,6 @@ impl fmt::Display for Pointer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.text.as_str())
     }
-}
-
-fn unescape(token: &str) -> Result<String, PointerError> {
-    if token.is_empty() {
-        return Err(PointerError::EmptyToken);
-    }
-    let mut name = String::with_capacity(token.len());
-    let mut rest = token.chars();
-    while let Some(next) = rest.next() {
-        match next {
-            '~' => match rest.next() {
-                Some('0') => name.push('~'),
-                Some('1') => name.push('/'),
-                _ => return Err(PointerError::BadEscape),
-            },
-            other => name.push(other),
-        }
-    }
-    Ok(name)
 }
 
 /// `status.conditions[0].type`, the form of `field.Path` in apimachinery. Names with dots or slashes

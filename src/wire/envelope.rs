@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 
-use crate::model::Text;
+use crate::model::{Resource, Text};
 
 /// An AdmissionReview. `O` reads its objects.
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ pub(super) struct Request<'a, O> {
     #[serde(borrow, default)]
     pub(super) kind: Members<Kind<'a>>,
     #[serde(borrow, default)]
-    pub(super) resource: Members<ResourceName<'a>>,
+    pub(super) resource: Members<Resource<'a>>,
     #[serde(borrow, default)]
     pub(super) sub_resource: Option<Text<'a>>,
     #[serde(borrow, default)]
@@ -75,16 +75,6 @@ pub(super) struct Kind<'a> {
     pub(super) group: Text<'a>,
     #[serde(borrow, default)]
     pub(super) kind: Text<'a>,
-}
-
-#[derive(Default, Deserialize)]
-pub(super) struct ResourceName<'a> {
-    #[serde(borrow, default)]
-    pub(super) group: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) version: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) resource: Text<'a>,
 }
 
 #[derive(Default, Deserialize)]

@@ -1,7 +1,7 @@
 //! `admission.k8s.io/v1` on the wire: parses a review, writes the response.
 //!
-//! The types are our own: kube's copy and buffer complete objects, and write the patch as a list of
-//! numbers where the API server expects base64.
+//! The types of kube are not suitable: they copy and buffer complete objects, and write the patch as a
+//! list of numbers instead of base64.
 
 mod envelope;
 mod request;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use crate::model::{AnySize, Object, Operation, Resource, Subject, Text, Writer, read};
+use crate::model::{AnySize, Object, Operation, Subject, Text, Writer, read};
 
 use super::envelope::{Envelope, Members};
 
@@ -168,12 +168,12 @@ impl<'a, O: Into<Object<'a>>> Envelope<'a, O> {
             return Err(ReviewError::WrongVersion);
         }
         let Members(request) = self.request.ok_or(ReviewError::Missing("request"))?;
-        let (Members(kind), Members(plural)) = (request.kind, request.resource);
+        let (Members(kind), Members(resource)) = (request.kind, request.resource);
         let Members(user) = request.user_info;
         if request.uid.0.is_empty() {
             return Err(ReviewError::Missing("request.uid"));
         }
-        if plural.resource.0.is_empty() {
+        if resource.resource.is_empty() {
             return Err(ReviewError::Missing("request.resource"));
         }
         let operation =
@@ -192,11 +192,7 @@ impl<'a, O: Into<Object<'a>>> Envelope<'a, O> {
             dry_run: request.dry_run.unwrap_or(false),
             has_object,
             subject: Subject {
-                resource: Resource {
-                    group: plural.group.0,
-                    version: plural.version.0,
-                    resource: plural.resource.0,
-                },
+                resource,
                 subresource: text(request.sub_resource),
                 operation,
                 writer: Writer {
