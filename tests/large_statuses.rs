@@ -181,7 +181,7 @@ fn equal_findings_of_two_policies_are_joined() {
     write(&written, None).ask(&policies, Webhook::Validate, |verdict| {
         let both = [("b", Action::Deny), ("a", Action::Warn)];
         let by_both = verdict.findings.iter().all(|finding| {
-            finding.said_by().map(|(policy, action)| (policy.as_str(), action)).eq(both)
+            finding.reported_by().map(|(policy, action)| (policy.as_str(), action)).eq(both)
         });
         assert!(by_both);
         assert!(verdict.is_denied());

@@ -2,8 +2,8 @@
 //!
 //! An evaluation must end long before the API server's timeout, and the `cel` crate cannot be
 //! interrupted. So the number of values that a rule reads is limited, and each round of a loop uses up
-//! a budget of steps (counted as described in `policy::cel`). Reasons have our own words: those of the
-//! crate contain values, and maps in random order.
+//! a budget of steps (counted as described in `policy::cel`). The reasons do not use the crate's texts,
+//! which contain values, and maps in random order.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,12 +5,12 @@ use crate::policy::convention::{Phase, PhaseRules};
 use super::agreement;
 use super::evidence::{Facts, Truth};
 
-/// What becomes of the phase of an object.
+/// The decision about the phase of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Choice<'p> {
-    /// This one is always set, independent of the written one.
+    /// The convention imposes this phase, independent of the writer.
     Imposed(&'p Phase),
-    /// No phase is written: the default, where the convention has one.
+    /// No phase is written: the convention's default, if it has one.
     Default(Option<&'p str>),
     /// The evidence contradicts the written phase.
     Contradicted(&'p Phase),
@@ -18,7 +18,7 @@ pub(crate) enum Choice<'p> {
     Written,
 }
 
-/// Chooses the phase, by the evidence and the phase of `facts`.
+/// Chooses the phase from the evidence and the written phase.
 pub(crate) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice<'p> {
     if let Some(phase) = imposed(rules, facts) {
         return Choice::Imposed(phase);
@@ -29,7 +29,7 @@ pub(crate) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice
     agreement::contradicted(rules, facts).map_or(Choice::Written, Choice::Contradicted)
 }
 
-/// The phase that is set independent of the writer.
+/// The phase that the convention imposes.
 pub(crate) fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p Phase> {
     rules.phases.iter().find(|phase| {
         phase.imposed.as_ref().is_some_and(|imposed| facts.ask(&imposed.when) == Truth::True)

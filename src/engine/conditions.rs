@@ -5,11 +5,13 @@ mod generations;
 mod history;
 mod keys;
 
-use crate::model::{Json, Object, in_status};
-use crate::policy::convention::{Backfill, ConditionList, ConditionType, Filling, Limit};
-use crate::policy::{Action, Disposition, Id};
+use crate::model::Json;
+use crate::policy::Action;
+use crate::policy::convention::{
+    Backfill, ConditionList, ConditionType, Filling, Limit, Presence, Sanction,
+};
 
-use super::evidence::{self, Answers, Facts, Truth};
+use super::evidence::{Answers, Facts, Truth, with_element};
 use super::ratchet::{Sink, Violation};
 use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
@@ -17,7 +19,7 @@ use elements::Element;
 pub(crate) use generations::Generations;
 pub(crate) use keys::{ByKey, Key};
 
-/// What a list is judged with, in addition to its rules.
+/// The input for judging a list, in addition to its rules.
 #[derive(Clone, Copy)]
 pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
     pub(crate) facts: &'f Facts<'s, 'a>,
@@ -30,22 +32,19 @@ pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
 /// Judges one list.
 pub(crate) fn judge<'p: 's, 's, 'a>(
     list: &'p ConditionList,
-    object: &'s Object<'a>,
-    old: Option<&'s Object<'a>>,
     circumstances: Circumstances<'p, '_, 's, 'a>,
     violations: &mut dyn Sink<'p>,
 ) {
     let path = list.path.field();
-    let facts = circumstances.facts.reading(list);
-    let circumstances = Circumstances { facts: &facts, ..circumstances };
-    let stored = old.and_then(|old| in_status(old.status.as_ref(), &list.path));
-    let stored = stored.and_then(Json::as_array).unwrap_or_default();
-    let items = match in_status(object.status.as_ref(), &list.path) {
+    let facts = circumstances.facts.reading(list.for_predicates());
+    let stored = facts.old_conditions.map(|stored| stored.items()).unwrap_or_default();
+    let items = match facts.object.at_status(&list.path) {
         None | Some(Json::Null) => &[],
         Some(Json::Array(items)) => items.as_slice(),
         Some(other) => {
             let message = format!("must be a list, it is {}", other.kind());
-            violations.push(violation(&list.shape_rule, path.to_owned(), message));
+            let found = Violation::new(&list.shape_rule, Action::Deny, path, message);
+            violations.push(found.cause(Cause::TypeInvalid));
             return;
         }
     };
@@ -53,34 +52,30 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         && items.len() > *most
     {
         let message = format!("must have at most {most} items");
-        violations.push(Violation {
-            cause: Cause::TooLong,
-            action: sanction.action,
-            ..violation(&sanction.rule, path.to_owned(), message)
-        });
+        violations.push(Violation::by(sanction, path, message).cause(Cause::TooLong));
     }
     // Violations of an unchanged list are in the stored list too, so they are not introduced. Rules
     // about elements are still judged, because they may read the rest of the object.
     if list.each.is_empty() && items == stored {
-        judge_presence(list, object, old, items, stored, &circumstances, violations);
+        judge_presence(list, items, stored, &facts, violations);
         return;
     }
     // A controller that clears the whole status starts over.
-    let history = list.history.as_ref().filter(|_| object.written_status().is_some());
+    let history = list.history.as_ref().filter(|_| facts.object.written_status().is_some());
     // A growing list shifts its elements but keeps their order.
     let grown =
         history.map_or(0, |history| history::judge(history, list, items, stored, violations));
     let answers = (items.len() > SCAN_LIMIT).then(|| {
         let each = list.each.iter().map(|rule| &rule.when);
-        let taken = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
+        let removed = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
             Filling::AbsentMember { list: path, of, .. } if *path == list.path => {
                 Some(fill.when.iter().chain([of]))
             }
             _ => None,
         });
-        Answers::to(each.chain(taken.flatten()), &facts)
+        Answers::to(each.chain(removed.flatten()), &facts)
     });
-    let facts = answers.as_ref().map_or(facts, |answers| facts.knowing(answers));
+    let facts = answers.as_ref().map_or(facts, |answers| Facts { answers: Some(answers), ..facts });
     let circumstances = Circumstances { facts: &facts, ..circumstances };
     let (mut by_key, mut stored_by_key) = (ByKey::new(items), ByKey::new(stored));
     // In a history or without a key, only the index identifies an element.
@@ -92,10 +87,9 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
-            violations.push(Violation {
-                place: Some(format!("{path}[]")),
-                ..violation(&list.shape_rule, format!("{path}[{index}]"), message)
-            });
+            let field = format!("{path}[{index}]");
+            let found = Violation::new(&list.shape_rule, Action::Deny, field, message);
+            violations.push(found.cause(Cause::TypeInvalid).at(format!("{path}[]")));
             in_step = false;
             continue;
         }
@@ -108,11 +102,8 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         let mut element = Element { list, item, index, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
-            violations.push(Violation {
-                cause: Cause::Duplicate,
-                action: duplicate.action,
-                ..element.violation(&duplicate.rule, key.member(), message)
-            });
+            let found = element.violation(duplicate, key.member(), message);
+            violations.push(found.cause(Cause::Duplicate));
         }
         // Of several elements with one key, the stored list identifies only the first; the others also
         // by index.
@@ -139,63 +130,44 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         // Rules about elements may read the rest of the object, which did change.
         element.judge_rules(&facts, violations);
     }
-    judge_presence(list, object, old, items, stored, &circumstances, violations);
+    judge_presence(list, items, stored, &facts, violations);
     judge_order(list, items, violations);
 }
 
 /// Judges which types are present and absent.
-fn judge_presence<'p: 's, 's, 'a>(
+fn judge_presence<'p>(
     list: &'p ConditionList,
-    object: &'s Object<'a>,
-    old: Option<&'s Object<'a>>,
     items: &[Json<'_>],
     stored: &[Json<'_>],
-    circumstances: &Circumstances<'p, '_, 's, 'a>,
+    facts: &Facts<'_, '_>,
     violations: &mut dyn Sink<'p>,
 ) {
-    // A status that was never written lacks nothing.
-    let written = object.written_status().is_some();
+    // No type is missing from a status that was never written.
+    let written = facts.object.written_status().is_some();
     let has = |items: &[Json<'_>], known: &ConditionType| {
         items.iter().any(|item| is_of_type(item, known))
     };
+    let holds = |presence: &&Presence| {
+        presence.when.as_ref().is_none_or(|when| facts.ask(when) == Truth::True)
+    };
     let path = list.path.field();
-    let mut say = |rule: &'p Id, action, kind: &str, message: &str, ratcheted| {
-        violations.push(Violation {
-            place: Some(format!("{path}[type={kind}]")),
-            cause: Cause::Invalid,
-            action,
-            ratcheted,
-            ..violation(rule, path.to_owned(), format!("condition {kind} {message}"))
-        });
+    let violation = |sanction: &'p Sanction, kind: &str, message: &str| {
+        Violation::by(sanction, path, format!("condition {kind} {message}"))
+            .at(format!("{path}[type={kind}]"))
     };
     for known in list.types.known.iter().filter(|known| known.is_looked_for()) {
         let present = has(items, known);
-        if let Some(missing) = &known.missing
-            && written
-            && !present
-            && holds(circumstances.facts, missing.when.as_ref())
+        if let Some(missing) = known.missing.as_ref().filter(|_| written && !present).filter(holds)
         {
-            say(&missing.sanction.rule, missing.sanction.action, &known.name, "is missing", true);
+            violations.push(violation(&missing.sanction, &known.name, "is missing"));
         }
-        if let Some(forbidden) = &known.present
-            && present
-            && holds(circumstances.facts, forbidden.when.as_ref())
-        {
-            let sanction = &forbidden.sanction;
-            say(&sanction.rule, sanction.action, &known.name, "must not be present", true);
+        if let Some(forbidden) = known.present.as_ref().filter(|_| present).filter(holds) {
+            violations.push(violation(&forbidden.sanction, &known.name, "must not be present"));
         }
-        if let Some(removed) = &known.removed
-            && !present
-            && old.is_some()
-            && has(stored, known)
-        {
-            say(&removed.rule, removed.action, &known.name, "was removed", false);
+        if let Some(removed) = known.removed.as_ref().filter(|_| !present && has(stored, known)) {
+            violations.push(violation(removed, &known.name, "was removed").transition());
         }
     }
-}
-
-fn holds(facts: &Facts<'_, '_>, when: Option<&crate::language::Predicate>) -> bool {
-    when.is_none_or(|when| facts.ask(when) == Truth::True)
 }
 
 /// Judges the order of known types.
@@ -207,28 +179,10 @@ fn judge_order<'p>(list: &'p ConditionList, items: &[Json<'_>], violations: &mut
     if !positions.is_sorted() {
         let names: Vec<&str> = list.types.known.iter().map(|known| known.name.as_str()).collect();
         let message = format!("must be in the order {}", names.join(", "));
-        violations.push(Violation {
-            cause: Cause::Invalid,
-            action: sanction.action,
-            ..violation(&sanction.rule, list.path.field().to_owned(), message)
-        });
+        violations.push(Violation::by(sanction, list.path.field(), message));
     }
 }
 
 fn is_of_type(item: &Json<'_>, known: &ConditionType) -> bool {
     item.get("type").and_then(Json::as_str).is_some_and(|kind| known.is_called(kind))
-}
-
-/// A violation of a list's shape, rejected if introduced.
-pub(super) fn violation(rule: &Id, field: String, message: String) -> Violation<'_> {
-    Violation {
-        rule,
-        field,
-        place: None,
-        cause: Cause::TypeInvalid,
-        message,
-        action: Disposition::Fixed(Action::Deny),
-        ratcheted: true,
-        value: None,
-    }
 }

@@ -1,5 +1,5 @@
-//! Setting defaults: absent fields, members of conditions, whole conditions. And removing members that
-//! some elements may not have.
+//! Sets defaults: absent fields, members of conditions, and complete conditions. Removes members that some
+//! elements must not have.
 
 use std::cell::OnceCell;
 
@@ -7,35 +7,35 @@ use serde_json::{Map, Value};
 
 use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::Draft;
-use super::evidence::{Answers, Element, Facts, Truth};
+use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
 use crate::language::Predicate;
-use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
-use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
+use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
+use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
 use crate::policy::{Action, Check};
 
-/// What the defaults of one policy read.
+/// The input of the defaults of one policy.
 pub(super) struct Defaults<'f, 's, 'a> {
-    /// Those of the subject's object, with what was changed before.
+    pub(super) convention: &'f Convention,
+    /// The facts of the subject's object with the changes so far.
     pub(super) facts: &'f Facts<'s, 'a>,
     pub(super) subject: &'f Subject<'a>,
     /// Unix seconds: only to recognize a time in the future, never a value.
     pub(super) now: i64,
 }
 
-/// Whether a default surely has nothing to do. Asked before anything else: so it is with most writes.
+/// Whether a default certainly changes nothing. This is a fast check, because most writes need no default.
 pub(super) fn is_idle(default: &Backfill, object: &Object<'_>) -> bool {
-    let at = |path| in_status(object.status.as_ref(), path);
     match &default.filling {
-        Filling::Absent(path) => at(path).is_none_or(|value| !value.is_null()),
-        Filling::Field(path, _) => at(path).is_some_and(|value| !value.is_null()),
+        Filling::Absent(path) => object.at_status(path).is_none_or(|value| !value.is_null()),
+        Filling::Field(path, _) => object.at_status(path).is_some_and(|value| !value.is_null()),
         _ => false,
     }
 }
 
-/// Where a value is wanted, for sources that speak of the same place in the stored object.
+/// The place that needs a value, for sources that read the same place of the stored object.
 struct Wanted<'w> {
-    /// Where the place is in a condition.
+    /// The member of a condition, if the place is in a condition.
     member: Option<Member<'w>>,
     stored: Option<&'w Json<'w>>,
 }
@@ -45,11 +45,11 @@ struct Wanted<'w> {
 struct Member<'w> {
     list: &'w Pointer,
     name: &'w str,
-    /// The conditions of the list, as they are written.
+    /// The written conditions of the list.
     written: &'w ByType<'w, 'w>,
 }
 
-/// The conditions of a list as they are stored.
+/// The stored conditions of a list.
 struct Stored<'j, 'a> {
     rules: Option<&'j ConditionList>,
     by_key: ByKey<'j, 'j, 'a>,
@@ -57,8 +57,7 @@ struct Stored<'j, 'a> {
 }
 
 impl<'j, 'a> Stored<'j, 'a> {
-    /// The one that an element was: of the same key, and where no convention knows the list, of the
-    /// same type.
+    /// The stored element with the same key. Without rules for the list, the one with the same type.
     fn find(&mut self, item: &Json<'_>) -> Option<&'j Json<'a>> {
         let kind = item.get("type").and_then(Json::as_str);
         match self.rules {
@@ -87,7 +86,7 @@ impl Defaults<'_, '_, '_> {
                 let stored = self.stored(path);
                 let value = self.first_of(sources, &Wanted { member: None, stored });
                 let absent = draft.get(path).is_none();
-                // A null is as good as the null that is there.
+                // A null does not replace a null.
                 if let Some(value) = value.filter(|value| absent || !value.is_null()) {
                     draft.set(path, value);
                 }
@@ -101,28 +100,35 @@ impl Defaults<'_, '_, '_> {
             Filling::Steady { list, member, unless } => {
                 self.keep_steady(list, member, unless, draft);
             }
-            Filling::AbsentMember { list, member, of } => self.take_out(list, member, of, draft),
+            Filling::AbsentMember { list, member, of } => {
+                self.remove_members(list, member, of, draft);
+            }
         }
     }
 
     fn stored(&self, path: &Pointer) -> Option<&Json<'_>> {
-        in_status(self.subject.old.as_ref()?.status.as_ref(), path)
+        self.subject.old.as_ref()?.at_status(path)
     }
 
-    /// The conditions of a list as they are written.
+    /// The rules of the list at a path.
+    fn rules_of(&self, list: &Pointer) -> Option<&ConditionList> {
+        self.convention.list_at(list, &self.facts.resource.version)
+    }
+
+    /// The written conditions of a list.
     fn written_list(&self, list: &Pointer) -> ByType<'_, '_> {
-        let items = in_status(self.facts.object.status.as_ref(), list).and_then(Json::as_array);
+        let items = self.facts.object.at_status(list).and_then(Json::as_array);
         ByType::new(items.unwrap_or_default())
     }
 
-    /// The conditions of a list as they are stored.
+    /// The stored conditions of a list.
     fn stored_list(&self, list: &Pointer) -> Stored<'_, '_> {
         let items = self.stored(list).and_then(Json::as_array).unwrap_or_default();
         let (by_key, by_type) = (ByKey::new(items), ByType::new(items));
-        Stored { rules: self.facts.list_at(list), by_key, by_type }
+        Stored { rules: self.rules_of(list), by_key, by_type }
     }
 
-    /// The element of a type, whichever way it is spelled.
+    /// The element of a type or of one of its aliases.
     fn find_spelled<'j>(
         &self,
         list: &Pointer,
@@ -130,7 +136,7 @@ impl Defaults<'_, '_, '_> {
         kind: &str,
     ) -> Option<&'j Json<'j>> {
         items.find(kind).or_else(|| {
-            let types = &self.facts.list_at(list).filter(|list| list.types.has_aliases)?.types;
+            let types = &self.rules_of(list).filter(|list| list.types.has_aliases)?.types;
             types.spellings(kind).skip(1).find_map(|alias| items.find(alias))
         })
     }
@@ -165,7 +171,7 @@ impl Defaults<'_, '_, '_> {
         members: &[(String, Vec<ValueSource>)],
         draft: &mut Draft<'_, '_>,
     ) {
-        let items = match in_status(self.facts.object.status.as_ref(), list) {
+        let items = match self.facts.object.at_status(list) {
             None | Some(Json::Null) => &[],
             Some(Json::Array(items)) => items.as_slice(),
             Some(_) => return,
@@ -186,15 +192,15 @@ impl Defaults<'_, '_, '_> {
                 element.insert(member.clone(), value);
             }
         }
-        if self.takes(list, items, &element) {
+        if self.accepts(list, items, &element) {
             draft.insert(list, self.place_for(list, items, kind), element.into());
         }
     }
 
-    /// Whether the list has room for an element, and the element all that it must have: what we add
-    /// is judged with the rest, and a writer would be refused for it.
-    fn takes(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
-        let Some(rules) = self.facts.list_at(list) else { return true };
+    /// Whether the list can have one more element, and the element has all required members. Otherwise
+    /// the validating webhook would reject the write because of the default.
+    fn accepts(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
+        let Some(rules) = self.rules_of(list) else { return true };
         let required = |(member, checks): &(String, Vec<Check>)| {
             let wanted = checks.iter().any(|check| check.required && check.action == Action::Deny);
             !wanted || element.contains_key(member)
@@ -203,10 +209,10 @@ impl Defaults<'_, '_, '_> {
             && rules.members.iter().all(required)
     }
 
-    /// Whether a copy may stand in a place of a list. What is wrong where it comes from stays there.
+    /// Whether a copied value is valid as a member of a condition. An invalid value is not copied.
     fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
         let Some(Member { list, name: member, .. }) = wanted.member else { return true };
-        let Some(rules) = self.facts.list_at(list) else { return true };
+        let Some(rules) = self.rules_of(list) else { return true };
         if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
             && let Some(time) = value.as_str().and_then(parse_rfc3339)
             && time > self.now.saturating_add(times.skew)
@@ -219,10 +225,10 @@ impl Defaults<'_, '_, '_> {
         denying.all(|check| fields::violation(check, Some(value)).is_none())
     }
 
-    /// Where a new element goes: at the end, or where the order of types wants it.
+    /// The index of a new element: at the end, or according to the order of types.
     fn place_for(&self, list: &Pointer, items: &[Json<'_>], kind: &str) -> usize {
-        let rules = self.facts.list_at(list);
-        let Some(types) = rules.map(|list: &ConditionList| &list.types) else { return items.len() };
+        let rules = self.rules_of(list);
+        let Some(types) = rules.map(|list| &list.types) else { return items.len() };
         if types.order.is_none() {
             return items.len();
         }
@@ -235,7 +241,7 @@ impl Defaults<'_, '_, '_> {
         items.iter().position(later).unwrap_or(items.len())
     }
 
-    /// Puts a member back where nothing else that counts changed.
+    /// Restores the stored value of a member unless one of certain other members changed.
     fn keep_steady(
         &self,
         list: &Pointer,
@@ -256,14 +262,18 @@ impl Defaults<'_, '_, '_> {
         }
     }
 
-    /// Takes a member out of the elements that may not have it: of those that the rules about elements
-    /// would see.
-    fn take_out(&self, list: &Pointer, member: &str, of: &Predicate, draft: &mut Draft<'_, '_>) {
-        let Some(rules) = self.facts.list_at(list) else { return };
-        let items = in_status(self.facts.object.status.as_ref(), list).and_then(Json::as_array);
-        let items = items.unwrap_or_default();
-        let facts = self.facts.reading(rules);
-        // Both are made only once there is something to take out: most writes end before.
+    /// Removes a member from the elements that must not have it.
+    fn remove_members(
+        &self,
+        list: &Pointer,
+        member: &str,
+        of: &Predicate,
+        draft: &mut Draft<'_, '_>,
+    ) {
+        let Some(rules) = self.rules_of(list) else { return };
+        let facts = self.facts.reading(rules.for_predicates());
+        let items = facts.conditions.items();
+        // Both are made when the first element has the member: in most writes, none has it.
         let (mut stored, answers) = (None, OnceCell::new());
         for (index, item) in items.iter().enumerate() {
             if item.get(member).is_none() {
@@ -271,20 +281,21 @@ impl Defaults<'_, '_, '_> {
             }
             let facts = match items.len() > SCAN_LIMIT {
                 true => {
-                    facts.knowing(answers.get_or_init(|| Answers::to([of].into_iter(), &facts)))
+                    let answers = answers.get_or_init(|| Answers::to([of].into_iter(), &facts));
+                    Facts { answers: Some(answers), ..facts }
                 }
                 false => facts,
             };
             let kind = item.get("type").and_then(Json::as_str);
             let kind = kind.and_then(|kind| rules.types.find(kind));
             let before = stored.get_or_insert_with(|| self.stored_list(list)).find(item);
-            if facts.of_element(Element { item, before, kind }).ask(of) == Truth::True {
+            if with_element(facts, item, before, kind).ask(of) == Truth::True {
                 draft.remove_member(list, index, member);
             }
         }
     }
 
-    /// The first value that there is.
+    /// The value of the first source that has one.
     fn first_of(&self, sources: &[ValueSource], wanted: &Wanted<'_>) -> Option<Value> {
         sources.iter().find_map(|source| self.value_of(source, wanted))
     }
@@ -292,14 +303,14 @@ impl Defaults<'_, '_, '_> {
     fn value_of(&self, source: &ValueSource, wanted: &Wanted<'_>) -> Option<Value> {
         let metadata = &self.subject.object.metadata;
         let whole = |value: &Json<'_>| {
-            let good = !value.is_null() && value.is_whole() && self.fits(value, wanted);
-            good.then(|| value.to_value())
+            let valid = !value.is_null() && value.is_whole() && self.fits(value, wanted);
+            valid.then(|| value.to_value())
         };
         match source {
             ValueSource::Value(value) => Some(value.clone()),
             ValueSource::Stored => whole(wanted.stored?),
             ValueSource::Field(path) => {
-                let value = in_status(self.facts.object.status.as_ref(), path)?;
+                let value = self.facts.object.at_status(path)?;
                 (!value.is_null() && value.is_whole()).then(|| value.to_value())
             }
             ValueSource::Condition { kind, member } => {

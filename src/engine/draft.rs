@@ -1,4 +1,4 @@
-//! A status under change: the tree as it is by now, and the patch that leads there.
+//! A status with changes: the current tree, and the patch that results in it.
 
 use std::cell::Cell;
 
@@ -8,18 +8,17 @@ use serde_json::{Value, json};
 
 use crate::model::{Json, Object, Pointer};
 
-/// Bytes of text that are put into lists. A default for members copies one text into as many
-/// elements as there are: a megabyte into ten thousand of one type. No API server takes more than
-/// 3 MiB.
+/// The maximum number of bytes of text that defaults add to lists. A default for a member copies one text
+/// into each element: a megabyte into ten thousand. An API server accepts at most 3 MiB.
 const MAX_IN_LISTS: usize = 4 << 20;
 
 /// The status of an object with the changes so far. Costs nothing until the first change.
 pub(super) struct Draft<'s, 'a> {
     object: &'s Object<'a>,
-    /// The changed tree, once there is a change.
+    /// The changed tree, after the first change.
     changed: Option<Json<'a>>,
     operations: Vec<PatchOperation>,
-    /// Bytes of text that were put into lists, in this draft and those before.
+    /// The bytes of text added to lists, in this draft and previous ones.
     in_lists: &'s Cell<usize>,
 }
 
@@ -28,13 +27,13 @@ impl<'s, 'a> Draft<'s, 'a> {
         Self { object, changed: None, operations: Vec::new(), in_lists }
     }
 
-    /// What is at a pointer now.
+    /// The current value at a pointer.
     pub(super) fn get(&self, pointer: &Pointer) -> Option<&Json<'a>> {
         self.at(pointer.below_status())
     }
 
-    /// Puts a value at a pointer, parents first. Changes nothing where a parent has no members, or
-    /// where a missing one might be a list.
+    /// Sets the value at a pointer, and creates its parents. Changes nothing if a parent is not an object,
+    /// or if a missing parent might be a list.
     pub(super) fn set(&mut self, pointer: &Pointer, value: Value) {
         let tokens = pointer.tokens();
         let numbered =
@@ -46,7 +45,7 @@ impl<'s, 'a> Draft<'s, 'a> {
         if (1..tokens.len()).any(unfit) {
             return;
         }
-        // `add /status/phase` fails where `/status` is missing or null.
+        // The operation `add /status/phase` fails if `/status` is missing or null.
         for depth in 1..tokens.len() {
             if is_null(self.at(&tokens[1..depth])) {
                 self.write(&tokens[..depth], json!({}));
@@ -55,7 +54,7 @@ impl<'s, 'a> Draft<'s, 'a> {
         self.write(tokens, value);
     }
 
-    /// Removes what is at a pointer. Not out of a list: the next item would take its place.
+    /// Removes the value at a pointer, but not an item of a list: the next item would take its index.
     pub(super) fn remove(&mut self, pointer: &Pointer) {
         let Some((name, parent)) = pointer.below_status().split_last() else { return };
         let parent = self.at(parent).filter(|parent| matches!(parent, Json::Object(_)));
@@ -64,21 +63,21 @@ impl<'s, 'a> Draft<'s, 'a> {
         }
     }
 
-    /// Puts a member into an element of a list. The caller has seen the element.
+    /// Sets a member of an existing element of a list.
     pub(super) fn set_member(&mut self, list: &Pointer, index: usize, name: &str, value: Value) {
-        // What comes of more could not be stored.
+        // The API server could not store a larger object.
         if self.in_lists.get() <= MAX_IN_LISTS {
             self.in_lists.set(self.in_lists.get() + text_in(&value));
             self.write(&member(list, index, name), value);
         }
     }
 
-    /// Removes a member of an element of a list. The caller has seen the element.
+    /// Removes a member of an existing element of a list.
     pub(super) fn remove_member(&mut self, list: &Pointer, index: usize, name: &str) {
         self.take(&member(list, index, name));
     }
 
-    /// Puts an element into a list, which is made where there is none.
+    /// Inserts an element into a list. Creates an absent list.
     pub(super) fn insert(&mut self, list: &Pointer, index: usize, element: Value) {
         if is_null(self.get(list)) {
             self.set(list, json!([]));
@@ -91,7 +90,7 @@ impl<'s, 'a> Draft<'s, 'a> {
         self.operations.push(PatchOperation::Add(AddOperation { path, value: element }));
     }
 
-    /// The changed status and the operations that made it; nothing where nothing changed.
+    /// The changed status and its operations; `None` if nothing changed.
     pub(super) fn finish(self) -> Option<(Json<'a>, Vec<PatchOperation>)> {
         let changed = self.changed.filter(|_| !self.operations.is_empty())?;
         Some((changed, self.operations))
@@ -123,7 +122,7 @@ impl<'s, 'a> Draft<'s, 'a> {
     }
 }
 
-/// Absent or null: the same to every rule, and to the API server's pruning.
+/// Whether a value is absent or null. Rules and the API server's pruning treat both alike.
 fn is_null(value: Option<&Json<'_>>) -> bool {
     value.is_none_or(Json::is_null)
 }
@@ -134,7 +133,7 @@ fn member(list: &Pointer, index: usize, name: &str) -> Vec<String> {
     list.tokens().iter().cloned().chain(place).collect()
 }
 
-/// The bytes of all texts in a value.
+/// The bytes of all strings in a value.
 fn text_in(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -162,7 +161,7 @@ mod tests {
                 whole["status"] = status.to_value();
             }
             json_patch::patch(&mut whole, operations).unwrap();
-            assert_eq!(whole["status"], status.to_value(), "the tree is what the patch makes");
+            assert_eq!(whole["status"], status.to_value(), "the tree equals the patched object");
         }
         serde_json::to_string(&finished.map(|(_, operations)| operations)).unwrap()
     }
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_come_first_where_they_are_missing_or_null() {
+    fn missing_and_null_parents_are_created_first() {
         for object in ["{}", r#"{"status":null}"#] {
             let patch = patch_of(object, |draft| draft.set(&pointer("/status/a/b"), json!(1)));
             assert!(patch.contains(r#""path":"/status","value":{}"#), "{patch}");
@@ -183,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_members_gets_none() {
+    fn a_parent_that_is_not_an_object_is_not_changed() {
         let patch =
             patch_of(r#"{"status":{"a":5}}"#, |draft| draft.set(&pointer("/status/a/b"), json!(1)));
         assert_eq!(patch, "null");
     }
 
     #[test]
-    fn a_later_change_sees_an_earlier_one() {
+    fn a_change_reads_the_changes_before_it() {
         let object = Object::parse(r#"{"status":{"a":{"b":1}}}"#).unwrap();
         let in_lists = Cell::new(0);
         let mut draft = Draft::new(&object, &in_lists);
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_change_in_place_and_grow() {
+    fn elements_of_lists_are_changed_and_inserted() {
         let conditions = r#"{"status":{"conditions":[{"type":"A","x":1},{"type":"B"}]}}"#;
         let list = pointer("/status/conditions");
         let patch = patch_of(conditions, |draft| {
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_makes_a_list_for_what_is_in_one() {
+    fn a_missing_list_is_not_created_for_one_of_its_items() {
         for place in ["/status/history/0/owner", "/status/history/-1/owner"] {
             assert_eq!(patch_of("{}", |draft| draft.set(&pointer(place), json!("me"))), "null");
         }

@@ -1,11 +1,14 @@
-//! Checks of single values: presence, type, enum, form.
+//! Checks of single values: presence, type, enum, format.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::model::{GO_ZERO_TIME, Json, parse_rfc3339};
 use crate::policy::{Check, FieldType, Format};
 
 use super::Cause;
 use super::because::quoted;
-use super::ratchet::Digest;
 
 /// The first violation of a value, if any.
 pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Cause, String)> {
@@ -41,14 +44,6 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
-    }
-}
-
-/// The value that was judged; nothing where it was only its presence.
-pub(crate) fn judged(cause: Cause, value: Option<&Json<'_>>) -> Option<Digest> {
-    match cause {
-        Cause::Required | Cause::Forbidden => None,
-        _ => value.map(Digest::of),
     }
 }
 
@@ -167,43 +162,25 @@ fn plain(value: &Json<'_>) -> String {
     }
 }
 
-/// `resource.Quantity`'s grammar: a sign, digits with one point at most, and a binary suffix, a
+/// The grammar of `resource.Quantity`: a sign, digits with at most one point, and a binary suffix, a
 /// decimal suffix or an exponent.
 fn is_quantity(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let end = unsigned.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-    let (number, suffix) = unsigned.split_at(end.unwrap_or(unsigned.len()));
-    let digits = number.bytes().filter(u8::is_ascii_digit).count();
-    let exponent = |rest: &str| {
-        let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
-        !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    digits > 0
-        && number.matches('.').count() <= 1
-        && match suffix {
-            "" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei" => true,
-            "n" | "u" | "m" | "k" | "M" | "G" | "T" | "P" | "E" => true,
-            _ => suffix.strip_prefix(['e', 'E']).is_some_and(exponent),
-        }
+    static QUANTITY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$")
+            .ok()
+    });
+    QUANTITY.as_ref().is_some_and(|quantity| quantity.is_match(text))
 }
 
 /// apimachinery's `IsQualifiedName`.
 fn is_qualified_name(text: &str) -> bool {
-    let (prefix, name) = match text.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, text),
-    };
-    let ends = |text: &str, fits: fn(&u8) -> bool| {
-        text.as_bytes().first().is_some_and(fits) && text.as_bytes().last().is_some_and(fits)
-    };
-    let lower = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_label =
-        |label: &str| ends(label, lower) && label.bytes().all(|byte| lower(&byte) || byte == b'-');
-    let is_prefix = |prefix: &str| prefix.len() <= 253 && prefix.split('.').all(is_label);
-    prefix.is_none_or(is_prefix)
-        && name.len() <= 63
-        && ends(name, u8::is_ascii_alphanumeric)
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+        let name = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+        Regex::new(&format!(r"^({label}(\.{label})*/)?{name}$")).ok()
+    });
+    let prefix_fits = text.find('/').is_none_or(|length| length <= 253);
+    prefix_fits && NAME.as_ref().is_some_and(|name| name.is_match(text))
 }
 
 #[cfg(test)]
@@ -212,11 +189,11 @@ mod tests {
 
     #[test]
     fn values_of_other_types_are_reported_as_by_the_api_server() {
-        let said = |value| not_among(&plain(&value), ["x"].iter());
-        assert_eq!(said(Json::Number(5.into())), "Unsupported value: 5: supported values: \"x\"");
-        assert_eq!(said(Json::Bool(true)), "Unsupported value: true: supported values: \"x\"");
+        let found = |value| not_among(&plain(&value), ["x"].iter());
+        assert_eq!(found(Json::Number(5.into())), "Unsupported value: 5: supported values: \"x\"");
+        assert_eq!(found(Json::Bool(true)), "Unsupported value: true: supported values: \"x\"");
         assert_eq!(
-            said(Json::Deep),
+            found(Json::Deep),
             "Unsupported value: a deeply nested value: supported values: \"x\""
         );
     }
@@ -228,11 +205,11 @@ mod tests {
                     spec: {fields: [{path: /status/a, type: integer}]}\n";
         let set = PolicySet::compile(&[Source::new("a.yaml", text)]).unwrap();
         let check = &set.conventions()["own"].fields[0].check;
-        let said = |text: &str| {
+        let found = |text: &str| {
             violation(check, Some(&Json::parse(text).unwrap())).map(|(_, message)| message)
         };
         for good in ["3", "0", "-0", "-9223372036854775808"] {
-            assert_eq!(said(good), None, "{good}");
+            assert_eq!(found(good), None, "{good}");
         }
         let decimal = "must be an integer, it has a decimal point or an exponent";
         for (odd, message) in [
@@ -241,7 +218,7 @@ mod tests {
             ("3.5", "must be an integer, it is a number"),
             ("9223372036854775808", "must be an integer, it does not fit in 64 bits"),
         ] {
-            assert_eq!(said(odd).as_deref(), Some(message), "{odd}");
+            assert_eq!(found(odd).as_deref(), Some(message), "{odd}");
         }
     }
 

@@ -35,9 +35,9 @@ mod evidence;
 mod fields;
 mod judge;
 mod mutate;
-mod ours;
 mod phase;
 mod ratchet;
+mod remutate;
 mod review;
 mod standing;
 mod verdict;
@@ -49,10 +49,10 @@ use crate::model::{Subject, Webhook};
 use crate::policy::{PolicySet, Selected};
 
 pub use crate::policy::Action;
-pub(crate) use agreement::repaired;
+pub(crate) use agreement::{admits, repaired};
 pub(crate) use choice::imposed;
-pub(crate) use evidence::Element;
 pub use evidence::{Facts, Truth};
+pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;
 pub use review::{Found, Review, review};
 pub use standing::Standing;
@@ -60,9 +60,9 @@ pub use verdict::{Cause, Finding, Verdict};
 
 /// Judges a subject by all policies that select it.
 ///
-/// Of several policies the first with a phase, in the order of the documents, owns phase and defaults; the
-/// others add their own defaults for other places. All findings count, but for the phase those of its
-/// owner. What several say is said once, with the strongest action.
+/// The first policy with a phase, in the order of the documents, owns phase and defaults; the others add
+/// their own defaults for other fields. The findings of all policies count, except that only the owner
+/// judges the phase. The same finding of several policies is reported once, with the strongest action.
 #[must_use]
 pub fn decide<'p, 'a: 'p>(
     policies: &'p PolicySet,
@@ -90,7 +90,7 @@ pub fn decide<'p, 'a: 'p>(
                 judge::judge(policy, &selected, subject, now, &mut verdict.findings);
             }
             if selected.policies().nth(1).is_some() {
-                verdict::join_twins(&mut verdict.findings);
+                verdict::merge_duplicates(&mut verdict.findings);
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The mutating half: restores, the phase and its time, and defaults, each once.
+//! The mutating webhook: restores fields, sets the phase and its time, and sets defaults, each once.
 //!
-//! The order is fixed when policies are loaded (`policy/order.rs`): a step comes after those that could
-//! give it something to do. So a second run finds nothing to do.
+//! The order is fixed when policies are loaded (`policy/order.rs`): a step comes after all steps that it
+//! depends on. So a second run changes nothing.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use json_patch::PatchOperation;
 use serde_json::json;
 
-use crate::model::{Json, Object, Pointer, Subject, in_status, same_instant};
+use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, Phase, PhaseRules, Since};
 use crate::policy::{Action, Policy, Selected, Step};
 
@@ -18,18 +18,18 @@ use super::because::quoted;
 use super::choice::{Choice, choose};
 use super::defaults::{Defaults, is_idle};
 use super::draft::Draft;
-use super::evidence::{Facts, phase_path};
+use super::evidence::{Facts, facts_of, phase_path};
 use super::{Cause, Finding};
 
-/// What the mutating half makes of an object.
+/// The result of the mutating webhook for an object.
 #[derive(Debug, Default)]
 pub(super) struct Mutation<'p, 'a> {
-    /// The status, where it is another one.
+    /// The new status; `None` if nothing changes.
     pub(super) status: Option<Json<'a>>,
-    /// The patch that leads there.
+    /// The patch that results in this status.
     pub(super) operations: Vec<PatchOperation>,
     pub(super) findings: Vec<Finding<'p>>,
-    /// Defaults that were not set, by name: they would contradict the phase.
+    /// The names of the defaults that were not set because they would contradict the phase.
     pub(super) withheld: Vec<&'p str>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn mutate<'p, 'a>(
     object: &Object<'a>,
     now: i64,
 ) -> Mutation<'p, 'a> {
-    // A list or a text in the place of a status is for the judge, not for a patch.
+    // The validating webhook rejects a status that is not an object.
     if !matches!(object.status, None | Some(Json::Null | Json::Object(_))) {
         return Mutation::default();
     }
@@ -50,15 +50,15 @@ pub(super) fn mutate<'p, 'a>(
     run.restore();
     for (policy, step) in selected.steps() {
         match step {
-            Step::Phase(rules) => PhaseStep { policy, rules, subject, now }.run(&mut run),
+            Step::Phase(rules) => run.set_phase(policy, rules),
             Step::Default(default) => run.set_default(policy, default),
         }
     }
     Mutation { status: run.changed.and_then(|object| object.status), ..run.mutation }
 }
 
-/// Whether a patch applies to the object that it is for. The API server answers one that does not with a
-/// 500 to the user, even with `failurePolicy: Ignore`.
+/// Whether a patch applies to its object. Otherwise the API server returns status 500 to the user, even
+/// with `failurePolicy: Ignore`.
 pub(super) fn applies(object: &Object<'_>, operations: &[PatchOperation]) -> bool {
     let mut whole = json!({});
     if let (Some(status), Some(members)) = (&object.status, whole.as_object_mut()) {
@@ -75,7 +75,7 @@ struct Run<'r, 'p, 'a> {
     base: &'r Object<'a>,
     /// The object with the changes so far.
     changed: Option<Object<'a>>,
-    /// Bytes of text that were put into lists.
+    /// The bytes of text that were added to lists.
     in_lists: Cell<usize>,
     mutation: Mutation<'p, 'a>,
 }
@@ -87,7 +87,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
 
     fn facts<'s>(&'s self, policy: &'s Policy) -> Facts<'s, 'a> {
         let Subject { old, resource, .. } = self.subject;
-        Facts::new(&policy.convention, self.object(), old.as_ref(), resource)
+        facts_of(&policy.convention, self.object(), old.as_ref(), resource)
     }
 
     fn take(&mut self, finished: Option<(Json<'a>, Vec<PatchOperation>)>) {
@@ -97,7 +97,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
-    /// Puts back what this writer cannot remove.
+    /// Restores the fields that this writer cannot remove.
     fn restore(&mut self) {
         let mut draft = Draft::new(self.base, &self.in_lists);
         for (_, policy) in self.selected.policies() {
@@ -108,16 +108,16 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         self.take(draft.finish());
     }
 
-    /// Sets a default, unless it contradicts the phase: it says what is not known, and the writer, who has
-    /// said more, may still say this too.
+    /// Sets a default, unless it contradicts the phase. The phase is then better information than the
+    /// default, and the writer may still write the field.
     fn set_default(&mut self, policy: &'p Policy, default: &'p Backfill) {
         if is_idle(default, self.object()) {
             return;
         }
         let facts = self.facts(policy);
         let mut draft = Draft::new(self.object(), &self.in_lists);
-        let defaults = Defaults { facts: &facts, subject: self.subject, now: self.now };
-        defaults.set(default, &mut draft);
+        let (convention, subject) = (&policy.convention, self.subject);
+        Defaults { convention, facts: &facts, subject, now: self.now }.set(default, &mut draft);
         let Some(finished) = draft.finish() else { return };
         let next = self.object().with_status(Some(finished.0));
         if self.contradicts(&next) {
@@ -128,52 +128,46 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
-    /// Whether the phase is contradicted, or refused by a rule, by what is new in an object.
+    /// Whether the change to `next` contradicts the phase, or makes a rule reject it.
     fn contradicts(&self, next: &Object<'a>) -> bool {
         let Subject { old, resource, .. } = self.subject;
         self.selected.policies().any(|(_, policy)| {
-            let after = Facts::new(&policy.convention, next, old.as_ref(), resource);
-            agreement::fell_out(&policy.convention, &self.facts(policy), &after)
+            let after = facts_of(&policy.convention, next, old.as_ref(), resource);
+            agreement::change_contradicts_phase(&policy.convention, &self.facts(policy), &after)
         })
     }
-}
 
-/// Where the phase of a write comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Writer,
-    Default,
-    Imposed(Since),
-    Repair,
-}
-
-/// The phase, and its time in step with it.
-struct PhaseStep<'p, 's, 'a> {
-    policy: &'p Policy,
-    rules: &'p PhaseRules,
-    subject: &'s Subject<'a>,
-    now: i64,
-}
-
-impl<'p, 'a> PhaseStep<'p, '_, 'a> {
-    fn run(&self, run: &mut Run<'_, 'p, 'a>) {
-        let facts = run.facts(self.policy);
-        let path = phase_path(self.rules, run.object());
-        let mut draft = Draft::new(run.object(), &run.in_lists);
+    /// Sets the phase and its time.
+    fn set_phase(&mut self, policy: &'p Policy, rules: &'p PhaseRules) {
+        let facts = self.facts(policy);
+        let path = phase_path(rules, self.object());
+        let mut draft = Draft::new(self.object(), &self.in_lists);
         let other_type = |value: &Json<'_>| !value.is_null() && value.as_str().is_none();
         if draft.get(path).is_some_and(other_type) {
             return; // The validating webhook rejects it.
         }
-        let (phase, source, finding) = match choose(self.rules, &facts) {
+        let (phase, source, finding) = match choose(rules, &facts) {
             Choice::Imposed(phase) => {
                 let since = phase.imposed.as_ref().map(|imposed| imposed.since);
                 (Some(&*phase.name), since.map_or(Source::Default, Source::Imposed), None)
             }
             Choice::Default(default) => (default, Source::Default, None),
-            Choice::Contradicted(phase) if self.repairs(phase) => {
-                match agreement::repaired(self.rules, &facts) {
+            Choice::Contradicted(phase) if self.repairs(policy, rules, phase) => {
+                match agreement::repaired(rules, &facts) {
                     Some(repaired) => {
-                        let finding = self.finding(phase, repaired, path, &facts);
+                        let finding = Finding {
+                            policy: &policy.name,
+                            rule: &phase.rule,
+                            field: path.field().to_owned(),
+                            cause: Cause::Invalid,
+                            message: format!(
+                                "set to {}: {}",
+                                quoted(repaired),
+                                agreement::reason(phase, &facts)
+                            ),
+                            action: Action::Repair,
+                            others: Vec::new(),
+                        };
                         (Some(repaired), Source::Repair, Some(finding))
                     }
                     None => (facts.phase, Source::Writer, None),
@@ -185,51 +179,37 @@ impl<'p, 'a> PhaseStep<'p, '_, 'a> {
         if facts.phase != Some(phase) {
             draft.set(path, phase.into());
         }
-        self.keep_time(&facts, phase, source, &mut draft);
+        self.keep_time(rules, &facts, (phase, source), &mut draft);
         let finished = draft.finish();
-        run.mutation.findings.extend(finding);
-        run.take(finished);
+        self.mutation.findings.extend(finding);
+        self.take(finished);
     }
 
-    /// Whether a disagreement of this writer is repaired, and this write introduces it.
-    fn repairs(&self, phase: &Phase) -> bool {
+    /// Whether a disagreement of this writer is repaired: the stored object does not contradict the same
+    /// phase. If it does, this write did not introduce the disagreement, even if the evidence changed.
+    fn repairs(&self, policy: &Policy, rules: &PhaseRules, phase: &Phase) -> bool {
         let Subject { old, resource, writer, .. } = self.subject;
-        let stored = agreement::stored_facts(self.policy, old.as_ref(), resource);
-        let stood_before = |stored| agreement::stood_before(phase, self.rules, &stored);
-        self.policy.disagreement_of(writer) == Action::Repair && !stored.is_some_and(stood_before)
+        let contradicted_before = |old: &Object<'_>| {
+            let stored = facts_of(&policy.convention, old, None, resource);
+            agreement::contradicted(rules, &stored).is_some_and(|before| before.name == phase.name)
+        };
+        policy.disagreement_of(writer) == Action::Repair
+            && !old.as_ref().is_some_and(contradicted_before)
     }
 
-    fn finding(
-        &self,
-        phase: &'p Phase,
-        repaired: &str,
-        path: &Pointer,
-        facts: &Facts<'_, '_>,
-    ) -> Finding<'p> {
-        Finding {
-            policy: &self.policy.name,
-            rule: &phase.rule,
-            field: path.field().to_owned(),
-            cause: Cause::Invalid,
-            message: format!("set to {}: {}", quoted(repaired), agreement::reason(phase, facts)),
-            action: Action::Repair,
-            others: Vec::new(),
-        }
-    }
-
-    /// The time of the phase's last change.
+    /// Sets the time of the phase's last change.
     ///
-    /// A phase that stayed keeps its time even when the writer drops it; one that changed gets a
-    /// new time unless the writer gave one. The clock is used only for a change in this very request:
-    /// stored, it is restored at the writer's next write, so that no write follows from it.
+    /// An unchanged phase keeps its time even if the writer removes it. A changed phase gets a new time
+    /// unless the writer gives one. Only a change in this request uses the clock. The next write restores
+    /// the stored time, so the clock causes no further writes.
     fn keep_time(
         &self,
+        rules: &PhaseRules,
         facts: &Facts<'_, '_>,
-        phase: &str,
-        source: Source,
+        (phase, source): (&str, Source),
         draft: &mut Draft<'_, '_>,
     ) {
-        let Some(time) = &self.rules.transition_time else { return };
+        let Some(time) = &rules.transition_time else { return };
         if !time.in_step {
             return;
         }
@@ -240,12 +220,10 @@ impl<'p, 'a> PhaseStep<'p, '_, 'a> {
         }
         let written = seen.and_then(Json::as_str).filter(|time| !time.is_empty());
         let old = self.subject.old.as_ref();
-        let stored = old
-            .and_then(|old| in_status(old.status.as_ref(), path))
-            .and_then(Json::as_str)
-            .filter(|time| !time.is_empty());
+        let stored =
+            old.and_then(|old| old.at_status(path)?.as_str()).filter(|time| !time.is_empty());
         let time = if facts.old_phase == Some(phase) {
-            // A time that came with another phase, which did not stay, is not this one's.
+            // The writer gave this time to another phase, which the webhook replaced.
             let misplaced =
                 |written, stored: &str| source != Source::Writer && !same_instant(written, stored);
             match (written, stored) {
@@ -254,12 +232,12 @@ impl<'p, 'a> PhaseStep<'p, '_, 'a> {
                 _ => return,
             }
         } else {
-            // An object that never had a phase and now has the default one has made no transition,
-            // whether the writer or an earlier call of this webhook put it there.
-            if facts.old_phase.is_none() && self.rules.default.as_deref() == Some(phase) {
+            // The first phase is not a transition if it is the default, whether the writer or an earlier
+            // call of this webhook set it.
+            if facts.old_phase.is_none() && rules.default.as_deref() == Some(phase) {
                 return;
             }
-            // With a phase that another one was imposed over, it is that one's.
+            // The writer gave this time to a phase that the imposed one replaced.
             let displaced = matches!(source, Source::Imposed(_)) && facts.phase != Some(phase);
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
@@ -290,10 +268,19 @@ impl<'p, 'a> PhaseStep<'p, '_, 'a> {
     }
 }
 
-/// Puts back what a writer who is not its owner left out. Not where the writer gave another value:
-/// that is for the validating webhook.
+/// The origin of a phase.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Writer,
+    Default,
+    Imposed(Since),
+    Repair,
+}
+
+/// Restores a field that the writer removed without being its owner. The validating webhook judges a
+/// changed value.
 fn restore(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
-    let stored = subject.old.as_ref().and_then(|old| in_status(old.status.as_ref(), path));
+    let stored = subject.old.as_ref().and_then(|old| old.at_status(path));
     let Some(stored) = stored.filter(|stored| !stored.is_null() && stored.is_whole()) else {
         return;
     };

@@ -1,89 +1,78 @@
-//! Judging the phase: its value, its agreement with the conditions, its moves, and what goes with it.
+//! Judges the phase: its value, its agreement with the conditions, its transitions, its reason and its time.
 
 use super::conditions::same;
 use super::evidence::{Facts, phase_path};
-use super::judge::fixed;
-use super::ratchet::{Digest, Sink, Violation};
+use super::ratchet::{Sink, Violation};
 use super::{Cause, agreement, fields};
-use crate::model::{Json, Object, in_status};
-use crate::policy::convention::{PhaseReason, PhaseRules, Sanction};
+use crate::model::{Json, Object};
+use crate::policy::convention::{PhaseReason, PhaseRules};
 use crate::policy::{Action, Disposition};
 
 /// Judges the phase of an object.
 pub(super) fn judge<'p>(
     rules: &'p PhaseRules,
-    object: &Object<'_>,
-    old: Option<&Object<'_>>,
     facts: &Facts<'_, '_>,
     violations: &mut dyn Sink<'p>,
 ) {
-    let path = phase_path(rules, object);
-    let field = || path.field().to_owned();
-    let written = in_status(object.status.as_ref(), path);
-    let mut unfit = |cause, message| {
-        let found = fixed(&rules.value_rule, field(), cause, message, Action::Deny.into());
-        violations.push(Violation { value: written.map(Digest::of), ..found });
+    let path = phase_path(rules, facts.object);
+    let written = facts.object.at_status(path);
+    let mut judge_value = |cause, message: String| {
+        let found = Violation::new(&rules.value_rule, Action::Deny, path.field(), message);
+        violations.push(found.cause(cause).of_value(written));
     };
     match written {
-        // Nothing, or as good as nothing: for the mutating webhook to fill in, and no evidence.
+        // An empty phase counts as absent: the mutating webhook sets the default.
         None | Some(Json::Null) => {}
         Some(Json::String(phase)) if phase.is_empty() || rules.find(phase).is_some() => {}
         Some(Json::String(phase)) => {
             let known = rules.phases.iter().map(|phase| &phase.name);
-            unfit(Cause::NotSupported, fields::unsupported(phase, known));
+            judge_value(Cause::NotSupported, fields::unsupported(phase, known));
         }
         Some(other) => {
-            unfit(Cause::TypeInvalid, format!("must be a string, it is {}", other.kind()));
+            judge_value(Cause::TypeInvalid, format!("must be a string, it is {}", other.kind()));
         }
     }
     if let Some(phase) = agreement::contradicted(rules, facts) {
         let message = agreement::reason(phase, facts);
         let action = Disposition::Disagreement;
-        violations.push(fixed(&phase.rule, field(), Cause::Invalid, message, action));
+        violations.push(Violation::new(&phase.rule, action, path.field(), message));
     }
     if let Some(reason) = &rules.reason {
-        judge_reason(reason, rules, object, facts, violations);
+        judge_reason(reason, rules, facts, violations);
     }
-    if let Some(old) = old {
-        // Where nobody had written a status it is not known what was before: a controller that
-        // restores one, and a manifest on a desk, make no move.
+    if let Some(old) = facts.old {
+        // Without a written stored status, the previous phase is unknown. This is so for a controller
+        // that restores a status, and for a manifest in a file.
         if old.written_status().is_some() {
-            judge_move(rules, facts, field, violations);
+            judge_transition(rules, facts, path.field(), violations);
         }
-        judge_time(rules, object, old, facts, violations);
+        judge_time(rules, facts, old, violations);
     }
 }
 
-/// The reason of the phase is one that goes with it.
+/// The reason must be one of those of the phase.
 fn judge_reason<'p>(
     reason: &'p PhaseReason,
     rules: &'p PhaseRules,
-    object: &Object<'_>,
     facts: &Facts<'_, '_>,
     violations: &mut dyn Sink<'p>,
 ) {
-    let found = in_status(object.status.as_ref(), &reason.path).and_then(Json::as_str);
+    let found = facts.object.at_status(&reason.path).and_then(Json::as_str);
     let Some(found) = found.filter(|text| !text.is_empty()) else { return };
     let Some(phase) = facts.phase.and_then(|phase| rules.find(phase)) else { return };
     let known = || phase.reasons.iter().chain(&reason.always);
     if !phase.reasons.is_empty() && !known().any(|known| known == found) {
-        let (field, sanction) = (reason.path.field().to_owned(), &reason.sanction);
         let message = format!("with phase {}: {}", phase.name, fields::unsupported(found, known()));
-        violations.push(fixed(
-            &sanction.rule,
-            field,
-            Cause::NotSupported,
-            message,
-            sanction.action,
-        ));
+        let found = Violation::by(&reason.sanction, reason.path.field(), message);
+        violations.push(found.cause(Cause::NotSupported));
     }
 }
 
-/// The phase may follow the stored one.
-fn judge_move<'p>(
+/// The phase must be a valid successor of the stored one.
+fn judge_transition<'p>(
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
-    field: impl FnOnce() -> String,
+    field: &str,
     violations: &mut dyn Sink<'p>,
 ) {
     let Some(moves) = &rules.moves else { return };
@@ -92,38 +81,32 @@ fn judge_move<'p>(
     if !moves.allow(from, to) {
         let from = if from.is_empty() { "no phase" } else { from };
         let message = format!("phase {to} does not follow {from}");
-        let (rule, action) = (&moves.sanction.rule, moves.sanction.action);
-        let found = fixed(rule, field(), Cause::Invalid, message, action);
-        violations.push(Violation { ratcheted: false, ..found });
+        violations.push(Violation::by(&moves.sanction, field, message).transition());
     }
 }
 
-/// The time of the phase moves when the phase does.
+/// The time of the phase must change exactly when the phase does.
 fn judge_time<'p, 's>(
     rules: &'p PhaseRules,
-    object: &'s Object<'_>,
+    facts: &Facts<'s, '_>,
     old: &'s Object<'_>,
-    facts: &Facts<'_, '_>,
     violations: &mut dyn Sink<'p>,
 ) {
     let Some(time) = &rules.transition_time else { return };
-    // A Go writer has null or nothing where it has no time.
-    let said = |object: &'s Object<'_>| {
-        in_status(object.status.as_ref(), &time.path).filter(|time| !time.is_empty())
-    };
-    let (new, before) = (said(object), said(old));
+    // Go controllers write null or "" for an unset time.
+    let is_set = |time: &&Json<'_>| !time.is_empty();
+    let new = facts.object.at_status(&time.path).filter(is_set);
+    let before = old.at_status(&time.path).filter(is_set);
     if new.is_none() || before.is_none() {
         return;
     }
-    let mut say = |sanction: &'p Sanction, message: &str| {
-        let (field, action) = (time.path.field().to_owned(), sanction.action);
-        let found = fixed(&sanction.rule, field, Cause::Invalid, message.to_owned(), action);
-        violations.push(Violation { ratcheted: false, ..found });
-    };
     let (moved, changed) = (!same(new, before), facts.phase != facts.old_phase);
-    if moved && !changed {
-        say(&time.moved, "moved although the phase did not change");
+    let found = if moved && !changed {
+        Violation::by(&time.moved, time.path.field(), "moved although the phase did not change")
     } else if changed && !moved && !time.in_step {
-        say(&time.kept, "did not move although the phase changed");
-    }
+        Violation::by(&time.kept, time.path.field(), "did not move although the phase changed")
+    } else {
+        return;
+    };
+    violations.push(found.transition());
 }

@@ -1,4 +1,4 @@
-//! Judging what *this* write introduced, not what was already there.
+//! Judges what *this* write introduced, not what the stored object already had.
 
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
@@ -7,29 +7,88 @@ use std::sync::LazyLock;
 
 use super::Cause;
 use crate::model::{Json, parse_rfc3339};
+use crate::policy::convention::Sanction;
 use crate::policy::{Disposition, Id};
 
-/// A violation before it is known whether it counts.
+/// A violation, before the ratchet decides whether it counts.
 #[derive(Debug)]
 pub(crate) struct Violation<'p> {
     pub(crate) rule: &'p Id,
-    /// The field as answers name it, list elements by index.
+    /// The field in the finding, with list elements by index.
     pub(crate) field: String,
-    /// The same place by key where list elements have one: a condition that moved up in its list
-    /// violates what it violated before. `None` where it equals `field`.
+    /// The same field with list elements by key, if they have one: inserting an element changes the
+    /// indices of others. `None` if it equals `field`.
     pub(crate) place: Option<String>,
     pub(crate) cause: Cause,
     pub(crate) message: String,
     pub(crate) action: Disposition,
-    /// Whether it counts only when the stored object does not have it in the same place.
+    /// Whether the same violation of the stored object excuses it.
     pub(crate) ratcheted: bool,
-    /// The value, where the check is one of a single value: the stored object excuses it only with
-    /// the same one. As in the API server's own ratchet.
+    /// The value, if the check is about one value: the stored object excuses only the same value, as in
+    /// the API server's own ratchet.
     pub(crate) value: Option<Digest>,
 }
 
-/// Where violations go as they are found. They are not collected before it is known which of them
-/// count: of an object of three bytes a violation can make a thousand.
+impl<'p> Violation<'p> {
+    /// A violation of a rule: an invalid value, which the stored object can excuse.
+    pub(crate) fn new(
+        rule: &'p Id,
+        action: impl Into<Disposition>,
+        field: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            rule,
+            field: field.into(),
+            place: None,
+            cause: Cause::Invalid,
+            message: message.into(),
+            action: action.into(),
+            ratcheted: true,
+            value: None,
+        }
+    }
+
+    /// The same for a rule that is built into the engine.
+    pub(crate) fn by(
+        sanction: &'p Sanction,
+        field: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self::new(&sanction.rule, sanction.action, field, message)
+    }
+
+    pub(crate) fn cause(self, cause: Cause) -> Self {
+        Self { cause, ..self }
+    }
+
+    pub(crate) fn at(self, place: String) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    /// A violation by the change itself: the stored object cannot excuse it.
+    pub(crate) fn transition(self) -> Self {
+        Self { ratcheted: false, ..self }
+    }
+
+    /// The value that violates the rule. It is irrelevant if the rule is about its presence.
+    pub(crate) fn of_value(self, value: Option<&Json<'_>>) -> Self {
+        let about_presence = matches!(self.cause, Cause::Required | Cause::Forbidden);
+        Self { value: value.filter(|_| !about_presence).map(Digest::of), ..self }
+    }
+
+    fn hash_of_place(&self) -> u64 {
+        HASHER.hash_one((self.rule.index(), self.place.as_deref().unwrap_or(&self.field)))
+    }
+
+    fn hash(&self) -> u64 {
+        let place = self.hash_of_place();
+        self.value.map_or(place, |value| HASHER.hash_one((place, value)))
+    }
+}
+
+/// Receives violations as they are found. They are not collected before the ratchet: an object of three
+/// bytes can have a thousand.
 pub(crate) trait Sink<'p> {
     fn push(&mut self, violation: Violation<'p>);
 }
@@ -41,41 +100,30 @@ impl<'p> Sink<'p> for Vec<Violation<'p>> {
     }
 }
 
-/// What the stored object violates: hashes of rules and places, with and without values.
+/// The violations of the stored object: hashes of rules and places, with and without values.
 #[derive(Debug, Default)]
 pub(crate) struct Stored(HashSet<u64>);
 
 impl<'p> Sink<'p> for Stored {
     fn push(&mut self, violation: Violation<'p>) {
-        self.0.insert(violation.place());
-        self.0.insert(violation.place_and_value());
+        self.0.extend([violation.hash_of_place(), violation.hash()]);
     }
 }
 
 impl Stored {
     /// Whether the stored object excuses a violation: the write did not introduce it.
     pub(crate) fn excuses(&self, violation: &Violation<'_>) -> bool {
-        violation.ratcheted && self.0.contains(&violation.place_and_value())
+        violation.ratcheted && self.0.contains(&violation.hash())
     }
 }
 
-/// A value in short. Two values have one where they are the same: objects in any order, `5` and
-/// `5.0`, and times of one instant.
+/// A hash of a value. Equal values have equal hashes: objects in any order, `5` and `5.0`, and times of
+/// one instant.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Digest(u64);
 
-/// Of 64 bits and with a key of this process no two places or values will meet.
+/// With 64 bits and a random key for each process, two places or values do not collide.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-
-impl Violation<'_> {
-    fn place(&self) -> u64 {
-        HASHER.hash_one((self.rule.index(), self.place.as_deref().unwrap_or(&self.field)))
-    }
-
-    fn place_and_value(&self) -> u64 {
-        self.value.map_or_else(|| self.place(), |value| HASHER.hash_one((self.place(), value)))
-    }
-}
 
 impl Digest {
     pub(crate) fn of(value: &Json<'_>) -> Self {

@@ -1,4 +1,4 @@
-//! One write through both webhooks, as it goes where both are registered.
+//! One write through both webhooks, as in a cluster that registers both.
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
@@ -8,44 +8,43 @@ use super::{Action, Cause, Finding, decide};
 use crate::model::{Subject, Webhook};
 use crate::policy::PolicySet;
 
-/// What both webhooks say to one write.
+/// The result of both webhooks for one write.
 #[derive(Clone, Debug, Default)]
 pub struct Review {
-    /// The policies that select it, by their place in the set.
+    /// The policies that select the object, by their index in the set.
     pub policies: Vec<u16>,
-    /// What the mutating webhook found, then what the validating one did.
+    /// The findings of the mutating webhook, then those of the validating webhook.
     pub findings: Vec<Found>,
-    /// What the mutating webhook changed before the other one looked; empty where nothing.
+    /// The changes of the mutating webhook; empty if it changed nothing.
     pub patch: Vec<PatchOperation>,
-    /// The status after that; `None` where nothing changed.
+    /// The patched status; `None` if nothing changed.
     pub status: Option<Value>,
-    /// A patch was made that does not apply: a bug of ours. The object was judged without it.
+    /// Whether the patch does not apply, which is a bug. The object was judged without the patch.
     pub patch_failed: bool,
 }
 
-/// A finding that outlives its subject.
+/// A finding that does not borrow from its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The policy that applied the rule; of several that say the same, the one with the strongest
+    /// The policy of the rule. If several policies have the same finding, the one with the strongest
     /// action.
     pub policy: String,
-    /// The rule id, `appcat/phase-ready`.
+    /// The rule id, such as `appcat/phase-ready`.
     pub rule: String,
-    /// The field, as the API server names fields: `status.conditions[0].type`.
+    /// The field as in errors of the API server: `status.conditions[0].type`.
     pub field: String,
-    /// What kind of mistake it is.
+    /// The kind of the violation.
     pub cause: Cause,
-    /// One sentence that stands alone, without the rule id.
+    /// One complete sentence, without the rule id.
     pub message: String,
-    /// What happens.
+    /// The action.
     pub action: Action,
-    /// The other policies that say the same, and what would happen by each of them alone.
+    /// The other policies with the same finding, each with its own action.
     pub others: Vec<(String, Action)>,
 }
 
-/// Judges a write as a cluster with both webhooks would: the validating one sees what the mutating
-/// one made of it. Without an old object the state is judged as if it were written for the first
-/// time.
+/// Judges a write as a cluster with both webhooks: the validating webhook gets the patched object. Without
+/// an old object, the state is judged as a first write.
 #[must_use]
 pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Review {
     let mut review = Review::default();
@@ -55,7 +54,7 @@ pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Rev
     if let (Some(patch), Some(status)) = (verdict.patch, verdict.status) {
         review.patch = patch.0;
         review.status = Some(status.to_value());
-        // Nothing outside of the status is ever patched.
+        // A patch changes only the status.
         let object = subject.object.with_status(Some(status));
         review.validate(policies, &Subject { object, ..subject }, now);
     } else {
@@ -113,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_first_webhook_fills_in_the_second_one_does_not_miss() {
+    fn a_default_satisfies_the_validating_webhook() {
         let review = reviewed(r#"{"status":{"instanceNamespace":"n"}}"#);
         assert!(!review.patch.is_empty() && !review.patch_failed);
         assert_eq!((review.policies.len(), review.findings.as_slice()), (1, [].as_slice()));
     }
 
     #[test]
-    fn what_contradicts_itself_is_found_in_a_state_that_nobody_wrote_before() {
+    fn a_contradiction_is_found_without_an_old_object() {
         let review = reviewed(
             r#"{"status":{"phase":"Ready","instanceNamespace":"n","lastTransitionTime":"1969-01-01T00:00:00Z",
                 "conditions":[{"type":"Ready","status":"False","reason":"No",

@@ -1,29 +1,29 @@
-//! Where an object stands: what its phase is, may be and would become, with no write to judge.
+//! The phase of a stored object: its value, the admissible values, and what the webhook would change.
 
-use crate::model::{Object, Resource, in_status};
+use crate::model::{Object, Resource};
 use crate::policy::Policy;
 
 use super::agreement;
 use super::because::quoted;
 use super::choice::{Choice, choose};
-use super::evidence::{Facts, phase_of, phase_path};
+use super::evidence::{facts_of, phase_of, phase_path};
 
-/// The phase of an object, beside what its evidence allows.
+/// The phase of an object, and the phases that its evidence allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing<'p> {
-    /// The phase as it is written; `None` where there is none or it is no text.
+    /// The written phase; `None` if it is absent or not a string.
     pub phase: Option<String>,
     /// The phases that the evidence does not contradict, highest priority first.
     pub admissible: Vec<&'p str>,
-    /// Why the written phase cannot stand. A phase that is not written contradicts nothing.
+    /// Why the written phase is invalid. An absent phase contradicts nothing.
     pub contradiction: Option<String>,
-    /// What the mutating webhook would put in its place: the imposed phase, else the repaired one.
+    /// The phase that the mutating webhook would set: the imposed or the repaired phase.
     pub instead: Option<&'p str>,
 }
 
 impl<'p> Standing<'p> {
-    /// Looks at an object under a policy; `None` where its convention has no phase. Evidence that only a stored object could give is missing, which contradicts
-    /// nothing.
+    /// The phase of an object under a policy; `None` if its convention has no phase. Evidence from a
+    /// previous object is absent, and absent evidence contradicts nothing.
     #[must_use]
     pub fn of<'a>(
         policy: &'p Policy,
@@ -32,12 +32,12 @@ impl<'p> Standing<'p> {
     ) -> Option<Self> {
         let convention = &*policy.convention;
         let rules = convention.phase.as_ref()?;
-        let facts = Facts::new(convention, object, None, resource);
+        let facts = facts_of(convention, object, None, resource);
         let phase = phase_of(convention, object);
         let contradicted = agreement::contradicted(rules, &facts);
-        let written = in_status(object.status.as_ref(), phase_path(rules, object));
+        let written = object.at_status(phase_path(rules, object));
         let contradiction = match (phase, contradicted) {
-            // As in a review: what is being deleted may say what it likes.
+            // As in a review, an object that is being deleted may have any phase.
             (Some(_), _) if facts.deleting() => None,
             (Some(_), Some(phase)) => Some(agreement::reason(phase, &facts)),
             (Some(name), None) => rules
@@ -59,7 +59,7 @@ impl<'p> Standing<'p> {
             admissible: rules
                 .phases
                 .iter()
-                .filter(|phase| facts.admits(phase))
+                .filter(|phase| agreement::admits(&facts, phase))
                 .map(|phase| phase.name.as_str())
                 .collect(),
             contradiction,
@@ -87,7 +87,7 @@ mod tests {
     const ANY: &str = "Failed Provisioning Maintenance Scaling Degraded Ready Unknown";
 
     #[test]
-    fn a_contradicted_phase_comes_with_the_reason_and_its_repair() {
+    fn a_contradicted_phase_has_the_reason_and_its_repair() {
         let (phase, admissible, contradiction, instead) = standing(
             r#"{"status": {"phase": "Ready", "conditions": [{"type": "Ready", "status": "False"}]}}"#,
         );
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phase_cannot_stand() {
+    fn an_invalid_phase_is_reported_and_not_replaced() {
         let (phase, _, contradiction, instead) = standing(r#"{"status": {"phase": "ready"}}"#);
         assert_eq!((phase.as_deref(), instead), (Some("ready"), None));
         assert_eq!(contradiction.as_deref(), Some("convention appcat has no phase \"ready\""));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_deleted_becomes_deleting_and_contradicts_nothing() {
+    fn an_object_that_is_being_deleted_becomes_deleting_without_a_contradiction() {
         let (_, admissible, contradiction, instead) = standing(
             r#"{"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}, "status":
                 {"phase": "Ready", "conditions": [{"type": "Ready", "status": "False"}]}}"#,

@@ -1,4 +1,4 @@
-//! What comes out of a judgement.
+//! The result of a decision.
 
 use std::collections::HashMap;
 
@@ -7,34 +7,34 @@ use json_patch::Patch;
 use crate::model::Json;
 use crate::policy::{Action, Id};
 
-/// One thing a rule says about a subject.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding<'p> {
-    /// The policy that applied the rule; of several that say the same, the one with the strongest
+    /// The policy of the rule. If several policies have the same finding, the one with the strongest
     /// action.
     pub policy: &'p Id,
-    /// The rule id, `appcat/phase-ready`.
+    /// The rule id, such as `appcat/phase-ready`.
     pub rule: &'p Id,
-    /// The field, as the API server names fields: `status.conditions[0].type`.
+    /// The field as in errors of the API server: `status.conditions[0].type`.
     pub field: String,
-    /// What kind of mistake it is.
+    /// The kind of the violation.
     pub cause: Cause,
-    /// One sentence that stands alone, without the rule id.
+    /// One complete sentence, without the rule id.
     pub message: String,
-    /// What happens.
+    /// The action.
     pub action: Action,
-    /// The other policies that say the same, and what would happen by each of them alone.
+    /// The other policies with the same finding, each with its own action.
     pub others: Vec<(&'p Id, Action)>,
 }
 
 impl<'p> Finding<'p> {
-    /// Every policy that says this, with its own action.
-    pub fn said_by(&self) -> impl Iterator<Item = (&'p Id, Action)> {
+    /// Every policy with this finding, with its own action.
+    pub fn reported_by(&self) -> impl Iterator<Item = (&'p Id, Action)> {
         std::iter::once((self.policy, self.action)).chain(self.others.iter().copied())
     }
 
-    /// Takes over who else says this.
-    fn join(&mut self, mut twin: Self) {
+    /// Adds the policies of the same finding.
+    fn merge(&mut self, mut twin: Self) {
         if self.action < twin.action {
             twin.others = std::mem::take(&mut self.others);
             std::mem::swap(self, &mut twin);
@@ -50,10 +50,10 @@ impl<'p> Finding<'p> {
     }
 }
 
-/// Of findings that say the same about the same field, keeps one, with the strongest action and all
-/// policies that say it.
-pub(super) fn join_twins(findings: &mut Vec<Finding<'_>>) {
-    // A table: two policies can find something in each of many thousand elements.
+/// Keeps one of several findings with the same rule, field and message: the one with the strongest action,
+/// with all its policies.
+pub(super) fn merge_duplicates(findings: &mut Vec<Finding<'_>>) {
+    // A table, because two policies can have findings for many thousand elements.
     let mut first = HashMap::with_capacity(findings.len());
     let twins: Vec<usize> = findings
         .iter()
@@ -71,33 +71,33 @@ pub(super) fn join_twins(findings: &mut Vec<Finding<'_>>) {
             kept.push(finding);
         } else {
             places.push(places[twin]);
-            kept[places[twin]].join(finding);
+            kept[places[twin]].merge(finding);
         }
     }
     *findings = kept;
 }
 
-/// Kinds of mistakes, as `metav1.StatusCause` knows them.
+/// The kind of a violation, as in `metav1.StatusCause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A field that must be there is not.
+    /// A required field is absent.
     Required,
     /// A value of the wrong type.
     TypeInvalid,
-    /// A value that is none of those that exist.
+    /// A value outside its set of values.
     NotSupported,
-    /// A value that does not fit.
+    /// An invalid value.
     Invalid,
-    /// A key that is there twice.
+    /// A duplicate key.
     Duplicate,
-    /// A text or list that is too long.
+    /// A string or list that is too long.
     TooLong,
-    /// A value that this writer may not set.
+    /// A value that this writer must not set.
     Forbidden,
 }
 
 impl Cause {
-    /// The `reason` of a cause on the wire.
+    /// The `reason` of the cause in a response.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -112,26 +112,26 @@ impl Cause {
     }
 }
 
-/// The folded result.
+/// The result for one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict<'p> {
-    /// The policies that applied, by their place in the set.
+    /// The policies that select the object, by their index in the set.
     pub policies: Vec<u16>,
-    /// Everything that was found, in the order of policies and rules.
+    /// All findings, in the order of policies and rules.
     pub findings: Vec<Finding<'p>>,
-    /// What to change. Never empty where it is there.
+    /// The changes. Never empty.
     pub patch: Option<Patch>,
-    /// The status after the patch; `None` where there is no patch.
+    /// The patched status; `None` if there is no patch.
     pub status: Option<Json<'p>>,
-    /// Defaults that were not set, by name: they would contradict the phase.
+    /// The names of the defaults that were not set because they would contradict the phase.
     pub withheld: Vec<&'p str>,
-    /// A patch was made that did not apply to its own object. That is a bug of ours: nothing is
-    /// sent, and someone should be told.
+    /// Whether the patch does not apply to its own object. This is a bug: the patch is not sent, and the
+    /// server reports the error.
     pub patch_failed: bool,
 }
 
 impl Verdict<'_> {
-    /// Whether the write is refused.
+    /// Whether the write is rejected.
     #[must_use]
     pub fn is_denied(&self) -> bool {
         self.findings.iter().any(|finding| finding.action == Action::Deny)
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_policies_say_is_said_once_with_the_action_of_each() {
+    fn the_same_finding_of_several_policies_is_reported_once_with_each_action() {
         let mut findings = vec![
             finding("a", "x", Action::Warn),
             finding("a", "y", Action::Deny),
@@ -170,16 +170,17 @@ mod tests {
             finding("b", "z", Action::Warn),
             finding("c", "x", Action::Audit),
         ];
-        join_twins(&mut findings);
-        let said: Vec<(&str, Vec<(&str, Action)>)> = findings
+        merge_duplicates(&mut findings);
+        let merged: Vec<(&str, Vec<(&str, Action)>)> = findings
             .iter()
             .map(|finding| {
-                let said_by = finding.said_by().map(|(policy, action)| (policy.as_str(), action));
-                (finding.field.as_str(), said_by.collect())
+                let reported_by =
+                    finding.reported_by().map(|(policy, action)| (policy.as_str(), action));
+                (finding.field.as_str(), reported_by.collect())
             })
             .collect();
         assert_eq!(
-            said,
+            merged,
             [
                 ("x", vec![("b", Action::Deny), ("a", Action::Warn), ("c", Action::Audit)]),
                 ("y", vec![("a", Action::Deny), ("b", Action::Audit)]),

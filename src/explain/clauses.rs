@@ -87,7 +87,7 @@ impl Clause<'_> {
 
     /// Whether it can refuse a write: by itself, or as a disagreement under a policy that says Deny.
     pub(crate) fn refuses(&self) -> bool {
-        matches!(self.action, Disposition::Fixed(Action::Deny) | Disposition::Disagreement)
+        self.action.can_deny()
     }
 
     /// Whether it refuses under every policy.

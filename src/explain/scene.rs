@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::facts::{self, Answer, Fact, NOW, Question, Space, condition};
-use crate::engine::{Element, Facts, Truth};
-use crate::model::{ConditionStatus, Json, Object, Pointer, Resource, in_status};
+use crate::engine::{Facts, Truth, facts_of, with_element};
+use crate::model::{ConditionStatus, Json, Object, Pointer, Resource};
 use crate::policy::convention::{ConditionList, Convention};
 
 /// The object of a combination, and the stored one where something is asked of it.
@@ -160,8 +160,7 @@ impl<'c> Stage<'c> {
     }
 
     fn list_at(&self, path: &Pointer) -> Option<&'c ConditionList> {
-        let mut lists = self.convention.conditions.iter();
-        lists.find(|list| list.path == *path && list.applies_to(self.version))
+        self.convention.list_at(path, self.version)
     }
 
     fn finish(&self, side: Side, deleting: bool, generation: bool) -> Value {
@@ -195,22 +194,22 @@ impl<'c> Stage<'c> {
         };
         let resource = self.resource(&scene.plural);
         let now = NOW.parse::<Timestamp>().ok()?.as_second();
-        let mut facts = Facts::new(self.convention, &object, old.as_ref(), &resource).at_time(now);
+        let facts = facts_of(self.convention, &object, old.as_ref(), &resource);
+        let mut facts = Facts { now: Some(now), ..facts };
         if let Some(list) = list {
-            facts = facts.reading(list);
+            facts = facts.reading(list.for_predicates());
         }
         if let Some(path) = &scene.element_of {
             let last = |object: &'_ Object<'_>| {
-                let items = in_status(object.status.as_ref(), path).and_then(Json::as_array);
+                let items = object.at_status(path).and_then(Json::as_array);
                 items.map_or(0, <[_]>::len).checked_sub(1)
             };
-            let item = in_status(object.status.as_ref(), path)?.as_array()?.get(last(&object)?)?;
-            let before = old
-                .as_ref()
-                .and_then(|old| in_status(old.status.as_ref(), path)?.as_array()?.get(last(old)?));
+            let item = object.at_status(path)?.as_array()?.get(last(&object)?)?;
+            let before =
+                old.as_ref().and_then(|old| old.at_status(path)?.as_array()?.get(last(old)?));
             let kind = item.get("type").and_then(Json::as_str);
             let kind = kind.and_then(|kind| self.list_at(path)?.types.find(kind));
-            facts = facts.of_element(Element { item, before, kind });
+            facts = with_element(facts, item, before, kind);
         }
         Some(ask(&facts))
     }

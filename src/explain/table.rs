@@ -4,7 +4,7 @@ use super::clauses::{Clause, rules};
 use super::cubes::{self, Cube};
 use super::facts::{Asked, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
-use crate::engine::{imposed, repaired};
+use crate::engine::{Facts, admits, imposed, repaired};
 use crate::language::Predicate;
 use crate::policy::convention::{Convention, PhaseRules, RepairTo};
 
@@ -57,10 +57,10 @@ impl Table<PhaseOutcome> {
             stage.look(scene, None, |facts| {
                 let place = |name: &str| rules.phases.iter().position(|phase| phase.name == name);
                 let admissible: Vec<bool> =
-                    rules.phases.iter().map(|phase| facts.admits(phase)).collect();
+                    rules.phases.iter().map(|phase| admits(facts, phase)).collect();
                 let repair = |(phase, admissible): (_, &bool)| {
                     let phase: &crate::policy::convention::Phase = phase;
-                    let supposed = facts.supposing(Some(&phase.name));
+                    let supposed = Facts { phase: Some(&phase.name), ..*facts };
                     repaired(rules, &supposed).filter(|_| !admissible).and_then(place)
                 };
                 PhaseOutcome {

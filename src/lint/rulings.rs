@@ -7,7 +7,7 @@ use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{
     ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watched,
 };
-use crate::policy::{Action, Check, Disposition};
+use crate::policy::{Action, Check};
 
 /// A rule that can reject, and what its verdict depends on.
 pub(super) struct Ruling<'c> {
@@ -157,7 +157,7 @@ fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
 }
 
 pub(super) fn rejects(sanction: &Sanction) -> bool {
-    matches!(sanction.action, Disposition::Fixed(Action::Deny) | Disposition::Disagreement)
+    sanction.action.can_deny()
 }
 
 fn is_true(kind: &ConditionType) -> Predicate {

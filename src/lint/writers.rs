@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::gate::{Mode, Refused};
 use super::{Kind, Lint, Remark};
-use crate::engine::{Truth, repaired};
+use crate::engine::{Facts, Truth, admits, repaired};
 use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
 use crate::policy::convention::PhaseRules;
 use crate::policy::{Action, Disposition};
@@ -158,11 +158,11 @@ impl<'l, 'c> Model<'l, 'c> {
             let scene = stage.scene_of(object.clone(), Some(old), plural);
             let look = stage.look(&scene, None, |facts| {
                 let phases = self.rules.phases.iter().map(|phase| {
-                    let facts = facts.supposing(Some(&phase.name));
+                    let facts = Facts { phase: Some(&phase.name), ..*facts };
                     let violated = between.iter().map(|clause| {
                         clause.list.is_none() && facts.ask(&clause.when) == Truth::True
                     });
-                    let fits = facts.admits(phase);
+                    let fits = admits(&facts, phase);
                     let repaired = repaired(self.rules, &facts).map(str::to_owned);
                     (fits, repaired, violated.collect())
                 });

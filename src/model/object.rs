@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use super::Json;
-use super::json::Text;
+use super::json::{Text, in_status};
 use super::reader::{Raw, read};
+use super::{Json, Pointer};
 
 /// Why a text is not an object that can be judged.
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +140,11 @@ impl<'a> Object<'a> {
     #[must_use]
     pub fn written_status(&self) -> Option<&Json<'a>> {
         self.status_object().filter(|status| !status.is_empty())
+    }
+
+    /// The value at a pointer below `/status`.
+    pub(crate) fn at_status(&self, path: &Pointer) -> Option<&Json<'a>> {
+        in_status(self.status.as_ref(), path)
     }
 
     /// Whether the status is absent, null or `{}`.

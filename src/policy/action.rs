@@ -35,3 +35,10 @@ impl Action {
         }
     }
 }
+
+impl Disposition {
+    /// Whether a violation can reject a write, under some policy.
+    pub(crate) fn can_deny(self) -> bool {
+        matches!(self, Self::Disagreement | Self::Fixed(Action::Deny))
+    }
+}

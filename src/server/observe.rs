@@ -35,7 +35,7 @@ pub(super) fn decision(
         }
     }
     for finding in &verdict.findings {
-        for (policy, action) in finding.said_by() {
+        for (policy, action) in finding.reported_by() {
             let counter = counters.finding(label(policy), label(finding.rule), of_action(action));
             if let Some(counter) = counter {
                 counter.inc();
@@ -93,8 +93,8 @@ fn of_policy(verdict: &Verdict<'_>, policy: Option<usize>) -> Decision {
     let strongest = verdict
         .findings
         .iter()
-        .flat_map(Finding::said_by)
-        .filter(|(said_by, _)| policy.is_none_or(|policy| said_by.index() == policy))
+        .flat_map(Finding::reported_by)
+        .filter(|(reporter, _)| policy.is_none_or(|policy| reporter.index() == policy))
         .map(|(_, action)| match action {
             Action::Deny => Decision::Denied,
             Action::Repair => Decision::Patched,

@@ -8,10 +8,9 @@ use jiff::Timestamp;
 use super::super::identity::read_object;
 use super::super::{Identity, Target, told};
 use super::lasting::{Disagreements, newest_transition};
-use crate::engine::{Action, Facts, Found, decide, review};
+use crate::engine::{Action, Found, decide, facts_of, review};
 use crate::model::{
-    Conditions, Json, Object, Operation, Resource, Subject, Webhook, Writer, in_status,
-    parse_rfc3339,
+    Conditions, Json, Object, Operation, Resource, Subject, Webhook, Writer, parse_rfc3339,
 };
 use crate::policy::{Policy, PolicySet};
 
@@ -181,9 +180,9 @@ fn state<'a>(
     resource: &Resource<'a>,
 ) -> State<'a> {
     let convention = &*policy.convention;
-    let phase = Facts::new(convention, object, None, resource).phase;
+    let phase = facts_of(convention, object, None, resource).phase;
     let list = convention.primary_conditions(&resource.version);
-    let items = list.and_then(|list| in_status(object.status.as_ref(), &list.path)?.as_array());
+    let items = list.and_then(|list| object.at_status(&list.path)?.as_array());
     let condition = |item: &Json<'a>| {
         let status = Conditions::status_of(item).map_or("(other)", |status| status.name());
         match item.get("type") {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Json, Object, in_status, parse_rfc3339};
+use crate::model::{Json, Object, parse_rfc3339};
 use crate::policy::convention::ConditionList;
 use crate::policy::{Disposition, Policy};
 
@@ -43,15 +43,14 @@ pub(super) fn newest_transition(
     now: i64,
 ) -> Option<i64> {
     let convention = &policy.convention;
-    let status = object.status.as_ref();
     let lists = convention.conditions.iter().filter(|list| list.applies_to(version));
     let conditions = lists.flat_map(|list| {
-        let items = in_status(status, &list.path).and_then(|list| list.as_array());
+        let items = object.at_status(&list.path).and_then(|list| list.as_array());
         let time = |item: &Json<'_>| parse_rfc3339(item.get(member(list))?.as_str()?);
         items.unwrap_or_default().iter().filter_map(time)
     });
     let phase = convention.phase.as_ref().and_then(|rules| rules.transition_time.as_ref());
-    let phase = phase.and_then(|time| in_status(status, &time.path)?.as_str());
+    let phase = phase.and_then(|time| object.at_status(&time.path)?.as_str());
     let times = conditions.chain(phase.and_then(parse_rfc3339));
     times.filter(|time| *time <= now.saturating_add(SKEW)).max()
 }

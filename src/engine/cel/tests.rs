@@ -1,9 +1,9 @@
-//! Rules in CEL: what they see, what they cost, and what cannot be evaluated.
+//! Tests of CEL rules: the values they read, their cost, and evaluation errors.
 
 use super::*;
 use crate::policy::cel::compile;
 
-/// Whether an expression holds of a status, over a stored `{"n": 1}`.
+/// Whether an expression holds for a status, with a stored `{"n": 1}`.
 fn ask(expression: &str, status: &str) -> Result<bool, Reason> {
     let expression = compile(expression).unwrap_or_else(|error| panic!("{error:?}"));
     let text = format!(
@@ -50,7 +50,7 @@ fn evaluation_follows_kubernetes_semantics() {
         ("self.status.text.startsWith('Re') && self.status.text.size() == 5", true),
         ("self.status.text > 'Re' ? true : false", true),
         ("'z' in self.status.map && self.status.map.all(k, self.status.map[k] > 0)", true),
-        // Errors beside what decides already are none.
+        // An error is ignored if another operand decides.
         ("self.status.none.x == 1 || true", true),
         ("self.status.list.exists(x, x == 'a' || x.none == 1)", true),
     ] {
@@ -104,11 +104,11 @@ fn list(length: usize) -> String {
 fn the_number_of_values_is_limited() {
     let limit = usize::try_from(MAX_VALUES).unwrap();
     let size = "size(self.status.list) > 0";
-    // Beside its items there are the list and the status.
+    // The list and the status count too.
     assert_eq!(ask(size, &list(limit - 2)), Ok(true));
     let reason = Err("it reads more than 10000 values".to_owned());
     assert_eq!(ask(size, &list(limit - 1)), reason);
-    // What is not read does not count.
+    // Values that the rule does not read do not count.
     assert_eq!(ask("has(self.status.list) && self.status.n == 2", &list(limit)), Ok(true));
 }
 

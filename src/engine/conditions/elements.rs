@@ -2,19 +2,17 @@
 
 use super::super::Cause;
 use super::super::because::{escaped, quoted};
-use super::super::ratchet::{Digest, Sink, Violation};
-use super::evidence::{self, Facts, Truth};
+use super::super::ratchet::{Sink, Violation};
 use super::keys::{Key, shortened};
-use super::{Circumstances, fields, same, violation};
+use super::{Circumstances, Facts, Truth, fields, same, with_element};
 use crate::language::Predicate;
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
-use crate::policy::Id;
 use crate::policy::convention::{
     ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
 };
 
-/// A status that changes within this many seconds after its last change may keep its time: a
-/// `metav1.Time` has a resolution of seconds, and two changes may fall into one.
+/// A status that changes within this many seconds after its last change may keep its time: `metav1.Time`
+/// has a resolution of seconds, so two changes can have the same time.
 const FLIP_SECONDS: i64 = 2;
 
 /// One element of a list.
@@ -49,9 +47,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
                 && let Some((sanction, message)) =
                     generations.judge(new, self.before.and_then(number))
             {
-                let found = self.violation(&sanction.rule, MEMBER, message.to_owned());
-                let (cause, action) = (Cause::Invalid, sanction.action);
-                violations.push(Violation { cause, action, ratcheted: false, ..found });
+                violations.push(self.violation(sanction, MEMBER, message).transition());
             }
         }
     }
@@ -61,12 +57,12 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         if self.list.each.is_empty() {
             return;
         }
-        let (item, before, kind) = (self.item, self.before, self.known);
-        let facts = facts.of_element(evidence::Element { item, before, kind });
+        let facts = with_element(*facts, self.item, self.before, self.known);
         for rule in &self.list.each {
             if facts.ask(&rule.when) == Truth::True {
-                let found = self.violation(&rule.id, &rule.member, rule.message.clone());
-                violations.push(Violation { cause: Cause::Invalid, action: rule.action, ..found });
+                violations.push(self.located(&rule.member, |field| {
+                    Violation::new(&rule.id, rule.action, field, &rule.message)
+                }));
             }
         }
     }
@@ -78,9 +74,10 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             let fault =
                 checks.iter().find_map(|check| Some((check, fields::violation(check, value)?)));
             if let Some((check, (cause, message))) = fault {
-                let found = self.violation(&check.rule, member, message);
-                let (action, value) = (check.action.into(), fields::judged(cause, value));
-                violations.push(Violation { cause, action, value, ..found });
+                let found = self.located(member, |field| {
+                    Violation::new(&check.rule, check.action, field, message)
+                });
+                violations.push(found.cause(cause).of_value(value));
             }
         }
         let Some(sanction) = &self.list.other_members else { return };
@@ -88,26 +85,22 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         for (name, value) in members.iter() {
             let known = self.list.members.iter().any(|(known, _)| known == name);
             if !known && !value.is_null() {
-                let message = "is not a known member of this condition".to_owned();
-                let found = self.violation(&sanction.rule, &escaped(name), message);
-                let (cause, action) = (Cause::Invalid, sanction.action);
-                violations.push(Violation { cause, action, ..found });
+                let message = "is not a known member of this condition";
+                violations.push(self.violation(sanction, &escaped(name), message));
             }
         }
     }
 
     fn judge_type(&self, violations: &mut dyn Sink<'p>) {
-        let mut say = |sanction: &'p Sanction, member: &str, cause, message| {
-            let found = self.violation(&sanction.rule, member, message);
-            let unsupported = cause == Cause::NotSupported;
-            let value = self.item.get(member).filter(|_| unsupported).map(Digest::of);
-            violations.push(Violation { cause, action: sanction.action, value, ..found });
+        let unsupported = |sanction: &'p Sanction, member: &str, message: String| {
+            let found = self.violation(sanction, member, message).cause(Cause::NotSupported);
+            found.of_value(self.item.get(member))
         };
         let Some(kind) = self.kind else { return };
         let Some(known) = self.known else {
             if let Some(sanction) = &self.list.types.other {
                 let names = self.list.types.known.iter().map(|known| &known.name);
-                say(sanction, "type", Cause::NotSupported, fields::unsupported(kind, names));
+                violations.push(unsupported(sanction, "type", fields::unsupported(kind, names)));
             }
             return;
         };
@@ -116,38 +109,35 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             && status.is_some_and(|status| status != ConditionStatus::True)
         {
             let message = format!("condition {} must be True or absent", known.name);
-            say(sanction, "status", Cause::Invalid, message);
+            violations.push(self.violation(sanction, "status", message));
         }
         if let Some(sanction) = &known.reverted
             && self.before.and_then(Conditions::status_of) == Some(ConditionStatus::True)
             && status != Some(ConditionStatus::True)
         {
             let message = format!("condition {} must stay True", known.name);
-            say(sanction, "status", Cause::Invalid, message);
+            violations.push(self.violation(sanction, "status", message));
         }
         let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
-        match known.row(reason) {
-            Some(row) => {
-                for (member, texts) in &row.expects {
-                    let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
-                    if !texts.iter().any(|text| text == value) {
-                        let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-                        let message = format!(
-                            "reason {} requires {member} {}, not {}",
-                            quoted(reason),
-                            texts.join(" or "),
-                            quoted(value)
-                        );
-                        say(&row.sanction, member, Cause::Invalid, message);
-                    }
-                }
+        let Some(row) = known.row(reason) else {
+            if let Some(sanction) = &known.other_reasons {
+                let reasons = known.reasons.iter().map(|row| &row.reason);
+                let message = fields::unsupported(reason, reasons);
+                violations.push(unsupported(sanction, "reason", message));
             }
-            None => {
-                if let Some(sanction) = &known.other_reasons {
-                    let reasons = known.reasons.iter().map(|row| &row.reason);
-                    let message = fields::unsupported(reason, reasons);
-                    say(sanction, "reason", Cause::NotSupported, message);
-                }
+            return;
+        };
+        for (member, texts) in &row.expects {
+            let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
+            if !texts.iter().any(|text| text == value) {
+                let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+                let message = format!(
+                    "reason {} requires {member} {}, not {}",
+                    quoted(reason),
+                    texts.join(" or "),
+                    quoted(value)
+                );
+                violations.push(self.violation(&row.sanction, member, message));
             }
         }
     }
@@ -169,19 +159,17 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         let before = self.before;
         // Go's writers omit empty strings, so "" equals absence (AS-S3).
         let moved = |member: &str| {
-            let said = |item: &'s Json<'a>| item.get(member).filter(|value| !value.is_empty());
-            before.is_some_and(|before| !same(said(self.item), said(before)))
+            let set = |item: &'s Json<'a>| item.get(member).filter(|value| !value.is_empty());
+            before.is_some_and(|before| !same(set(self.item), set(before)))
         };
         let any = |members: &[String]| members.iter().any(|member| moved(member));
         let old = before.and_then(time);
         let mirrored = self.known.is_some_and(|known| known.mirrored);
-        let mut say = |sanction: &'p Sanction, message: &str| {
-            let found = self.violation(&sanction.rule, &times.member, message.to_owned());
-            let (cause, action) = (Cause::Invalid, sanction.action);
-            violations.push(Violation { cause, action, ratcheted: false, ..found });
+        let mut report = |sanction: &'p Sanction, message: &str| {
+            violations.push(self.violation(sanction, &times.member, message).transition());
         };
         if old != Some(new) && new > now.saturating_add(times.skew) {
-            say(&times.future, "is in the future");
+            report(&times.future, "is in the future");
         }
         let Some(old) = old else { return };
         let changed = match &times.may_move_on {
@@ -189,57 +177,73 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             Movers::Members(members) => mirrored || any(members),
         };
         if old == new {
-            let must =
-                |member: &String| moved(member) && !self.was_taken_out(member, circumstances);
+            let must = |member: &String| {
+                moved(member) && !self.is_removed_by_webhook(member, circumstances)
+            };
             if let Some(kept) = &times.kept
                 && !mirrored
                 && times.must_move_on.iter().any(must)
                 && old < now - FLIP_SECONDS
             {
-                say(kept, "must change when the condition changes");
+                report(kept, "must change when the condition changes");
             }
         } else if new < old {
             let sanction = if changed { &times.backwards } else { &times.backwards_unchanged };
-            say(sanction, "moved backwards");
+            report(sanction, "moved backwards");
         } else if let Some(moved) = times.moved.as_ref().filter(|_| !changed) {
-            say(moved, "changed although the condition did not");
+            report(moved, "changed although the condition did not");
         }
     }
 
     /// Whether the mutating webhook removes a member from the stored element. Then the writer did not
     /// remove it.
-    fn was_taken_out(&self, member: &str, circumstances: &Circumstances<'p, '_, 's, 'a>) -> bool {
+    fn is_removed_by_webhook(
+        &self,
+        member: &str,
+        circumstances: &Circumstances<'p, '_, 's, 'a>,
+    ) -> bool {
         let Some(stored) = self.before.filter(|_| self.item.get(member).is_none()) else {
             return false;
         };
-        let element = evidence::Element { item: stored, before: Some(stored), kind: self.known };
+        let of_element = with_element(*circumstances.facts, stored, Some(stored), self.known);
         let holds = |facts: &Facts<'s, 'a>, when: &Predicate| facts.ask(when) == Truth::True;
         circumstances.backfill.iter().any(|fill| match &fill.filling {
-            Filling::AbsentMember { list, member: taken, of } => {
+            Filling::AbsentMember { list, member: removed, of } => {
                 *list == self.list.path
-                    && taken == member
+                    && removed == member
                     && fill.when.as_ref().is_none_or(|when| holds(circumstances.facts, when))
-                    && holds(&circumstances.facts.of_element(element), of)
+                    && holds(&of_element, of)
             }
             _ => false,
         })
     }
 
     /// A violation at a member of this element, or at the element if `member` is empty.
-    pub(super) fn violation(&self, rule: &'p Id, member: &str, message: String) -> Violation<'p> {
+    pub(super) fn violation(
+        &self,
+        sanction: &'p Sanction,
+        member: &str,
+        message: impl Into<String>,
+    ) -> Violation<'p> {
+        self.located(member, |field| Violation::by(sanction, field, message))
+    }
+
+    /// Makes a violation with the field and the place of a member.
+    fn located(
+        &self,
+        member: &str,
+        violation: impl FnOnce(String) -> Violation<'p>,
+    ) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
         let path = self.list.path.field();
+        let found = violation(format!("{path}[{}]{dot}{member}", self.index));
         // By its key, because the index changes when elements are inserted. In a history by its type.
-        let place = match (&self.list.history, self.kind) {
-            (None, _) => Some(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
+        match (&self.list.history, self.kind) {
+            (None, _) => found.at(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
             (Some(_), Some(kind)) => {
-                Some(format!("{path}[type={:?}]{dot}{member}", shortened(kind)))
+                found.at(format!("{path}[type={:?}]{dot}{member}", shortened(kind)))
             }
-            (Some(_), None) => None,
-        };
-        Violation {
-            place,
-            ..violation(rule, format!("{path}[{}]{dot}{member}", self.index), message)
+            (Some(_), None) => found,
         }
     }
 }

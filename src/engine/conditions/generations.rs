@@ -1,9 +1,8 @@
 //! `observedGeneration`, of conditions and of the object.
 
-use super::super::Cause;
-use super::super::ratchet::{Digest, Sink, Violation};
-use super::violation;
-use crate::model::{Json, Object, in_status};
+use super::super::evidence::Facts;
+use super::super::ratchet::{Sink, Violation};
+use crate::model::{Json, Object};
 use crate::policy::convention::{GenerationRules, Limit, Sanction};
 
 const WENT_BACK: &str = "must not decrease";
@@ -31,32 +30,20 @@ impl<'p> Generations<'p> {
     }
 
     /// Judges the object's own `observedGeneration`.
-    pub(crate) fn judge_object(
-        &self,
-        object: &Object<'_>,
-        old: Option<&Object<'_>>,
-        violations: &mut dyn Sink<'p>,
-    ) {
+    pub(crate) fn judge_object(&self, facts: &Facts<'_, '_>, violations: &mut dyn Sink<'p>) {
         for path in &self.rules.paths {
-            let observed = |object: &Object<'_>| {
-                in_status(object.status.as_ref(), path).and_then(Json::as_i64)
-            };
-            let Some(new) = observed(object) else { continue };
-            let field = || path.field().to_owned();
-            let before = old.and_then(observed);
+            let value = facts.object.at_status(path);
+            let Some(new) = value.and_then(Json::as_i64) else { continue };
+            let before = facts.old.and_then(|old| old.at_status(path)?.as_i64());
             let found = self.judge(new, before).or_else(|| self.judge_reset(new, before));
             if let Some((sanction, message)) = found {
-                let found = violation(&sanction.rule, field(), message.to_owned());
-                let (cause, action) = (Cause::Invalid, sanction.action);
-                violations.push(Violation { cause, action, ratcheted: false, ..found });
+                violations.push(Violation::by(sanction, path.field(), message).transition());
             }
             if let Some(Limit { value: least, sanction }) = &self.rules.minimum
                 && new < *least
             {
-                let found = violation(&sanction.rule, field(), format!("must be at least {least}"));
-                let (cause, action) = (Cause::Invalid, sanction.action);
-                let value = in_status(object.status.as_ref(), path).map(Digest::of);
-                violations.push(Violation { cause, action, value, ..found });
+                let message = format!("must be at least {least}");
+                violations.push(Violation::by(sanction, path.field(), message).of_value(value));
             }
         }
     }

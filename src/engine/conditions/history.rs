@@ -1,10 +1,9 @@
 //! Append-only lists: elements are immutable; only the oldest may be dropped.
 
-use super::super::Cause;
 use super::super::ratchet::{Sink, Violation};
-use super::{same, violation};
+use super::same;
 use crate::model::Json;
-use crate::policy::convention::{ConditionList, History, Sanction};
+use crate::policy::convention::{ConditionList, History};
 
 /// Judges how a list grows: it must start with the stored elements (without the oldest, if it is full)
 /// and may append new ones. Returns how many of its elements are stored.
@@ -16,20 +15,13 @@ pub(super) fn judge<'p>(
     violations: &mut dyn Sink<'p>,
 ) -> usize {
     let path = list.path.field();
-    let mut say = |sanction: &'p Sanction, field: String, message: &str| {
-        violations.push(Violation {
-            cause: Cause::Invalid,
-            action: sanction.action,
-            ratcheted: false,
-            ..violation(&sanction.rule, field, message.to_owned())
-        });
-    };
     let full = list.max_items.as_ref().is_some_and(|most| items.len() >= most.value);
     let known = match items.starts_with(stored) {
         true => stored.len(),
         false if full => overlap(stored, items),
         false => {
-            say(&history.rewritten, path.to_owned(), "stored elements must not change");
+            let found = Violation::by(&history.rewritten, path, "stored elements must not change");
+            violations.push(found.transition());
             return 0;
         }
     };
@@ -37,7 +29,8 @@ pub(super) fn judge<'p>(
         let (item, last) = (&items[index], &items[index - 1]);
         let differs = |member: &String| !same(item.get(member), last.get(member));
         if !history.distinct.is_empty() && !history.distinct.iter().any(differs) {
-            say(&history.repeated, format!("{path}[{index}]"), "repeats the previous element");
+            let (field, message) = (format!("{path}[{index}]"), "repeats the previous element");
+            violations.push(Violation::by(&history.repeated, field, message).transition());
         }
     }
     known

@@ -269,8 +269,7 @@ impl<'c> Asked<'c> {
 
     fn condition_answers(&self, list: Option<&Pointer>, kind: &str) -> Vec<Answer> {
         use ConditionStatus::{False, True, Unknown};
-        let mut lists = self.convention.conditions.iter();
-        let list = lists.find(|known| Some(&known.path) == list && known.applies_to(self.version));
+        let list = list.and_then(|path| self.convention.list_at(path, self.version));
         // The stored condition has the reasons of the new one, so that both can be the same.
         let twin = self.facts.iter().zip(&self.reasons).filter_map(|(fact, reasons)| match fact {
             Fact::Condition { kind: other, .. } if other == kind => Some(reasons),

@@ -31,6 +31,7 @@ use super::rules::RuleTable;
 use super::schema::FieldRule;
 use super::{Action, Id, order};
 use crate::documents::ConventionSpec;
+use crate::model::Pointer;
 use crate::source::tree::At;
 
 /// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
@@ -69,6 +70,11 @@ impl Convention {
     #[must_use]
     pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
         self.conditions.iter().find(|list| list.applies_to(version))
+    }
+
+    /// The list of conditions at a path in an object of this version.
+    pub(crate) fn list_at(&self, path: &Pointer, version: &str) -> Option<&ConditionList> {
+        self.conditions.iter().find(|list| list.path == *path && list.applies_to(version))
     }
 
     /// The names of what a policy may `enable`: rules and defaults that are off by themselves.

@@ -1,0 +1,48 @@
+//! What the mutating webhook did to a write. The validating webhook sees only the result, so it mutates
+//! the object again, with another status. This costs as much as the mutating webhook, so only writes with
+//! violations pay for it.
+
+use super::judge::Judging;
+use super::mutate::mutate;
+use crate::model::{Json, Pointer, Subject, parse_rfc3339};
+
+/// The largest number of seconds between the two webhooks of one write: the maximum of `timeoutSeconds`.
+const MAX_TIMEOUT: u64 = 30;
+
+impl<'a> Judging<'_, '_, 'a> {
+    /// Whether only the mutating webhook changed the status.
+    pub(super) fn only_webhook_changed_status(&self) -> bool {
+        let Subject { object, old, .. } = self.subject;
+        let stored = old.as_ref().and_then(|old| old.status.clone());
+        self.mutated(stored).is_some_and(|status| Some(&status) == object.status.as_ref())
+    }
+
+    /// The status that would result if the writer had not changed these paths. `None` if the mutating
+    /// webhook would change nothing.
+    pub(super) fn mutated_without<'w>(
+        &self,
+        paths: impl IntoIterator<Item = &'w Pointer>,
+    ) -> Option<Json<'a>> {
+        let Subject { object, old, .. } = self.subject;
+        let mut status = object.status.clone().unwrap_or(Json::Null);
+        for path in paths {
+            let stored = old.as_ref().and_then(|old| old.at_status(path));
+            status.put(path.below_status(), stored.cloned());
+        }
+        self.mutated(Some(status))
+    }
+
+    fn mutated(&self, status: Option<Json<'a>>) -> Option<Json<'a>> {
+        let object = self.subject.object.with_status(status);
+        mutate(self.selected, self.subject, &object, self.mutation_time()).status
+    }
+
+    /// When the mutating webhook ran. It is a little earlier than now if it set the time of the phase.
+    fn mutation_time(&self) -> i64 {
+        let phase = self.selected.owner().and_then(|owner| owner.convention.phase.as_ref());
+        let time = phase
+            .and_then(|rules| self.subject.object.at_status(&rules.transition_time.as_ref()?.path))
+            .and_then(|time| parse_rfc3339(time.as_str()?));
+        time.filter(|time| time.abs_diff(self.now) <= MAX_TIMEOUT).unwrap_or(self.now)
+    }
+}
