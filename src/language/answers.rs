@@ -6,26 +6,26 @@ use std::ptr::from_ref;
 use super::{AnyWord, Facts, Place, Polarity, Predicate, Truth};
 use crate::model::Json;
 
-/// Answers that were found once for a long list. A rule may search the whole list, status or spec:
-/// done again for each of ten thousand elements, that would take minutes.
+/// Answers that are computed once for a long list. A rule may search the whole list, status or spec. For
+/// each of ten thousand elements, this would take minutes.
 #[derive(Debug)]
 pub struct Answers<'s, 'a> {
-    /// Of the words that are not about the element, by their address: a policy does not move while it
-    /// judges, and two words that are equal may well be asked twice.
+    /// The answers of the words that are not about the element, by the word's address, which is stable
+    /// during a judgement. Equal words have separate answers.
     truths: HashMap<usize, Truth>,
-    /// The fields that members are compared with, likewise.
+    /// The fields that members are compared with, by the address of the place.
     fields: HashMap<usize, Option<&'s Json<'a>>>,
     /// The polarity of types in the spec.
     polarities: HashMap<&'s str, Polarity>,
 }
 
 impl<'s, 'a> Answers<'s, 'a> {
-    /// Asks every part of these predicates that is not about the element.
+    /// Evaluates the parts of these predicates that are not about the element.
     pub fn to<'p>(predicates: impl Iterator<Item = &'p Predicate>, facts: &Facts<'s, 'a>) -> Self {
         let (truths, fields) = (HashMap::new(), HashMap::new());
         let mut answers = Self { truths, fields, polarities: HashMap::new() };
         for (kind, polarity) in super::polarity::in_spec(facts) {
-            // The first of several, as everywhere.
+            // The first of duplicates counts, as in a search.
             answers.polarities.entry(kind).or_insert(polarity);
         }
         predicates.for_each(|predicate| answers.ask(predicate, facts));

@@ -1,25 +1,25 @@
-//! What predicates ask about, for tables and proofs.
+//! The inputs of predicates, for tables and proofs.
 
 use super::{Glob, Place, Polarity, Value};
 use crate::model::Pointer;
 
-/// Visits what the words of a predicate ask about. A visitor implements what it wants to see.
+/// Visits the inputs of the words of a predicate. A visitor implements the methods that it needs.
 pub trait Asks<'p> {
     /// Whether deletion was requested.
     fn deleting(&mut self) {}
-    /// The resource, and the names that are told apart.
+    /// The resource, and the names that the predicate distinguishes.
     fn resource(&mut self, _names: &'p [Glob]) {}
     /// The phase, or the stored phase.
     fn phase(&mut self, _old: bool) {}
-    /// A condition, and the reasons that are told apart.
+    /// A condition, and the reasons that the predicate distinguishes.
     fn condition(&mut self, _old: bool, _kind: &str, _reasons: &'p [String]) {}
     /// Whether this write changed a condition.
     fn changed_condition(&mut self, _old: bool, _kind: &str) {}
     /// How `observedGeneration` relates to the generation.
     fn observed(&mut self) {}
-    /// The number of items in a list, and the bounds that are told apart.
+    /// The number of items in a list, and the bounds that the predicate distinguishes.
     fn length(&mut self, _path: &Pointer, _at_least: usize, _at_most: usize) {}
-    /// The conditions that a list in the spec asks for.
+    /// The conditions that a list in the spec names.
     fn gates(&mut self, _path: &Pointer) {}
     /// Whether a value is present.
     fn set(&mut self, _place: &Place) {}
@@ -27,7 +27,7 @@ pub trait Asks<'p> {
     fn value(&mut self, _value: &'p Value) {}
     /// The polarity of the element.
     fn polarity(&mut self, _polarities: &'p [Polarity]) {}
-    /// The known types of a polarity: the conditions that a word asks about without naming them.
+    /// The known types of a polarity: the conditions that a word reads without naming them.
     fn types_of(&self, _polarity: Polarity) -> Vec<String> {
         Vec::new()
     }

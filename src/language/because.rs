@@ -1,7 +1,7 @@
-//! Evidence in words: what of an object makes a predicate definitely true or false.
+//! Evidence as text: the parts of an object that make a predicate definitely true or false.
 //!
-//! Controllers copy rejection messages into conditions. A message with a time or a counter in it would
-//! make an endless loop, so these words name states only.
+//! Controllers copy rejection messages into conditions. A message with a time or a counter would cause an
+//! endless loop, so these texts contain only states.
 
 use std::fmt::{Arguments, Write as _};
 
@@ -24,7 +24,7 @@ impl Reasons {
 }
 
 impl Facts<'_, '_> {
-    /// What in the object makes `predicate` definitely true or false, as a list in words.
+    /// The reasons why `predicate` is definitely true or false, as text.
     #[must_use]
     pub fn because(&self, predicate: &Predicate) -> String {
         let mut reasons = Reasons::default();
@@ -32,7 +32,7 @@ impl Facts<'_, '_> {
         reasons.0
     }
 
-    /// The parts that decided: those that answer as the whole does.
+    /// Explains the parts that decided: those with the same answer as the whole.
     pub(super) fn explain(&self, predicate: &Predicate, reasons: &mut Reasons) {
         let whole = self.ask(predicate);
         for part in predicate.parts().iter().filter(|part| part.ask(self) == whole) {
@@ -41,10 +41,10 @@ impl Facts<'_, '_> {
     }
 }
 
-/// A user's text in a message: not longer than it helps.
+/// User text in a message, quoted and shortened.
 pub(crate) fn quoted(text: &str) -> String {
     quote(text, LONGEST_TEXT)
 }
 
-/// Characters of a user's text that are shown.
+/// The maximum number of characters of user text in a message.
 const LONGEST_TEXT: usize = 64;

@@ -1,22 +1,22 @@
-//! What is wrong with a predicate that its schema accepts.
+//! Errors in predicates that their schema cannot find.
 
 use super::{Scope, Word};
 
-/// Receives the errors of a predicate, each with its path inside of it.
+/// Receives the errors of a predicate, each with its path inside the predicate.
 pub trait Report {
-    /// Something is wrong at a path. An empty path is the predicate itself.
+    /// An error at a path. An empty path is the predicate itself.
     fn error(&mut self, path: &[Step], message: &str, help: Option<&str>);
 
-    /// A phase is named at a path: reports it if the convention has no such phase.
+    /// The name of a phase at a path. It is an error if the convention has no such phase.
     fn phase(&mut self, path: &[Step], name: &str);
 }
 
-/// One step down from a mapping or a list.
+/// One step of a path into a mapping or a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The value of a key.
     Key(&'static str),
-    /// The item of a list. A value that stands for a list of one has no such step.
+    /// The item of a list. A single value instead of a list has no such step.
     Item(usize),
 }
 
@@ -32,13 +32,13 @@ impl<'r> Check<'r> {
         Self { report, path: Vec::new(), scope }
     }
 
-    /// What the predicate is about.
+    /// The scope of the predicate.
     #[must_use]
     pub const fn scope(&self) -> Scope {
         self.scope
     }
 
-    /// Reports an error in the predicate that is being checked.
+    /// Reports an error at the current path.
     pub fn error(&mut self, message: &str, help: Option<&str>) {
         self.report.error(&self.path, message, help);
     }
@@ -48,14 +48,14 @@ impl<'r> Check<'r> {
         self.report.phase(&self.path, name);
     }
 
-    /// Checks something further down.
+    /// Checks a nested value.
     pub fn at(&mut self, step: Step, check: impl FnOnce(&mut Self)) {
         self.path.push(step);
         check(self);
         self.path.pop();
     }
 
-    /// Checks the value of a key, and each of its items where it is a list of several.
+    /// Checks the value of a key, or each of its items if it has several.
     pub fn each<T>(&mut self, key: &'static str, items: &[T], check: impl Fn(&mut Self, &T)) {
         self.at(Step::Key(key), |here| match items {
             [one] => check(here, one),
@@ -67,7 +67,7 @@ impl<'r> Check<'r> {
         });
     }
 
-    /// Reports a key that only rules about elements can use.
+    /// Reports a key that is valid only in rules about elements.
     pub(super) fn scope_of<W: Word>(&mut self, word: &W) {
         if self.scope == Scope::Element || W::OF_ELEMENT.is_empty() {
             return;

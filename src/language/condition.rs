@@ -45,14 +45,14 @@ pub enum ConditionOf {
 }
 
 impl Condition {
-    /// No tests of a condition of this write yet.
+    /// A condition of this write, without tests.
     #[must_use]
     pub fn of(kind: impl Into<String>) -> Self {
         let of = ConditionOf::Condition(kind.into());
         Self { of, is: None, is_not: None, reason: None, present: None, changed: None }
     }
 
-    /// The conditions it is in. `None` where nothing is known, not even absence.
+    /// The list with the condition; `None` without a stored object.
     fn list<'s, 'a>(&self, facts: &Facts<'s, 'a>) -> Option<Conditions<'s, 'a>> {
         match self.of {
             ConditionOf::Condition(_) => Some(facts.conditions),
@@ -93,7 +93,7 @@ impl Word for Condition {
             .and(self.reason.as_ref(), |wanted| {
                 let listed = |reason: &str| wanted.iter().any(|known| known == reason);
                 match found?.get("reason") {
-                    // Absence is an answer only where it is asked for, as in reason tables by "".
+                    // An absent reason has an answer only if the predicate names "".
                     None | Some(Json::Null) => listed("").then_some(true),
                     Some(reason) => reason.as_str().map(listed),
                 }
@@ -173,7 +173,7 @@ impl Word for Condition {
     }
 }
 
-/// The empty reason is none.
+/// A clause about reasons. The empty name is an absent reason.
 fn has_reason(condition: &str, reasons: &[String], negated: bool) -> String {
     let named: Vec<String> = reasons.iter().filter(|name| !name.is_empty()).cloned().collect();
     let (only, none) = (named.is_empty(), named.len() < reasons.len());

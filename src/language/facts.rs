@@ -1,11 +1,11 @@
-//! What words are asked of: an object, the stored one, and what a convention knows of them.
+//! The input of predicates: an object, the stored object, and the convention's rules about them.
 
 use std::fmt::Debug;
 
 use super::{Answers, AnyWord, Place, Polarity, Predicate, Truth};
-use crate::model::{Conditions, Json, Object, Pointer, Resource, in_status};
+use crate::model::{Conditions, Json, Object, Pointer, Resource};
 
-/// An object, the stored one, and the phase to suppose. The fields are for the words.
+/// The input of predicates. A caller changes a part with a struct update, such as another phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'s, 'a> {
     /// The object of this write.
@@ -14,42 +14,42 @@ pub struct Facts<'s, 'a> {
     pub old: Option<&'s Object<'a>>,
     /// The resource that the request addresses.
     pub resource: &'s Resource<'a>,
-    /// The phase to judge; a repair supposes others than the written one.
+    /// The phase to judge: the written one, or another one that a repair tries.
     pub phase: Option<&'s str>,
     /// The stored phase.
     pub old_phase: Option<&'s str>,
-    /// Where the object's own `observedGeneration` is.
+    /// The path of the object's own `observedGeneration`.
     pub observed_generation: Option<&'s Pointer>,
-    /// The list of conditions that predicates speak of.
+    /// The list of conditions that predicates read.
     pub list: Option<List<'s>>,
     /// The conditions in that list.
     pub conditions: Conditions<'s, 'a>,
-    /// The stored ones. `None` where there is no stored object.
+    /// The stored conditions; `None` without a stored object.
     pub old_conditions: Option<Conditions<'s, 'a>>,
     /// The element that a rule is about.
     pub element: Option<Element<'s, 'a>>,
-    /// What is known for all elements of a long list.
+    /// The answers that are the same for all elements of a long list.
     pub answers: Option<&'s Answers<'s, 'a>>,
-    /// The time, as Unix seconds. Without it no time is known to lie in the future.
+    /// The time in Unix seconds. Without it, no time is in the future.
     pub now: Option<i64>,
 }
 
-/// A list of conditions, as a convention describes it.
+/// The rules of a convention for a list of conditions, as far as predicates need them.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'s> {
-    /// Where it is.
+    /// Its path.
     pub path: &'s Pointer,
-    /// What the convention knows of its types.
+    /// The rules for its types.
     pub types: &'s dyn Types,
-    /// Whether some type has another spelling.
+    /// Whether a type has aliases.
     pub has_aliases: bool,
-    /// Lists of `{conditionType, polarity}` in `.spec` by which the object names types of its own.
+    /// Lists of `{conditionType, polarity}` in `.spec` that name the object's own types.
     pub polarity_from: &'s [Pointer],
 }
 
-/// What a convention knows of the types of conditions.
+/// The rules of a convention for the types of conditions.
 pub trait Types: Debug + Sync {
-    /// Other spellings of a type.
+    /// The aliases of a type.
     fn aliases(&self, kind: &str) -> &[String];
 }
 
@@ -58,14 +58,14 @@ pub trait Types: Debug + Sync {
 pub struct Element<'s, 'a> {
     /// The element.
     pub item: &'s Json<'a>,
-    /// The stored element of the same key.
+    /// The stored element with the same key.
     pub before: Option<&'s Json<'a>>,
-    /// The polarity of its type, as the convention knows it.
+    /// The polarity of its type in the convention.
     pub polarity: Polarity,
 }
 
 impl<'s, 'a> Facts<'s, 'a> {
-    /// An object, of which a convention knows nothing.
+    /// The facts of an object without a convention.
     #[must_use]
     pub fn new(
         object: &'s Object<'a>,
@@ -118,7 +118,7 @@ impl<'s, 'a> Facts<'s, 'a> {
         known.unwrap_or_else(|| word.ask(self))
     }
 
-    /// The condition of a type, whichever way it is spelled.
+    /// The condition of a type or of one of its aliases.
     #[must_use]
     pub fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
         self.spelled(kind, |kind| list.find(kind))
@@ -145,12 +145,12 @@ impl<'s, 'a> Facts<'s, 'a> {
         found.filter(|value| !value.is_null())
     }
 
-    /// What the stored object has in the place. `None` where there is no stored object at all.
+    /// The stored value at a place. The outer `None` means that there is no stored object.
     pub(super) fn value_before(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
         let old = self.old?;
         let found = match place {
             Place::Field(path) | Place::OldField(path) => self.at_stored(old, path),
-            // A new element has not changed in a member: it was not there.
+            // A member of a new element is not a change.
             Place::Member(name) | Place::OldMember(name) => self.element?.before?.get(name),
         };
         Some(found.filter(|value| !value.is_null()))
@@ -161,8 +161,7 @@ impl<'s, 'a> Facts<'s, 'a> {
         at(self.object, path)
     }
 
-    /// The same of the stored object. A write of a status leaves the text of the spec as it is, and the
-    /// spec is not parsed twice.
+    /// The same for the stored object. If both objects have the same spec, it is parsed only once.
     fn at_stored(&self, old: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
         let same_spec = !path.is_below_status() && old.spec.text() == self.object.spec.text();
         at(if same_spec { self.object } else { old }, path)
@@ -171,12 +170,12 @@ impl<'s, 'a> Facts<'s, 'a> {
 
 pub(super) fn at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
     if path.is_below_status() {
-        in_status(object.status.as_ref(), path)
+        object.at_status(path)
     } else {
         object.spec.tree()?.at(path.below_spec())
     }
 }
 
 fn conditions_at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Conditions<'s, 'a> {
-    Conditions::of(in_status(object.status.as_ref(), path))
+    Conditions::of(object.at_status(path))
 }

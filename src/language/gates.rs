@@ -1,4 +1,4 @@
-//! `gates`: the conditions that a list in the spec asks for, such as `spec.readinessGates`.
+//! `gates`: the conditions that a list in the spec names, such as `spec.readinessGates`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ impl Word for Gates {
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         let gates = facts.at(&self.gates).and_then(Json::as_array).unwrap_or_default();
-        // Where there are many, the conditions are not scanned for each of them.
+        // A table avoids a scan of the conditions for each of many gates.
         let table = (gates.len() > SCAN_LIMIT).then(|| ByType::new(facts.conditions.items()));
         let find = |kind: &str| match &table {
             None => facts.find(facts.conditions, kind),

@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 use wildmatch::WildMatchPattern;
 
-/// A name in which `*` stands for any run of characters, colons and dots included.
+/// A name in which `*` matches any number of characters, including colons and dots.
 ///
-/// Only the star is special: `?` is left as it is, because a policy that means one unknown
-/// character in a group or user name does not exist, and a name that has one should match itself.
+/// Only the star is special. `?` matches itself: no policy needs one unknown character in a group or user
+/// name, and a name that contains `?` should match itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Glob(Kind);
 
-/// Almost every name in a policy has one star or none: those are compared, not matched. A policy for
-/// `*.azure.com` is asked about the writes of everybody.
+/// Almost every name in a policy has at most one star and needs no pattern matching. A policy for
+/// `*.azure.com` is compared with every write.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Any,
@@ -24,7 +24,7 @@ enum Kind {
 }
 
 impl Glob {
-    /// Whether the whole of `name` matches.
+    /// Whether the complete `name` matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         match &self.0 {
@@ -37,19 +37,19 @@ impl Glob {
         }
     }
 
-    /// Whether a name could match one of each; of lists of versions, an empty one means all.
+    /// Whether a name can match both lists. An empty list of versions means all versions.
     pub(crate) fn any_overlap(some: &[Self], others: &[Self]) -> bool {
         some.is_empty()
             || others.is_empty()
             || some.iter().any(|one| others.iter().any(|other| one.overlaps(other)))
     }
 
-    /// Whether some name matches both.
+    /// Whether a name can match both.
     fn overlaps(&self, other: &Self) -> bool {
         let (one, other) = (self.to_string(), other.to_string());
         let (one, other) = (one.as_bytes(), other.as_bytes());
-        // Whether what is left of one and what is left of the other overlap, from the ends on: by
-        // recursion it would be a search through all that each star could stand for.
+        // A table from the ends: whether the rest of one overlaps the rest of the other. A recursion would
+        // be exponential in the number of stars.
         let mut left = vec![vec![false; other.len() + 2]; one.len() + 2];
         for at in (0..=one.len()).rev() {
             for with in (0..=other.len()).rev() {
@@ -63,18 +63,18 @@ impl Glob {
         left[0][0]
     }
 
-    /// Whether every name that `other` matches matches here too, as far as that shows: a star of its
-    /// own stands for itself there.
+    /// Whether this matches every name that `other` matches. An approximation: a star in `other` is a
+    /// character.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.matches(&other.to_string())
     }
 
-    /// A name that matches: an example for each star.
+    /// A name that matches, with an example for each star.
     pub(crate) fn sample(&self) -> String {
         self.to_string().replace('*', "example")
     }
 
-    /// The name, where it has no star.
+    /// The name, if it has no star.
     #[must_use]
     pub fn exact(&self) -> Option<&str> {
         match &self.0 {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_run_of_characters() {
+    fn a_star_matches_any_number_of_characters() {
         let glob = |text: &str| text.parse::<Glob>().unwrap();
         assert!(
             glob("system:serviceaccount:*:crossplane")
@@ -136,7 +136,7 @@ mod tests {
         assert!(glob("*").matches(""));
         assert!(!glob("v1").matches("v1beta1"));
         assert!(!glob("v?").matches("v1"));
-        // What is before a star and what is behind it do not share characters.
+        // The texts before and after a star do not share characters.
         assert!(!glob("ab*ba").matches("aba") && glob("ab*ba").matches("abba"));
         assert!(glob("a*b*c").matches("a-b-b-c") && !glob("a*b*c").matches("ac"));
         for text in ["", "*", "v1", "*.azure.com", "a*", "a*b*c"] {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn two_overlap_where_one_name_matches_both() {
+    fn two_globs_overlap_if_one_name_matches_both() {
         let overlaps = |one: &str, other: &str| {
             let (one, other): (Glob, Glob) = (one.into(), other.into());
             assert_eq!(one.overlaps(&other), other.overlaps(&one));

@@ -124,7 +124,7 @@ impl Word for Not {
 }
 
 impl Predicate {
-    /// The words that it is made of, at any depth: those that have no predicates in them.
+    /// The words at any depth that contain no predicates.
     #[must_use]
     pub fn questions(&self) -> Vec<&AnyWord> {
         let mut found = Vec::new();
@@ -158,7 +158,7 @@ impl AnyWord {
 }
 
 impl Facts<'_, '_> {
-    /// Questions that alone decide the answer of a predicate.
+    /// Words that alone decide the answer of a predicate.
     #[must_use]
     pub fn deciding<'p>(&self, predicate: &'p Predicate) -> Vec<&'p AnyWord> {
         let mut found = Vec::new();

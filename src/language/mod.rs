@@ -1,4 +1,4 @@
-//! The predicate language: what a document can ask about an object.
+//! The predicate language: the questions about an object that a document can contain.
 //!
 //! In a document a predicate is a mapping. Several words in one mapping must all hold, so most
 //! predicates need no `all`:
@@ -22,7 +22,7 @@
 //! {resource: "x*"}                             # the plural that is addressed
 //! ```
 //!
-//! The rules about each element of a list know more ([`ElementPredicate`]):
+//! The rules about each element of a list have more words ([`ElementPredicate`]):
 //!
 //! ```yaml
 //! {member: severity, set: true}                # a member of the element, with the tests of `field`
@@ -35,10 +35,10 @@
 //!
 //! 1. Walk the tree along the schema. Texts with an `x-check` are checked by [`shapes::CHECKS`].
 //! 2. Deserialize. This compiles patterns and globs and rejects unknown keys.
-//! 3. Call [`Predicate::check`] for what needs names; the [`Report`] gets paths inside the predicate.
+//! 3. Call [`Predicate::check`] for errors in names; the [`Report`] gets paths inside the predicate.
 //!
 //! **To add a word**: write its file with an `impl Word`, add one line to `words!` below, and a test.
-//! The compiler reports a part that is missing.
+//! The compiler reports a missing required part.
 
 mod answers;
 mod asks;
@@ -95,14 +95,14 @@ pub use value::{Operand, Place, Value};
 pub use words::Around;
 pub(crate) use words::{any_of, quoted_if_odd};
 
-/// What every word provides.
+/// The parts of a word.
 pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + PartialEq {
-    /// The keys that introduce the word. Of several keys a predicate has room for one.
+    /// The keys that introduce the word. A predicate can have only one of them.
     const KEYS: &'static [&'static str];
-    /// The keys that it reads in addition. Words that share one of these need a predicate each; a word
-    /// that is introduced by one of these is not there (`set` is a test in `{field: …, set: true}`).
+    /// The additional keys. Words with a common additional key need separate predicates. An additional key
+    /// does not introduce another word (`set` is a test in `{field: …, set: true}`).
     const TESTS: &'static [&'static str] = &[];
-    /// Those of [`Self::KEYS`] that only rules about the elements of a list can use.
+    /// The part of [`Self::KEYS`] that is valid only in rules about the elements of a list.
     const OF_ELEMENT: &'static [&'static str] = &[];
 
     /// Its schema, in which nested predicates have the same scope.
@@ -111,30 +111,30 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
         Self::json_schema(generator)
     }
 
-    /// Reports what the schema cannot: unknown names, tests that are missing or contradict each other.
+    /// Reports errors that the schema cannot find: unknown names, missing or contradictory tests.
     fn check(&self, _check: &mut Check<'_>) {}
 
-    /// The answer. This is the hot path: no allocation.
+    /// The answer. This is the hot path, so it must not allocate.
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
 
-    /// What of the object makes the answer True or False. Asked of words with one test ([`Self::split`]).
+    /// Explains why the answer is True or False. The word has one test ([`Self::split`]).
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons);
 
-    /// The word as a clause of a page. Asked of words with one test.
+    /// The word as a clause of a page. The word has one test.
     fn words(&self, around: Around, negated: bool) -> String;
 
-    /// Shows a visitor what it asks about: tables and proofs vary that and nothing else.
+    /// Shows its inputs to a visitor: tables and proofs vary only these.
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
 
-    /// Whether its answer depends on the element. The other answers are the same for a whole list.
+    /// Whether its answer depends on the element. Other answers are the same for the whole list.
     fn is_about_element(&self) -> bool {
         !Self::OF_ELEMENT.is_empty()
     }
 
-    /// Finds once for a long list what a word about the element asks of the rest of the object.
+    /// Reads once for a long list what a word about the element needs from the rest of the object.
     fn prepare<'s, 'a>(&self, _answers: &mut Answers<'s, 'a>, _facts: &Facts<'s, 'a>) {}
 
-    /// A word for each of its tests; together they ask the same.
+    /// A word for each of its tests. Together they are equivalent.
     fn split(&self) -> Vec<Self> {
         vec![self.clone()]
     }
@@ -222,7 +222,7 @@ macro_rules! words {
     };
 }
 
-// In the order in which messages and pages name them.
+// The order of words in messages and pages.
 words! {
     All,
     Any,
@@ -240,7 +240,7 @@ words! {
     ResourceName,
 }
 
-/// How a word is read and described, without its type.
+/// The functions of a word, without its type.
 struct Entry {
     keys: &'static [&'static str],
     tests: &'static [&'static str],
@@ -266,14 +266,14 @@ impl Entry {
         self.keys.iter().filter(known).copied()
     }
 
-    /// The keys that make this word a test of another one.
+    /// The keys of other words that make a key of this word a test.
     fn not_beside(&self, scope: Scope) -> impl Iterator<Item = &'static str> {
         let others = ENTRIES.iter().filter(|other| !std::ptr::eq(*other, self));
         let others = others.filter(|other| self.keys.iter().any(|key| other.tests.contains(key)));
         others.flat_map(move |other| other.keys_in(scope))
     }
 
-    /// Whether another of its own keys, or another word, reads the same tests.
+    /// Whether another key of this word, or another word, has the same tests.
     fn stands_alone(&self) -> bool {
         let shares = |other: &Self| self.tests.iter().any(|test| other.tests.contains(test));
         let mut others = ENTRIES.iter().filter(|other| !std::ptr::eq(*other, self));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of};
-use crate::model::{Json, in_status};
+use crate::model::Json;
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ impl Word for ObservedGeneration {
 }
 
 impl Observed {
-    /// As documents spell it.
+    /// The spelling in documents.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Observed {
 
 fn observed(facts: &Facts<'_, '_>) -> Option<Observed> {
     let path = facts.observed_generation?;
-    let observed = in_status(facts.object.status.as_ref(), path).and_then(Json::as_i64)?;
+    let observed = facts.object.at_status(path).and_then(Json::as_i64)?;
     let old = facts.old.and_then(|old| old.metadata.generation);
     let newest = facts.object.metadata.generation.max(old)?;
     Some(match observed.cmp(&newest) {

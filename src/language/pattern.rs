@@ -1,4 +1,4 @@
-//! Patterns as documents write them: over characters, with the classes of ASCII.
+//! Regular expressions of documents: they match characters, and their classes are ASCII.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
 
-/// The largest pattern that is compiled. Patterns come from documents that people write: the
-/// longest known, the one of metav1 condition types, needs a tenth of this.
+/// The maximum size of a compiled pattern. The longest known pattern, that of metav1 condition types, needs
+/// a tenth of this.
 const SIZE_LIMIT: usize = 1 << 20;
 
-/// The classes of Perl, as ECMA 262 and Go mean them too: of ASCII. Those of Unicode need tables that
-/// are not ours to count on: they are built in as long as some other crate asks for them.
+/// Perl's classes are ASCII, as in ECMA 262 and Go. Unicode classes need tables that are present only if
+/// another crate enables them.
 const CLASSES: [(char, &str); 6] = [
     ('d', "[0-9]"),
     ('D', "[^0-9]"),
@@ -21,7 +21,7 @@ const CLASSES: [(char, &str); 6] = [
     ('W', "[^0-9A-Za-z_]"),
 ];
 
-/// A pattern, compiled.
+/// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
@@ -29,11 +29,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles a pattern. `.` and what is not in a class are whole characters, as OpenAPI has it.
-    /// Only `(?i)` makes them bytes: which letters are one in two cases is in the tables of Unicode, too.
+    /// Compiles a pattern. `.` and negated classes match whole characters, as in OpenAPI. With `(?i)` they
+    /// match bytes, because comparing letters without case needs Unicode tables.
     ///
     /// # Errors
-    /// Why it is none, without a full stop.
+    /// The syntax error, without a full stop.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
         let build = |text: &str, unicode| {
             RegexBuilder::new(text).size_limit(SIZE_LIMIT).unicode(unicode).build()
@@ -42,27 +42,27 @@ impl Pattern {
             Some(spelled) => build(&spelled, true),
             None => build(text, false),
         };
-        // Said of what the document has.
+        // A syntax error must be about the text of the document.
         let regex = match regex {
             Err(Error::Syntax(_)) => build(text, false),
             built => built,
         };
         let regex = regex.map_err(|error| {
-            // The text once more, a caret below it, and then what is wrong.
-            let said = error.to_string();
-            let (_, said) = said.rsplit_once("error: ").unwrap_or(("", &said));
-            said.trim_end_matches('.').to_owned()
+            // The error repeats the text with a caret before the message.
+            let text = error.to_string();
+            let (_, message) = text.rsplit_once("error: ").unwrap_or(("", &text));
+            message.trim_end_matches('.').to_owned()
         })?;
         Ok(Self { text: text.to_owned(), regex })
     }
 
-    /// As the document has it.
+    /// The text in the document.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it is found in a text.
+    /// Whether the pattern matches a part of a text.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text.as_bytes())
@@ -89,8 +89,8 @@ impl PartialEq for Pattern {
     }
 }
 
-/// The same pattern with its classes spelled out, which is the same inside of brackets and outside.
-/// `None` where it would need the tables.
+/// The same pattern with its classes written as ranges, which are valid inside and outside of brackets.
+/// `None` if the pattern needs Unicode tables.
 fn with_ascii_classes(text: &str) -> Option<String> {
     let mut spelled = String::with_capacity(text.len());
     let mut rest = text;
@@ -104,7 +104,7 @@ fn with_ascii_classes(text: &str) -> Option<String> {
         if let Some((_, class)) = CLASSES.iter().find(|(name, _)| *name == letter) {
             spelled.push_str(class);
         } else if matches!(letter, 'b' | 'B') {
-            // `\b{start}` is another one than `\b`.
+            // `\b{start}` differs from `\b`.
             let end = rest.find('}').filter(|_| rest.starts_with('{')).map_or(0, |end| end + 1);
             let (kind, others) = rest.split_at(end);
             spelled.extend(["(?-u:\\", if letter == 'b' { "b" } else { "B" }, kind, ")"]);
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_whole_and_classes_are_of_ascii() {
+    fn patterns_match_characters_and_their_classes_are_ascii() {
         for (pattern, text, matches) in [
             ("^.{3}$", "äöü", true),
             ("^.{3}$", "ä", false),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_an_error() {
+    fn an_invalid_pattern_is_an_error() {
         for text in ["(", r"\", r"\p{Greek}", "[z-a]", r"\b{"] {
             assert!(Pattern::compile(text).is_err(), "{text}");
         }

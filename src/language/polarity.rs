@@ -57,7 +57,7 @@ impl Word for ElementPolarity {
 }
 
 impl Polarity {
-    /// As documents and tables spell it.
+    /// The spelling in documents and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Polarity {
     }
 }
 
-/// The polarity of the element's type: from the convention, else from the spec.
+/// The polarity of the element's type: from the convention, otherwise from the spec.
 fn of_element(facts: &Facts<'_, '_>) -> Polarity {
     let Some(element) = facts.element else { return Polarity::Unknown };
     if element.polarity != Polarity::Unknown {
@@ -102,7 +102,7 @@ fn of_element(facts: &Facts<'_, '_>) -> Polarity {
     }
 }
 
-/// The types of the object's own, with their polarity.
+/// The object's own types with their polarity.
 pub(super) fn in_spec<'s>(facts: &Facts<'s, '_>) -> impl Iterator<Item = (&'s str, Polarity)> {
     let object = facts.object;
     let paths = facts.list.map(|list| list.polarity_from).unwrap_or_default();

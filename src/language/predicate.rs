@@ -21,7 +21,7 @@ pub struct Predicate {
 #[serde(transparent)]
 pub struct ElementPredicate(pub Predicate);
 
-/// What predicates are about, and so which words there are.
+/// The subject of predicates, which determines the available words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// An object.
@@ -48,7 +48,7 @@ impl Predicate {
         self.words.iter().flat_map(AnyWord::split).collect()
     }
 
-    /// What must hold one by one, as far as that is known.
+    /// The parts that must all hold, as far as possible.
     #[must_use]
     pub fn conjuncts(&self) -> Vec<Self> {
         match &self.parts()[..] {
@@ -57,7 +57,7 @@ impl Predicate {
         }
     }
 
-    /// Shows a visitor what it asks about.
+    /// Shows its inputs to a visitor.
     pub fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         self.words.iter().for_each(|word| word.asks(asks));
     }
@@ -135,7 +135,8 @@ impl<'de> Deserialize<'de> for Predicate {
 }
 
 impl Serialize for Predicate {
-    /// The members of all words in one mapping. Words with the same key get a mapping each, in `all`.
+    /// Writes the members of all words into one mapping. Words with the same key become separate mappings in
+    /// `all`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::Error;
         let mut members = Map::new();
@@ -182,7 +183,7 @@ impl Scope {
         }
     }
 
-    /// One branch for each word. `x-apart` has the keys of which a predicate can have only one.
+    /// One branch for each word. A predicate can have only one of the keys in `x-apart`.
     fn schema(self, generator: &mut SchemaGenerator) -> Schema {
         let one_of = |keys: &[&str]| match keys {
             [key] => json!({"required": [key]}),

@@ -1,5 +1,5 @@
-//! The shapes that documents have in addition to structs: each a type, its schema, and how it is read
-//! and written.
+//! The forms of values in documents in addition to structs: each with its type, its schema, and its reader
+//! and writer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{Glob, Operand, Pattern};
 use crate::model::{ConditionStatus, Pointer};
 
-/// One, or a list of them that is not empty. One is written without a list.
+/// One value or a non-empty list. One value is written without a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 
@@ -161,25 +161,25 @@ impl JsonSchema for ConditionStatus {
     }
 }
 
-/// A string with a form of its own. Its schema names the form as `x-check`, so that a structural check
-/// can report what is wrong with it.
+/// A string with a syntax. Its schema names the syntax in `x-check`, so that the structural check can
+/// report errors in it.
 pub trait Text: FromStr<Err: fmt::Display> {
-    /// The name of the form.
+    /// The name of the syntax.
     const CHECK: &'static str;
-    /// What the schema says in addition.
+    /// The other parts of the schema.
     fn schema() -> Schema {
         json_schema!({"type": "string"})
     }
 }
 
-/// The name of a form, and what is wrong with a text.
+/// The name of a syntax, and the check of a text.
 pub type TextCheck = (&'static str, fn(&str) -> Result<(), String>);
 
-/// The forms of the language, by the name in `x-check`.
+/// The syntaxes of the language, by the name in `x-check`.
 pub const CHECKS: [TextCheck; 4] =
     [check::<AnyPointer>(), check::<Operand>(), check::<Pattern>(), check::<Glob>()];
 
-/// The entry of a form in a table like [`CHECKS`].
+/// The entry of a syntax in a table like [`CHECKS`].
 #[must_use]
 pub const fn check<T: Text>() -> TextCheck {
     (T::CHECK, |text| text.parse::<T>().map(drop).map_err(|error| error.to_string()))
@@ -220,7 +220,7 @@ macro_rules! text_shape {
 }
 pub(crate) use text_shape;
 
-/// A pointer to something that a predicate can ask for: inside `.status` or `.spec`.
+/// A pointer that a predicate can use: inside `.status` or `.spec`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnyPointer(Pointer);
 

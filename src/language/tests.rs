@@ -1,4 +1,4 @@
-//! Every word is read, written and described; what is wrong is reported in its place.
+//! Every word is read, written and described; errors are reported at their path.
 
 use schemars::schema_for;
 use serde_json::{Value as Json, json};
@@ -102,7 +102,7 @@ fn every_key_is_in_the_schema_of_its_word() {
 }
 
 #[test]
-fn the_schema_agrees_with_what_is_read() {
+fn the_schema_accepts_exactly_the_valid_predicates() {
     let object = jsonschema::validator_for(schema_for!(Predicate).as_value()).unwrap();
     let element = jsonschema::validator_for(schema_for!(ElementPredicate).as_value()).unwrap();
     for document in every_word() {

@@ -1,8 +1,8 @@
-//! Answers in three values.
+//! Three-valued logic.
 //!
-//! A condition is True, False, Unknown or absent. A question about an absent condition has no answer,
-//! and neither has its negation: missing evidence never denies. Kleene's logic carries that through
-//! `all`, `any` and `not`.
+//! A condition is True, False, Unknown or absent. A predicate about an absent condition has no answer, and
+//! neither has its negation: missing evidence never rejects a write. `all`, `any` and `not` follow Kleene's
+//! logic.
 
 /// An answer to a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,12 +11,12 @@ pub enum Truth {
     True,
     /// It definitely does not hold.
     False,
-    /// Nothing in the object answers it.
+    /// The object has no evidence for an answer.
     NoEvidence,
 }
 
 impl Truth {
-    /// A known answer, or none.
+    /// A definite answer, or no evidence.
     #[must_use]
     pub const fn of(answer: Option<bool>) -> Self {
         match answer {
@@ -26,12 +26,12 @@ impl Truth {
         }
     }
 
-    /// All of them. One False decides; without it, one missing answer leaves the whole open.
+    /// Whether all hold. One False decides; otherwise one missing answer makes the result unknown.
     pub(super) fn all(answers: impl IntoIterator<Item = Self>) -> Self {
         Self::fold(answers, Self::True, Self::False)
     }
 
-    /// At least one of them. One True decides; without it, one missing answer leaves the whole open.
+    /// Whether at least one holds. One True decides; otherwise one missing answer makes the result unknown.
     pub(super) fn any(answers: impl IntoIterator<Item = Self>) -> Self {
         Self::fold(answers, Self::False, Self::True)
     }
@@ -49,7 +49,7 @@ impl Truth {
         whole
     }
 
-    /// This, and a test if there is one. Not asked where this is False.
+    /// This answer and that of a test, if there is one. The test is not evaluated if this is False.
     pub(super) fn and<T>(self, test: Option<&T>, ask: impl FnOnce(&T) -> Option<bool>) -> Self {
         match test {
             Some(test) if self != Self::False => Self::all([self, Self::of(ask(test))]),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::model::{Json, parse_rfc3339, same, same_number};
 
-/// The difference between clocks that is no fault; as the transition times' own.
+/// The tolerated clock skew, as for transition times.
 const SKEW_SECONDS: i64 = 300;
 
 /// A value, and what must hold of it: all of the tests that are there. Where the value is absent, only
@@ -70,13 +70,13 @@ pub enum Place {
     OldMember(String),
 }
 
-/// What a value is compared with: a pointer, or in rules about elements the name of a member. Never
-/// stored.
+/// The value to compare with: a pointer, or in rules about elements the name of a member. It is never a
+/// stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand(pub Place);
 
 impl Value {
-    /// No tests of a value yet.
+    /// A value without tests.
     #[must_use]
     pub const fn of(place: Place) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Value {
 }
 
 impl Place {
-    /// Whether it is in the element.
+    /// Whether it is a member of the element.
     #[must_use]
     pub const fn is_member(&self) -> bool {
         matches!(self, Self::Member(_) | Self::OldMember(_))
@@ -130,7 +130,7 @@ impl Word for Value {
             .and(self.is.as_ref(), |wanted| Some(is_one_of(value?, wanted)))
             .and(self.is_not.as_ref(), |unwanted| Some(!is_one_of(value?, unwanted)))
             .and(self.set.as_ref(), |set| {
-                // Of a stored object that is not there nothing is known, not even absence.
+                // Without a stored object, not even absence is known.
                 if matches!(self.place, Place::OldField(_)) {
                     facts.old?;
                 }
@@ -192,7 +192,7 @@ impl Word for Value {
                 wanted.map(|value| value.as_str().map_or_else(|| value.to_string(), quoted_if_odd));
             format!("{place} is {}{}", not(negated), any_of(wanted))
         };
-        // Of a flag, whether it is the other answer that is asked for.
+        // The clause for a boolean test.
         let flag = |wanted: bool, yes: &str, no: &str| {
             format!("{place} {}", if wanted == negated { no } else { yes })
         };
@@ -262,7 +262,7 @@ fn is_one_of(value: &Json<'_>, wanted: &[Scalar]) -> bool {
     })
 }
 
-/// Whether a number or a time is less than another; nothing where they cannot be compared.
+/// Whether a number or a time is less than another; `None` if they cannot be compared.
 fn less(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => match (one.as_i64(), other.as_i64()) {

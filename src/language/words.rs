@@ -1,8 +1,8 @@
-//! Predicates in words, for pages: `Ready is True and Synced is not False`.
+//! Predicates as text, for pages: `Ready is True and Synced is not False`.
 
 use super::Predicate;
 
-/// What surrounds a clause, and so whether it needs brackets.
+/// The surroundings of a clause, which determine whether it needs brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Around {
     /// Nothing.
@@ -31,7 +31,7 @@ impl Predicate {
     }
 }
 
-/// Several clauses as one. "not all of" is easier to read than the parts negated one by one.
+/// Joins clauses. "not all of" is easier to read than several negated parts.
 pub(super) fn join<T>(
     parts: &[T],
     inside: Around,
@@ -61,7 +61,7 @@ pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// `not `, or nothing.
+/// `not `, or an empty text.
 pub(super) const fn not(negated: bool) -> &'static str {
     if negated { "not " } else { "" }
 }

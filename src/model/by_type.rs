@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use super::Json;
 
-/// Up to here a list is scanned; above it a table is made. Real lists have fewer than a dozen
-/// elements; a hostile one has ten thousand, and scanning it for each would take seconds.
+/// The maximum length of a list that is scanned; longer lists get a table. Real lists have fewer than a
+/// dozen elements. Scanning a hostile list for each of its ten thousand elements would take seconds.
 pub const SCAN_LIMIT: usize = 16;
 
-/// The elements of a list by their type alone, the first of several. Where the list is long, a table
-/// is made when it is first asked.
+/// The elements of a list by their type; the first if several have it. The first search in a long list
+/// creates a table.
 #[derive(Debug)]
 pub struct ByType<'j, 'a> {
     items: &'j [Json<'a>],
@@ -18,7 +18,7 @@ pub struct ByType<'j, 'a> {
 }
 
 impl<'j, 'a> ByType<'j, 'a> {
-    /// Of the elements of a list.
+    /// An index of the elements of a list.
     #[must_use]
     pub const fn new(items: &'j [Json<'a>]) -> Self {
         Self { items, table: OnceCell::new() }

@@ -39,7 +39,7 @@ impl<'a> Members<'a> {
         self.0.get_mut(at).map(|(_, value)| value)
     }
 
-    /// Removes what has this name.
+    /// Removes the member with this name.
     pub(crate) fn remove(&mut self, name: &str) {
         if let Ok(at) = self.place(name) {
             self.0.remove(at);
@@ -80,7 +80,7 @@ impl<'a> Members<'a> {
 }
 
 impl<'a> From<Vec<(Cow<'a, str>, Json<'a>)>> for Members<'a> {
-    /// Takes members in the order of a text.
+    /// Sorts members that are in the order of a text.
     fn from(mut members: Vec<(Cow<'a, str>, Json<'a>)>) -> Self {
         if !members.is_sorted_by(|(one, _), (next, _)| one < next) {
             // The sort is stable, so `dedup_by` keeps the last of duplicate names.
