@@ -110,7 +110,7 @@ impl Graph {
     }
 
     fn say(&mut self, from: usize, to: usize, clause: &Clause<'_>) {
-        let name = clause.id.split_once('/').map_or(clause.id, |(_, name)| name);
+        let name = words::short_id(clause.id);
         self.remarks[from][to].push(format!("{} {name}", words::action(clause.action)));
     }
 }
