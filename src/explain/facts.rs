@@ -10,6 +10,8 @@ mod asked;
 mod fitting;
 mod sample;
 
+use indexmap::IndexSet;
+
 use crate::language::{Glob, Observed, Predicate};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
@@ -217,16 +219,6 @@ impl Space {
     pub(crate) fn remove(&mut self, unwanted: &Fact) {
         self.retain(|fact| fact != unwanted);
     }
-
-    /// The facts of one combination, in words.
-    #[must_use]
-    pub fn describe(&self, combination: &[usize]) -> String {
-        let facts = self.facts.iter().zip(&self.answers).zip(combination);
-        let words = facts.filter_map(|((fact, answers), at)| {
-            answers.get(*at).map(|answer| format!("{}: {}", fact.label(), answer.label()))
-        });
-        words.collect::<Vec<_>>().join(", ")
-    }
 }
 
 impl Fact {
@@ -294,6 +286,13 @@ pub(crate) struct Question<'c> {
     pub(crate) of_element: bool,
 }
 
+impl<'c> Question<'c> {
+    /// A predicate about the object, with the conditions of the first list.
+    pub(crate) const fn plain(predicate: &'c Predicate) -> Self {
+        Self { predicate, list: None, of_element: false }
+    }
+}
+
 /// The version of the API that combinations are made for: the first that a convention speaks of.
 pub(crate) fn version_of(convention: &Convention) -> String {
     versions_of(convention).swap_remove(0)
@@ -302,14 +301,6 @@ pub(crate) fn version_of(convention: &Convention) -> String {
 /// All versions that a convention speaks of, and one where it speaks of none.
 pub(crate) fn versions_of(convention: &Convention) -> Vec<String> {
     let globs = convention.conditions.iter().flat_map(|list| &list.versions);
-    let mut versions: Vec<String> = Vec::new();
-    for version in globs.map(Glob::sample) {
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    if versions.is_empty() {
-        versions.push("v1".to_owned());
-    }
-    versions
+    let versions: IndexSet<String> = globs.map(Glob::sample).collect();
+    if versions.is_empty() { vec!["v1".to_owned()] } else { versions.into_iter().collect() }
 }

@@ -18,7 +18,7 @@ pub use cubes::Cube;
 pub use facts::{Answer, Fact, Reason, Space};
 pub use graph::Graph;
 pub use page::{Block, Page};
-pub use table::{Firing, PhaseOutcome, Table, has_evidence};
+pub use table::{PhaseOutcome, Table, has_evidence};
 
 pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{Left, NOW, Question, is_decided, left, versions_of};

@@ -64,6 +64,15 @@ impl<'c> Stage<'c> {
         Some(Scene { object, old, plural: builder.plural, element_of: space.element_of.clone() })
     }
 
+    /// The scenes of the combinations with these numbers.
+    pub(crate) fn scenes<'s>(
+        &'s self,
+        space: &'s Space,
+        numbers: impl Iterator<Item = usize> + 's,
+    ) -> impl Iterator<Item = Scene> + 's {
+        numbers.filter_map(|number| self.scene(space, &space.combination(number)))
+    }
+
     fn place(
         &self,
         fact: &Fact,

@@ -34,9 +34,6 @@ pub struct PhaseOutcome {
 /// largest of a real system has an eighth of them.
 const MAX_ROWS: usize = 1 << 16;
 
-/// The rules that fire in a combination, by their place in the convention.
-pub type Firing = Vec<usize>;
-
 /// Whether a phase has anything to do with anything: evidence, or what is imposed or repaired.
 #[must_use]
 pub fn has_evidence(rules: &PhaseRules) -> bool {
@@ -73,8 +70,8 @@ impl Table<PhaseOutcome> {
     }
 }
 
-impl Table<Firing> {
-    /// The table of the rules of these numbers: which of them fire where.
+impl Table<Vec<usize>> {
+    /// The table of some rules: for each combination the rules that fire, by their place in the convention.
     ///
     /// # Errors
     /// The space, where it has more than `most` combinations.
@@ -172,7 +169,7 @@ impl<T: PartialEq> Table<T> {
 pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: &str) -> Space {
     let mut asked = Asked::new(convention, version);
     for predicate in questions(rules) {
-        asked.add(&Question { predicate, list: None, of_element: false });
+        asked.add(&Question::plain(predicate));
     }
     if has_evidence(rules) && rules.repair.iter().any(|step| step.to == RepairTo::Stored) {
         asked.fact(Fact::Phase { old: true });
@@ -212,5 +209,5 @@ fn questions(rules: &PhaseRules) -> impl Iterator<Item = &Predicate> {
 
 /// The same as questions, for those who look at more than the phase.
 pub(crate) fn phase_questions(rules: &PhaseRules) -> impl Iterator<Item = Question<'_>> {
-    questions(rules).map(|predicate| Question { predicate, list: None, of_element: false })
+    questions(rules).map(Question::plain)
 }
