@@ -1,5 +1,5 @@
-//! The page of a convention: everything it says, in words, for a person. What it looks like on a
-//! terminal or in Markdown is for [`super::render`].
+//! The page of a convention: all its content in words. [`super::render`] formats it for a terminal or as
+//! Markdown.
 
 mod lists;
 mod phase;
@@ -29,7 +29,7 @@ pub enum Block {
     },
 }
 
-/// Everything that a convention says.
+/// The content of a convention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Its name.

@@ -5,7 +5,7 @@ use crate::language::quoted_if_odd;
 use crate::policy::convention::{Sanction, Trigger, Watched};
 use crate::policy::{Action, Check, Disposition, FieldType, Format};
 
-/// What is asked of a field, as a list of short clauses.
+/// A check of a field, as a list of short clauses.
 #[must_use]
 pub(super) fn check(check: &Check) -> String {
     let mut words: Vec<String> = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn short_id(id: &str) -> &str {
     id.split_once('/').map_or(id, |(_, name)| name)
 }
 
-/// The writes that a rule looks at.
+/// The writes that a rule judges.
 #[must_use]
 pub(super) fn trigger(trigger: &Trigger) -> String {
     let names = |watched: &[Watched], word: &str| {

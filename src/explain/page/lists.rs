@@ -83,7 +83,7 @@ impl Page {
         }
         if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
             let what = match members.join(", ") {
-                // Nothing may move it: every move is one too many.
+                // No member may move it, so every move is a violation.
                 on if on.is_empty() => format!("{member} moved"),
                 on => format!("{member} moved and nothing of {on} changed"),
             };
@@ -103,7 +103,7 @@ impl Page {
     }
 }
 
-/// What there is to say about a list as a whole.
+/// The properties of a list as a whole.
 fn about(list: &ConditionList) -> Vec<String> {
     let mut points = Vec::new();
     if !list.versions.is_empty() {
