@@ -27,7 +27,7 @@ pub(super) fn removed_members_are_not_required(lint: &Lint<'_>) -> Vec<Remark> {
         // many combinations.
         let asks = |clause: &&Clause<'_>| {
             clause.of_element
-                && clause.refuses()
+                && clause.can_reject()
                 && clause.list.map(|own| &own.path) == removal.list.map(|own| &own.path)
                 && reads(&clause.when, removal.member)
         };

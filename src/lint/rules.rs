@@ -70,7 +70,7 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
     let Some(default) = &rules.default else { return Vec::new() };
     let relevant = lint.rejecting_rules(rules);
-    let clauses = lint.clauses.iter().filter(|clause| clause.refuses() && !clause.of_element);
+    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let rejected = clauses.filter_map(|clause| {
         let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
         if !space.facts.contains(&Fact::Phase { old: false }) {
@@ -109,7 +109,7 @@ impl<'c> Lint<'c> {
     pub(super) fn rejecting_rules(&self, rules: &PhaseRules) -> Vec<String> {
         let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
         let fields = fields.map(|field| field.check.rule.to_string());
-        let clauses = self.clauses.iter().filter(|clause| clause.refuses());
+        let clauses = self.clauses.iter().filter(|clause| clause.can_reject());
         let clauses = clauses.map(|clause| clause.id.to_owned());
         let phases = rules.phases.iter().map(|phase| phase.rule.to_string());
         let moves = rules.moves.iter().map(|moves| moves.sanction.rule.to_string());
@@ -157,7 +157,7 @@ impl<'c> Lint<'c> {
             }
             let before = added.len();
             let more = self.clauses.iter().filter(|clause| {
-                !clause.of_element && clause.refuses() && rejecting.contains(clause.id)
+                !clause.of_element && clause.can_reject() && rejecting.contains(clause.id)
             });
             let more = more.filter(|clause| !added.iter().any(|known| known.id == clause.id));
             let more: Vec<&Clause<'_>> = more.collect();

@@ -32,7 +32,7 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
         let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
         facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
     };
-    let clauses = lint.clauses.iter().filter(|clause| clause.refuses() && !clause.of_element);
+    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
     let denied = Disposition::Fixed(Action::Deny);
     let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == denied);
@@ -129,15 +129,15 @@ impl<'l, 'c> Model<'l, 'c> {
             if kinds.len() == MAX_KINDS {
                 return None;
             }
-            let stands = |refuses: &dyn Fn(&Clause<'_>) -> bool| -> Vec<Vec<bool>> {
+            let accepted = |rejects: &dyn Fn(&Clause<'_>) -> bool| -> Vec<Vec<bool>> {
                 let cell = |(fits, _, violated): &(bool, Option<String>, Vec<bool>)| {
                     let mut violated = violated.iter().zip(between);
-                    *fits && !violated.any(|(violated, clause)| *violated && refuses(clause))
+                    *fits && !violated.any(|(violated, clause)| *violated && rejects(clause))
                 };
                 kind.1.iter().map(|row| row.iter().map(cell).collect()).collect()
             };
-            model.fits.push(stands(&|clause| clause.always_refuses()));
-            model.fits_under_deny.push(stands(&|clause| clause.refuses()));
+            model.fits.push(accepted(&|clause| clause.always_rejects()));
+            model.fits_under_deny.push(accepted(&|clause| clause.can_reject()));
             kinds.push(kind);
             model.states.push(scene.object);
             model.plurals.push(scene.plural);
