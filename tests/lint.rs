@@ -1,37 +1,39 @@
 //! `statusgate lint` finds each fault in a small convention that has it. The built-in conventions have
 //! none, and the engine confirms it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+mod support;
 
 use std::path::Path;
 use std::process::Command;
 
-use jiff::Timestamp;
 use serde_json::Value;
-use statusgate::engine::decide;
 use statusgate::lint::{self, Kind, Remark};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::policy::PolicySet;
+use support::{Write, built_in, compile, examples, following, policy};
 
 const CONDITIONS: &str = "conditions: [{path: /status/conditions}]";
 
-fn source(spec: &str) -> Source {
+/// A convention document. `spec` is YAML in block style.
+fn document(spec: &str) -> String {
     let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
-    let text = format!(
+    format!(
         "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: test}}\nspec:\n{spec}"
-    );
-    Source { name: "test.yaml".into(), text }
+    )
 }
 
 fn remarks(spec: &str) -> Vec<Remark> {
-    match lint::lint(&[source(spec)], "test") {
-        Ok(report) => {
-            let mut faults = report.remarks.iter().filter(|remark| remark.kind.is_fault());
-            assert_eq!(faults.find(|fault| fault.witness.is_none()), None, "each has a witness");
-            report.remarks
-        }
-        Err(mistakes) => panic!("{mistakes}"),
-    }
+    let report = lint::lint(&compile(&[document(spec)]), "test").unwrap();
+    let mut faults = report.remarks.iter().filter(|remark| remark.kind.is_fault());
+    assert_eq!(faults.find(|fault| fault.witness.is_none()), None, "each has a witness");
+    report.remarks
+}
+
+/// The remarks about a policy of this name.
+fn lint_policy(policies: &PolicySet, name: &str) -> Vec<Remark> {
+    let policy = policies.policies().iter().find(|policy| *policy.name == *name).unwrap();
+    lint::lint_policy(policies, policy).remarks
 }
 
 /// The one remark of a kind, and that there are no faults of other kinds.
@@ -176,6 +178,24 @@ fn a_phase_that_rules_always_refuse_is_found() {
     assert!(fault.message.starts_with("phase Up "), "{fault:?}");
     assert!(fault.rules.iter().any(|rule| rule.starts_with("test/no-up")), "{fault:?}");
     assert!(fault.witness.unwrap().contains("phase: Up"));
+}
+
+/// Lint tries only some of the combinations of many conditions.
+#[test]
+fn a_phase_that_is_accepted_in_a_rare_state_is_not_reported_as_never_written() {
+    let part =
+        |at| format!("{{condition: C{at}, present: false}}, {{condition: C{at}, isNot: 'True'}}");
+    let parts: Vec<String> = (1..=8).map(part).collect();
+    let spec = two_phases(&format!(
+        "rules:\n  - {{id: rare, path: /status/x, action: Deny, message: m, when: {{all: [{{phase: Up}}, {{any: [{}]}}]}}}}",
+        parts.join(", ")
+    ));
+    let found = remarks(&spec);
+    assert!(found.iter().all(|remark| remark.kind != Kind::PhaseNeverWritten), "{found:#?}");
+    let message =
+        "not proven: the search for a state that accepts phase Up has too many combinations";
+    let note = found.iter().find(|remark| remark.message == message).unwrap();
+    assert_eq!(note.rules, ["test/rare"]);
 }
 
 #[test]
@@ -437,7 +457,7 @@ rules: [{{id: not-a, path: /status/x, action: Deny, message: m, when: {{field: /
 
 /// The rules of the one contradiction that a document has. It may have other faults.
 fn contradiction_in(name: &str, text: String) -> Vec<String> {
-    let report = lint::lint(&[Source { name: "test.yaml".into(), text }], name).unwrap();
+    let report = lint::lint(&compile(&[text]), name).unwrap();
     assert!(report.remarks.iter().all(|remark| remark.kind != Kind::NotProven), "{report:#?}");
     let mut found = report.remarks.into_iter();
     let mut found = found.by_ref().filter(|remark| remark.kind == Kind::Contradiction);
@@ -496,8 +516,7 @@ fn a_chain_of_conditions_without_an_end_is_found() {
         let open = text
             .replace("chain-4", "other")
             .replace("{condition: C3, is: 'True'}", "{condition: C3, is: 'False'}");
-        let report =
-            lint::lint(&[Source { name: "test.yaml".into(), text: open }], "chain").unwrap();
+        let report = lint::lint(&compile(&[open]), "chain").unwrap();
         assert!(report.remarks.is_empty(), "{report:#?}");
     }
 }
@@ -595,6 +614,7 @@ fn checks_that_no_value_passes_are_found() {
 fn rules_that_fire_only_in_special_states_are_not_called_dead() {
     for rule in [
         "{length: /status/history, atLeast: 200}",
+        "{field: /status/x, isNot: [example, Other, Example]}",
         "{all: [{field: /status/x, matches: '^a'}, {field: /status/x, matches: 'b$'}]}",
         "{field: /status/n, decreased: true, is: 0}",
         "{field: /status/n, decreased: true, is: 1, isNot: 0}",
@@ -666,16 +686,15 @@ fn a_dead_rule_is_shown_with_the_state_that_comes_nearest() {
 
 #[test]
 fn every_version_of_a_policy_is_judged() {
-    let convention = source("conditions:
+    let convention = document("conditions:
   - {path: /status/a, apiVersions: [v1]}
   - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
 backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
     for versions in ["v1, v2", "v2, v1", "'*'"] {
-        let policy = format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: local}}\nspec: {{convention: test, resources: [{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]}}\n"
-        );
-        let sources = [convention.clone(), Source { name: "policy.yaml".into(), text: policy }];
-        let found = lint::lint_policy(&sources, "local").unwrap().unwrap().remarks;
+        let resources =
+            format!("[{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]");
+        let policy = policy("local", format!("convention: test, resources: {resources}"));
+        let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
         assert_eq!(found.len(), 1, "{versions}");
         assert_eq!(found[0].kind, Kind::PatchRefused);
     }
@@ -683,8 +702,8 @@ backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
 
 #[test]
 fn the_built_in_conventions_have_no_faults() {
-    for name in lint::built_in().unwrap() {
-        let report = lint::lint(&[], &name).unwrap();
+    for name in PolicySet::built_in_names() {
+        let report = lint::lint(built_in(), name).unwrap();
         let faults: Vec<&Remark> =
             report.remarks.iter().filter(|remark| remark.kind.is_fault()).collect();
         assert!(faults.is_empty(), "{name}: {faults:#?}");
@@ -699,9 +718,8 @@ fn the_built_in_conventions_have_no_faults() {
 /// phase, repair what is contradicted to one that they admit, and find nothing to do a second time.
 #[test]
 fn repair_lands_on_an_admissible_phase_in_every_row() {
-    use statusgate::explain::{Answer, Fact, Reason, Table, has_evidence};
-    let conventions = PolicySet::compile(&[]).unwrap();
-    let with_evidence = conventions
+    use statusgate::explain::{Answer, Fact, Represents, Table, has_evidence};
+    let with_evidence = built_in()
         .conventions()
         .values()
         .filter(|convention| convention.phase.as_ref().is_some_and(has_evidence));
@@ -709,7 +727,7 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
     for convention in with_evidence {
         let rules = convention.phase.as_ref().unwrap();
         let table = Table::of_phase(convention, rules).unwrap();
-        let policies = repairing(&convention.name);
+        let policies = following(&convention.name, "disagreement: Repair");
         for (number, outcome) in table.iter() {
             assert!(outcome.admissible.contains(&true), "{}: row {number}", convention.name);
             let combination = table.space.combination(number);
@@ -724,8 +742,11 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
                     (Fact::Deleting, Answer::Flag(true)) => {
                         object["metadata"]["deletionTimestamp"] = TIME.into();
                     }
-                    (Fact::Condition { kind, .. }, Answer::Condition { status, reason, asked }) => {
-                        assert!(*asked == Reason::NotAsked || !reason.is_empty());
+                    (
+                        Fact::Condition { kind, .. },
+                        Answer::Condition { status, reason, represents },
+                    ) => {
+                        assert!(*represents == Represents::Anything || !reason.is_empty());
                         object["status"]["conditions"].as_array_mut().unwrap().push(
                             serde_json::json!({
                                 "type": kind, "status": status.name(), "reason": reason,
@@ -776,32 +797,9 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
 
 const TIME: &str = "2026-01-01T00:00:00Z";
 
-fn repairing(convention: &str) -> PolicySet {
-    let text = format!(
-        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: test}}\nspec:\n  \
-         convention: {convention}\n  disagreement: Repair\n  \
-         resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things]}}]\n"
-    );
-    PolicySet::compile(&[Source { name: "test.yaml".into(), text }]).unwrap()
-}
-
 fn mutated(policies: &PolicySet, old: &Value, new: &Value) -> Value {
-    let (old, text) = (old.to_string(), new.to_string());
-    let subject = Subject {
-        resource: Resource { group: "g".into(), version: "v1".into(), resource: "things".into() },
-        subresource: "status".into(),
-        operation: Operation::Update,
-        writer: Writer::default(),
-        object: Object::parse(&text).unwrap(),
-        old: Some(Object::parse(&old).unwrap()),
-    };
-    let now: Timestamp = "2026-01-10T00:00:00Z".parse().unwrap();
-    let verdict = decide(policies, &subject, Webhook::Mutate, now);
-    let mut stored = new.clone();
-    if let Some(patch) = &verdict.patch {
-        json_patch::patch(&mut stored, patch).unwrap();
-    }
-    stored
+    let write = Write::of_texts(Some(old.to_string()), new.to_string());
+    write.at("2026-01-10T00:00:00Z").mutate(policies).object()
 }
 
 // --- policies ----------------------------------------------------------------------------------------
@@ -809,13 +807,9 @@ fn mutated(policies: &PolicySet, old: &Value, new: &Value) -> Value {
 /// What is found of a policy, and that it is refused, or not, by the engine's own word: each remark has
 /// a witness.
 fn remarks_of_policy(spec: &str) -> Vec<Remark> {
-    let text = format!(
-        "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: local}}\nspec: \
-         {{resources: [{{apiGroups: [g], apiVersions: [v1], resources: [things]}}], {spec}}}\n"
-    );
-    let report = lint::lint_policy(&[Source { name: "test.yaml".into(), text }], "local")
-        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let remarks = report.unwrap().remarks;
+    let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+    let remarks =
+        lint_policy(&compile(&[policy("local", format!("{resources}, {spec}"))]), "local");
     assert!(remarks.iter().all(|remark| remark.witness.is_some()), "{remarks:?}");
     remarks
 }
@@ -888,20 +882,16 @@ fn a_member_that_a_policy_takes_out_and_misses_is_found() {
 
 #[test]
 fn a_second_policy_with_a_phase_is_noted() {
-    let policy = |name: &str, convention: &str, things: &str| {
-        format!(
-            "---\napiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec: {{convention: {convention}, \
-             resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{things}]}}]}}\n"
-        )
+    let following = |name: &str, convention: &str, things: &str| {
+        let resources = format!("[{{apiGroups: [g], apiVersions: [v1], resources: [{things}]}}]");
+        policy(name, format!("convention: {convention}, resources: {resources}"))
     };
     let noted = |things: &str, convention: &str| {
-        let documents = [policy("pa", "appcat", "things"), policy("pb", convention, things)];
-        let source = Source { name: "test.yaml".into(), text: documents.concat() };
-        let of =
-            |name| lint::lint_policy(std::slice::from_ref(&source), name).unwrap().unwrap().remarks;
+        let first = following("pa", "appcat", "things");
+        let policies = compile(&[first, following("pb", convention, things)]);
         let second = |remark: &Remark| remark.kind == Kind::SecondOwner;
-        assert!(!of("pa").iter().any(second));
-        of("pb").into_iter().find(second)
+        assert!(!lint_policy(&policies, "pa").iter().any(second));
+        lint_policy(&policies, "pb").into_iter().find(second)
     };
     let note = noted("'*'", "olm-csv").unwrap();
     assert!(!note.kind.is_fault() && note.message.starts_with("policy pa "), "{note:?}");
@@ -912,12 +902,9 @@ fn a_second_policy_with_a_phase_is_noted() {
 
 #[test]
 fn the_example_policies_have_no_faults() {
-    let sources = PolicySet::examples();
-    for name in PolicySet::compile(&sources).unwrap().names() {
-        let report = lint::lint_policy(&sources, name).unwrap().unwrap();
-        assert_eq!(report.remarks, [], "{name}");
+    for name in examples().names() {
+        assert_eq!(lint_policy(examples(), name), [], "{name}");
     }
-    assert_eq!(lint::lint_policy(&sources, "nobody").unwrap(), None);
 }
 
 // --- the command -------------------------------------------------------------------------------------
@@ -941,20 +928,20 @@ fn exit_codes_tell_sound_from_faulty_from_unreadable() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let good = write("good.yaml", &source(&two_phases("")).text);
+    let good = write("good.yaml", &document(&two_phases("")));
     let (code, out, _) = run(&[&good]);
     assert_eq!(code, Some(0), "{out}");
     assert!(out.starts_with("test: no faults, 1 note ("), "{out}");
 
     let dead = "rules:\n  - {id: dead, path: /status/x, action: Warn, message: m, when: {all: [{deleting: true}, {deleting: false}]}}";
-    let faulty = write("faulty.yaml", &source(dead).text);
+    let faulty = write("faulty.yaml", &document(dead));
     let (code, out, _) = run(&[&faulty, "-o", "json"]);
     let json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(code, Some(1));
     assert_eq!(json["conventions"][0]["faults"][0]["kind"], "never-fires");
     assert_eq!(json["conventions"][0]["faults"][0]["rules"][0], "test/dead");
 
-    let broken = write("broken.yaml", &source("phaze: {}").text);
+    let broken = write("broken.yaml", &document("phaze: {}"));
     let (code, out, _) = run(&[&broken]);
     assert_eq!(code, Some(1));
     assert!(out.contains("broken.yaml:5:3") && out.contains("did you mean \"phase\"?"), "{out}");

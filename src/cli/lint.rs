@@ -78,27 +78,26 @@ struct Found {
 }
 
 fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagnostics>> {
-    // Mistakes are findings; names are the command line's own.
-    let all = match PolicySet::compile(sources) {
-        Ok(all) => all,
+    // Errors in documents are findings; an unknown name is an error of the command line.
+    let policies = match PolicySet::compile(sources) {
+        Ok(policies) => policies,
         Err(mistakes) => return Ok(Err(mistakes)),
     };
-    let built_in = lint::built_in()?;
     for name in &args.convention {
-        if !built_in.contains(name) {
-            bail!("{}", explain::unknown(name, built_in.iter().map(String::as_str)));
+        if !PolicySet::built_in_names().any(|known| known == name) {
+            bail!("{}", explain::unknown(name, PolicySet::built_in_names()));
         }
     }
-    let mut names = match (args.paths.as_slice(), args.convention.as_slice()) {
-        ([], []) => built_in,
-        (_, named) => named.to_vec(),
+    let named: Vec<&str> = match (args.paths.as_slice(), args.convention.as_slice()) {
+        ([], []) => PolicySet::built_in_names().collect(),
+        (_, named) => named.iter().map(String::as_str).collect(),
     };
-    names.extend(lint::declared(sources)?);
-    let conventions = names.iter().map(|name| lint::lint(sources, name)).collect();
-    let policies = all.names().map(|name| lint::lint_policy(sources, name));
-    let policies = policies.filter_map(Result::transpose).collect::<Result<_, _>>();
-    let both = |conventions| Ok(Found { conventions, policies: policies? });
-    Ok(Result::and_then(conventions, both))
+    let names = named.into_iter().chain(policies.given_names());
+    let conventions = names.map(|name| lint::lint(&policies, name)).collect::<Result<_, _>>();
+    Ok(conventions.map(|conventions| {
+        let lint_policy = |policy| lint::lint_policy(&policies, policy);
+        Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() }
+    }))
 }
 
 fn as_text(found: &Found) -> String {

@@ -1,5 +1,5 @@
-//! Everything of a convention that fires where a predicate holds, under one shape: its rules, the
-//! rules about elements, and what it says of the presence of condition types.
+//! All parts of a convention that are violated if a predicate holds, as one type: its rules, the rules about
+//! elements, and the required and forbidden condition types.
 
 use std::borrow::Cow;
 
@@ -9,26 +9,26 @@ use crate::model::Pointer;
 use crate::policy::convention::{ConditionList, Convention, Trigger};
 use crate::policy::{Action, Disposition};
 
-/// Something that fires where a predicate definitely holds.
+/// A rule that is violated if a predicate definitely holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Clause<'c> {
     /// The rule id.
     pub(crate) id: &'c str,
     /// The violation.
     pub(crate) when: Cow<'c, Predicate>,
-    /// The list it speaks of, where it is not the first.
+    /// The list of its conditions, if it is not the first one.
     pub(crate) list: Option<&'c ConditionList>,
-    /// It is about each element of the list.
+    /// Whether it judges each element of the list.
     pub(crate) of_element: bool,
     /// What happens.
     pub(crate) action: Disposition,
-    /// Which writes it looks at, where it says so.
+    /// The writes that it judges, if it declares them.
     pub(crate) trigger: Option<&'c Trigger>,
     /// The field that its message names, if it is a rule.
     pub(crate) path: Option<&'c Pointer>,
 }
 
-/// The clauses of a convention, in the order in which the engine comes to them.
+/// The clauses of a convention, in the order in which the engine judges them.
 pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
     let mut clauses = Vec::new();
     for list in &convention.conditions {
@@ -85,13 +85,13 @@ impl Clause<'_> {
         Question { predicate: &self.when, list: self.list, of_element: self.of_element }
     }
 
-    /// Whether it can refuse a write: by itself, or as a disagreement under a policy that says Deny.
-    pub(crate) fn refuses(&self) -> bool {
+    /// Whether it can reject a write: always, or as a disagreement under a policy with `disagreement: Deny`.
+    pub(crate) fn can_reject(&self) -> bool {
         self.action.can_deny()
     }
 
-    /// Whether it refuses under every policy.
-    pub(crate) fn always_refuses(&self) -> bool {
+    /// Whether it rejects under every policy.
+    pub(crate) fn always_rejects(&self) -> bool {
         self.action == Disposition::Fixed(Action::Deny)
     }
 }

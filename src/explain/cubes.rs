@@ -1,32 +1,31 @@
 //! Many combinations in few lines.
 //!
-//! A line stands for all combinations of a set of answers for each fact. First lines are put
-//! together where they differ in one fact only and have the same outcome; then each is made as
-//! general as it can be, so that lines may overlap where they agree, and those that are not needed
-//! any more are dropped. That is greedy and not the smallest table there is (which would be hard to
-//! find), so it is tried in several orders of the facts, and the shortest result is taken.
+//! A line covers all combinations of a set of answers for each fact. First, lines with the same outcome that
+//! differ in one fact are merged. Then each line is made as general as possible, so that lines with the same
+//! outcome may overlap, and lines that are no longer needed are removed. This is greedy: the smallest table
+//! would be hard to find. So several orders of the facts are tried, and the shortest result is used.
 
 use std::collections::HashMap;
 
-use super::facts::{Answer, Reason, Space, Stands};
+use super::facts::{Answer, Represents, Space};
 
-/// One line: for each fact the answers it stands for (as bits), and the outcome.
+/// One line: for each fact the answers that it covers (as bits), and the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cube {
     /// For each fact a bit for each answer.
     pub answers: Vec<u128>,
-    /// What follows.
+    /// The index of the outcome.
     pub outcome: usize,
 }
 
-/// What is known of one combination.
+/// The outcome of one combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Row {
-    /// Its facts exclude each other: it does not matter which line it is in.
+    /// Its facts exclude each other, so any line may cover it.
     CannotBe,
-    /// No line may stand for it.
+    /// No line may cover it.
     NotWanted,
-    /// What follows.
+    /// The index of the outcome.
     Outcome(usize),
 }
 
@@ -62,10 +61,10 @@ pub(crate) fn collapse(space: &Space, rows: &[Row]) -> Vec<Cube> {
     best
 }
 
-/// Lines beyond which a table is not read anyway, and not worth the time to shorten it.
+/// Nobody reads a larger table, so it is not shortened.
 const MAX_EXPANDED: usize = 256;
 
-/// Makes each line as general as it can be, and drops those that others cover.
+/// Makes each line as general as possible, and removes those that others cover.
 fn expand(space: &Space, rows: &[Row], cubes: Vec<Cube>) -> Vec<Cube> {
     let mut strides = vec![1; space.facts.len()];
     for at in (1..strides.len()).rev() {
@@ -101,7 +100,7 @@ fn expand(space: &Space, rows: &[Row], cubes: Vec<Cube>) -> Vec<Cube> {
             true
         });
     }
-    // From the smallest on: a line goes where every combination of it stands in another one, too.
+    // Starts with the smallest: a line is removed if other lines cover all its combinations.
     let mut kept = Vec::new();
     while let Some(cube) = general.pop() {
         let needed =
@@ -122,7 +121,7 @@ fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
     loop {
         let before = cubes.len();
         for fact in order {
-            // Those that are the same but for this fact.
+            // The lines that differ only in this fact.
             let mut groups: HashMap<Cube, u128> = HashMap::with_capacity(cubes.len());
             for mut cube in cubes {
                 let answers = std::mem::take(&mut cube.answers[*fact]);
@@ -135,7 +134,7 @@ fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
             cubes = groups.into_iter().map(put_back).collect();
         }
         if cubes.len() == before {
-            // The order of a map is another one each time; a page is not.
+            // The order of a map is random; that of a page must not be.
             cubes.sort();
             return cubes;
         }
@@ -143,13 +142,13 @@ fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
 }
 
 impl Cube {
-    /// Whether it stands for an answer of a fact.
+    /// Whether it covers an answer of a fact.
     #[must_use]
     pub fn includes(&self, fact: usize, answer: usize) -> bool {
         self.answers.get(fact).is_some_and(|bits| bits & (1 << answer) != 0)
     }
 
-    /// Whether something is true of every combination in it, by number.
+    /// Whether `holds` is true for the number of every combination that it covers.
     fn all(&self, strides: &[usize], holds: &mut impl FnMut(usize) -> bool) -> bool {
         fn walk(
             answers: &[u128],
@@ -175,7 +174,7 @@ impl Cube {
         walk(&self.answers, strides, 0, holds)
     }
 
-    /// The answers of a fact in words; empty where it makes no difference.
+    /// The answers of a fact in words; empty if the fact makes no difference.
     #[must_use]
     pub fn label(&self, space: &Space, fact: usize) -> String {
         let Some(answers) = space.answers.get(fact) else { return String::new() };
@@ -193,7 +192,7 @@ impl Cube {
     }
 }
 
-/// The labels of some answers. Of a condition with all its reasons the status says enough.
+/// The labels of some answers. All reasons of a condition are shown as its status alone.
 fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
     let status = |answer: &Answer| match answer {
         Answer::Condition { status, .. } => Some(*status),
@@ -217,13 +216,13 @@ fn labels(answers: &[Answer], places: &[usize]) -> Vec<String> {
     labels
 }
 
-/// Whether one of some answers stands for all that have no name: "not another" says little.
+/// Whether one of some answers represents all values that no predicate names: "not another" is unclear.
 fn has_rest(answers: &[Answer], places: &[usize]) -> bool {
     let rest = |answer: &Answer| {
         matches!(
             answer,
-            Answer::Value { stands: Stands::Others, .. }
-                | Answer::Condition { asked: Reason::Other, .. }
+            Answer::Value { represents: Represents::Others, .. }
+                | Answer::Condition { represents: Represents::Others, .. }
         )
     };
     places.iter().filter_map(|at| answers.get(*at)).any(rest)

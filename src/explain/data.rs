@@ -8,7 +8,7 @@ use super::table::{Table, has_evidence};
 use crate::documents::StatusConvention;
 use crate::policy::convention::{Convention, PhaseRules};
 
-/// Everything that a convention says: its name, the keys of its `spec`, and `table`.
+/// The content of a convention: its name, the keys of its `spec`, and `table`.
 #[must_use]
 pub fn convention(document: &StatusConvention, convention: &Convention) -> Value {
     let mut data = json!(document.spec);
@@ -29,7 +29,7 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     members.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
 }
 
-/// The truth table in full: of the phase, or of each rule where there is no evidence about one.
+/// The full truth table of the phase; without evidence about phases, that of each rule.
 fn table(convention: &Convention) -> Value {
     if let Some(rules) = convention.phase.as_ref().filter(|rules| has_evidence(rules)) {
         return match Table::of_phase(convention, rules) {
@@ -59,7 +59,7 @@ fn table(convention: &Convention) -> Value {
     object([("rules", rules.collect::<Map<_, _>>().into())])
 }
 
-/// Rows of answers, admissible phases, and for each that is not the one that Repair chooses.
+/// Rows of answers, admissible phases, and the phase that Repair chooses for each other phase.
 fn phase_table(rules: &PhaseRules, table: &Table<super::table::PhaseOutcome>) -> Value {
     let name = |at: usize| rules.phases.get(at).map(|phase| phase.name.as_str());
     let outcomes = table.outcomes.iter().map(|outcome| {

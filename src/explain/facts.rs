@@ -1,29 +1,31 @@
-//! What predicates ask about, as a space of combinations: each fact with the answers that make a
-//! difference to the predicates that ask for it.
+//! The facts that predicates query, as a space of combinations: each fact with the answers that the
+//! predicates distinguish.
 //!
-//! The answers are those of the format, not those of real objects: a condition is True, False,
-//! Unknown or absent; a value is absent, one of those that a predicate names, or another. That is
-//! why walking all combinations is a proof: a predicate cannot tell apart what is left out here. Where
-//! it can, as where several patterns are asked of one text, the space says that it is open.
+//! The answers come from the format, not from real objects: a condition is True, False, Unknown or absent; a
+//! value is absent, named by a predicate, or another. So a walk through all combinations is a proof: no
+//! predicate distinguishes anything else. If one does, as with several patterns for one text, the space is
+//! marked as open.
 
-mod asked;
+mod collector;
 mod fitting;
 mod sample;
+
+use indexmap::IndexSet;
 
 use crate::language::{Glob, Observed, Predicate};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
 
-pub(crate) use asked::Asked;
+pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left};
 pub(crate) use sample::{GATE, GATES, NOW, PAST, condition, reason};
 
-/// Something that predicates ask about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Something that predicates query.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
-    /// Whether deletion was asked for.
+    /// Whether deletion was requested.
     Deleting,
-    /// The plural that is addressed.
+    /// The plural of the resource.
     Resource,
     /// The phase.
     Phase {
@@ -34,25 +36,25 @@ pub enum Fact {
     Condition {
         /// Of the stored object.
         old: bool,
-        /// The list it is in; `None` where the convention has none, and so no conditions.
+        /// Its list; `None` if the convention has no conditions.
         list: Option<Pointer>,
         /// Its type.
         kind: String,
     },
-    /// How the object's own `observedGeneration` relates to its generation.
+    /// Whether the object's own `observedGeneration` is behind, equal to or ahead of its generation.
     Observed,
     /// A value in the status or the spec.
     Field {
         /// Of the stored object.
         old: bool,
-        /// Where it is.
+        /// Its path.
         path: Pointer,
     },
     /// The number of items in a list.
     Length(Pointer),
-    /// The conditions that a list in the spec asks for.
+    /// The conditions that a list in the spec requires.
     Gates(Pointer),
-    /// A member of the element that a rule is about.
+    /// A member of the element that a rule judges.
     Member {
         /// Of the stored element.
         old: bool,
@@ -61,88 +63,77 @@ pub enum Fact {
     },
 }
 
-/// What a fact can be.
+/// A value of a fact.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Not there.
+    /// Absent.
     Absent,
     /// Yes or no.
     Flag(bool),
-    /// A condition that is there.
+    /// A condition that is present.
     Condition {
         /// Its status.
         status: ConditionStatus,
         /// Its reason.
         reason: String,
-        /// Whether predicates ask for reasons of this condition, and for this one.
-        asked: Reason,
+        /// What the reason is an example of.
+        represents: Represents,
     },
     /// A value.
     Value {
-        /// It.
+        /// The value.
         value: serde_json::Value,
         /// What it is an example of.
-        stands: Stands,
+        represents: Represents,
     },
-    /// How generations relate.
+    /// The relation between the two generations.
     Observed(Observed),
-    /// So many items.
+    /// The number of items.
     Count(usize),
-    /// The spec asks for no condition.
+    /// The spec requires no condition.
     NotAsked,
-    /// A condition that the spec asks for: whether it is as it should be; `None` for absent.
+    /// A condition that the spec requires: whether its status is good; `None` if it is absent.
     Gate(Option<bool>),
 }
 
-/// What a value is an example of.
+/// What a value or a reason is an example of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stands {
-    /// Of nothing: a predicate names it.
+pub enum Represents {
+    /// Only of itself: a predicate names it.
     Itself,
-    /// Of all that no predicate names.
+    /// Of all values that no predicate names.
     Others,
-    /// Of all that is there: nobody asks for more.
+    /// Of all values: predicates only query whether there is one.
     Anything,
 }
 
-/// What predicates know of the reason of a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// Nobody asks.
-    NotAsked,
-    /// A predicate names it.
-    Named,
-    /// Predicates name others.
-    Other,
-}
-
-/// Facts with their answers, and so all combinations of them.
+/// Facts with their answers: the space of their combinations.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
     /// The facts, in the order in which tables show them.
     pub facts: Vec<Fact>,
     /// The answers of each.
     pub answers: Vec<Vec<Answer>>,
-    /// The list with the judged elements, if the facts are about a list.
+    /// The list with the judged elements, if rules judge the elements of a list.
     pub element_of: Option<Pointer>,
-    /// How many conditions are asked whether they changed in anything: more than combinations show.
+    /// The number of conditions with a query for any change. Combinations do not contain all changes.
     pub(crate) changed: usize,
-    /// Whether stored conditions differ from the new ones in more than combinations show.
+    /// Whether stored conditions also differ from the new ones in a member that no fact describes.
     pub(crate) touched: bool,
-    /// Whether there is more to be told apart than the answers do: a search that finds nothing proves
-    /// nothing then.
+    /// Whether predicates distinguish more than the answers contain. Then a search that finds nothing is no
+    /// proof.
     pub(crate) open: bool,
 }
 
-/// Combinations beyond which nothing is searched. A search ends long before the last of them; what
-/// walks them all has less.
+/// No space with more combinations is searched. Searches end long before this limit, and complete walks
+/// have lower limits.
 pub(crate) const MAX_COMBINATIONS: usize = 1 << 20;
 
-/// Answers of one fact: each has a bit in a line of a table.
+/// The limit of the answers of one fact: each has a bit in a [`super::Cube`].
 const MAX_ANSWERS: usize = u128::BITS as usize;
 
 impl Space {
-    /// The number of combinations; `None` where it is beyond what is walked.
+    /// The number of combinations; `None` above the limit.
     #[must_use]
     pub fn size(&self) -> Option<usize> {
         let product = self
@@ -153,7 +144,7 @@ impl Space {
         (narrow && product <= MAX_COMBINATIONS).then_some(product)
     }
 
-    /// The combination of a number below [`Self::size`]: an answer, by its place, for each fact.
+    /// The combination with a number below [`Self::size`]: for each fact the index of an answer.
     #[must_use]
     pub fn combination(&self, mut number: usize) -> Vec<usize> {
         let mut combination = vec![0; self.facts.len()];
@@ -164,10 +155,10 @@ impl Space {
         combination
     }
 
-    /// All numbers below `size`, once each, but not in their order: neighbours differ in many facts,
-    /// so that a search for one of many finds it early.
+    /// All numbers below `size`, each once. Neighbours differ in many facts, so that a search that can succeed
+    /// in many places succeeds early.
     pub(crate) fn scattered(size: usize) -> impl Iterator<Item = usize> {
-        // A prime that is no factor of the size steps through all of it.
+        // Steps of a prime that does not divide the size reach every number.
         let stride =
             [7919, 7907, 7901, 7883].into_iter().find(|prime| !size.is_multiple_of(*prime));
         (0..size).map(move |step| step * stride.unwrap_or(1) % size)
@@ -190,9 +181,9 @@ impl Space {
 
     /// Adds the stored phase.
     pub(crate) fn add_stored_phase(&mut self, convention: &Convention) {
-        let mut asked = Asked::new(convention, "");
-        asked.fact(Fact::Phase { old: true });
-        let space = asked.into_space();
+        let mut collector = Collector::new(convention, "");
+        collector.fact(Fact::Phase { old: true });
+        let space = collector.into_space();
         space
             .facts
             .into_iter()
@@ -205,7 +196,7 @@ impl Space {
         (self.facts, self.answers) = kept.filter(|(fact, _)| wanted(fact)).unzip();
     }
 
-    /// Leaves a member of the element only some of its answers.
+    /// Keeps only some of the answers of a member of the element.
     pub(crate) fn narrow(&mut self, member: &str, wanted: impl Fn(&Answer) -> bool) {
         for (fact, answers) in self.facts.iter().zip(&mut self.answers) {
             if matches!(fact, Fact::Member { old: false, name } if name == member) {
@@ -217,20 +208,10 @@ impl Space {
     pub(crate) fn remove(&mut self, unwanted: &Fact) {
         self.retain(|fact| fact != unwanted);
     }
-
-    /// The facts of one combination, in words.
-    #[must_use]
-    pub fn describe(&self, combination: &[usize]) -> String {
-        let facts = self.facts.iter().zip(&self.answers).zip(combination);
-        let words = facts.filter_map(|((fact, answers), at)| {
-            answers.get(*at).map(|answer| format!("{}: {}", fact.label(), answer.label()))
-        });
-        words.collect::<Vec<_>>().join(", ")
-    }
 }
 
 impl Fact {
-    /// As the head of a column has it.
+    /// The text in the head of a column.
     #[must_use]
     pub fn label(&self) -> String {
         let stored = |old: bool| if old { "stored " } else { "" };
@@ -249,7 +230,7 @@ impl Fact {
 }
 
 impl Answer {
-    /// The value that it is, where it is one.
+    /// The value, if the answer is one.
     pub(crate) fn into_value(self) -> Option<serde_json::Value> {
         match self {
             Self::Value { value, .. } => Some(value),
@@ -257,22 +238,24 @@ impl Answer {
         }
     }
 
-    /// As a cell has it.
+    /// The text in a cell.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
             Self::Absent | Self::Gate(None) => "absent".to_owned(),
             Self::Flag(true) => "yes".to_owned(),
             Self::Flag(false) => "no".to_owned(),
-            Self::Condition { status, asked: Reason::NotAsked, .. } => status.name().to_owned(),
-            Self::Condition { status, reason, asked: Reason::Named } => {
+            Self::Condition { status, represents: Represents::Anything, .. } => {
+                status.name().to_owned()
+            }
+            Self::Condition { status, reason, represents: Represents::Itself } => {
                 format!("{} ({reason})", status.name())
             }
-            Self::Condition { status, asked: Reason::Other, .. } => {
+            Self::Condition { status, represents: Represents::Others, .. } => {
                 format!("{} (another reason)", status.name())
             }
-            Self::Value { stands: Stands::Others, .. } => "another".to_owned(),
-            Self::Value { stands: Stands::Anything, .. } => "set".to_owned(),
+            Self::Value { represents: Represents::Others, .. } => "another".to_owned(),
+            Self::Value { represents: Represents::Anything, .. } => "set".to_owned(),
             Self::Value { value: serde_json::Value::String(text), .. } => text.clone(),
             Self::Value { value, .. } => value.to_string(),
             Self::Observed(observed) => observed.name().to_owned(),
@@ -284,32 +267,31 @@ impl Answer {
     }
 }
 
-/// A predicate of a convention together with where its conditions are.
+/// A predicate of a convention, and the list of its conditions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'c> {
     pub(crate) predicate: &'c Predicate,
-    /// The list that its conditions are in; the first one, where it does not say.
+    /// The list of its conditions; `None` for the first list.
     pub(crate) list: Option<&'c ConditionList>,
-    /// It is about each element of the list.
+    /// Whether the predicate judges each element of the list.
     pub(crate) of_element: bool,
 }
 
-/// The version of the API that combinations are made for: the first that a convention speaks of.
+impl<'c> Question<'c> {
+    /// A predicate about the object, with the conditions of the first list.
+    pub(crate) const fn plain(predicate: &'c Predicate) -> Self {
+        Self { predicate, list: None, of_element: false }
+    }
+}
+
+/// The API version of the combinations: the first that a convention names.
 pub(crate) fn version_of(convention: &Convention) -> String {
     versions_of(convention).swap_remove(0)
 }
 
-/// All versions that a convention speaks of, and one where it speaks of none.
+/// All API versions that a convention names, or `v1`.
 pub(crate) fn versions_of(convention: &Convention) -> Vec<String> {
     let globs = convention.conditions.iter().flat_map(|list| &list.versions);
-    let mut versions: Vec<String> = Vec::new();
-    for version in globs.map(Glob::sample) {
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
-    }
-    if versions.is_empty() {
-        versions.push("v1".to_owned());
-    }
-    versions
+    let versions: IndexSet<String> = globs.map(Glob::sample).collect();
+    if versions.is_empty() { vec!["v1".to_owned()] } else { versions.into_iter().collect() }
 }

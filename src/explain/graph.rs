@@ -1,4 +1,4 @@
-//! Which phase may follow which, as a picture for Mermaid.
+//! The moves between phases, as a Mermaid diagram.
 
 use super::clauses::{Clause, rules};
 use super::facts::{Answer, Fact, Question, version_of};
@@ -10,17 +10,17 @@ use crate::policy::convention::{Convention, PhaseRules};
 /// The moves between the phases of a convention.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// The names of the phases; "no phase" is the row behind the last one.
+    /// The names of the phases. The row after the last phase is "no phase".
     phases: Vec<String>,
     /// `[from][to]`.
     allowed: Vec<Vec<bool>>,
-    /// What rules say of a move that is allowed, `[from][to]`.
+    /// The rules that judge an allowed move, `[from][to]`.
     remarks: Vec<Vec<Vec<String>>>,
 }
 
 impl Graph {
-    /// The moves that a convention describes: those of its table, else all that evidence about the
-    /// stored phase admits in some state. `None` where it has no phase.
+    /// The moves of a convention: those of its table; without one, those that evidence about the stored phase
+    /// admits in some state. `None` if the convention has no phase.
     #[must_use]
     pub fn of(convention: &Convention) -> Option<Self> {
         let rules = convention.phase.as_ref()?;
@@ -72,7 +72,7 @@ impl Graph {
         out
     }
 
-    /// Rules about the stored phase and the new one, where they speak of a move from one to another.
+    /// Adds the rules that judge some moves and not others.
     fn remark(&mut self, convention: &Convention) {
         let old = Fact::Phase { old: true };
         let version = version_of(convention);
@@ -101,7 +101,7 @@ impl Graph {
                     moves.push((from, to));
                 }
             }
-            // A rule that has something to say about every move says nothing about any of them.
+            // A rule that judges all moves does not distinguish them.
             let count = self.phases.len();
             if moves.len() < count * count.saturating_sub(1) {
                 moves.into_iter().for_each(|(from, to)| self.say(from, to, &clause));
@@ -110,7 +110,7 @@ impl Graph {
     }
 
     fn say(&mut self, from: usize, to: usize, clause: &Clause<'_>) {
-        let name = clause.id.split_once('/').map_or(clause.id, |(_, name)| name);
+        let name = words::short_id(clause.id);
         self.remarks[from][to].push(format!("{} {name}", words::action(clause.action)));
     }
 }

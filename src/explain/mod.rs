@@ -1,7 +1,7 @@
 //! A convention for people: its page, its truth table, its phase graph.
 //!
-//! The table is no second reading of the rules. Each combination of the facts that predicates can
-//! tell apart is made into an object, and the engine is asked about that object.
+//! The tables do not interpret the rules a second time. Explain builds an object for each combination of
+//! the facts that predicates distinguish, and the engine judges that object.
 
 mod clauses;
 mod cubes;
@@ -15,10 +15,10 @@ mod table;
 mod words;
 
 pub use cubes::Cube;
-pub use facts::{Answer, Fact, Reason, Space};
+pub use facts::{Answer, Fact, Represents, Space};
 pub use graph::Graph;
 pub use page::{Block, Page};
-pub use table::{Firing, PhaseOutcome, Table, has_evidence};
+pub use table::{PhaseOutcome, Table, has_evidence};
 
 pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{Left, NOW, Question, is_decided, left, versions_of};

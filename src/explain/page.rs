@@ -1,5 +1,5 @@
-//! The page of a convention: everything it says, in words, for a person. What it looks like on a
-//! terminal or in Markdown is for [`super::render`].
+//! The page of a convention: all its content in words. [`super::render`] formats it for a terminal or as
+//! Markdown.
 
 mod lists;
 mod phase;
@@ -9,7 +9,7 @@ pub(crate) use tables::MAX_COMBINATIONS;
 
 use super::words;
 use crate::language::Predicate;
-use crate::policy::convention::{Backfill, Convention, Filling, Limit, ValueSource};
+use crate::policy::convention::{Backfill, Convention, Filling, Limit, Sanction, ValueSource};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Block {
     },
 }
 
-/// Everything that a convention says.
+/// The content of a convention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Its name.
@@ -102,22 +102,17 @@ impl Page {
             ));
         }
         let mut rows = vec![
-            row("a generation that does not exist yet", &rules.ahead.rule, rules.ahead.action),
-            row(
-                "a lower generation than was observed before",
-                &rules.decreased.rule,
-                rules.decreased.action,
-            ),
+            row("a generation that does not exist yet", &rules.ahead),
+            row("a lower generation than was observed before", &rules.decreased),
         ];
         if let Some(reset) = &rules.reset {
-            rows.push(row("the object's own set back to 0", &reset.rule, reset.action));
+            rows.push(row("the object's own set back to 0", reset));
         }
         if rules.ahead_at_first.action != rules.ahead.action {
-            let first = &rules.ahead_at_first;
-            rows.insert(1, row("the same where none was stored", &first.rule, first.action));
+            rows.insert(1, row("the same where none was stored", &rules.ahead_at_first));
         }
         if let Some(Limit { value, sanction }) = &rules.minimum {
-            rows.push(row(&format!("below {value}"), &sanction.rule, sanction.action));
+            rows.push(row(&format!("below {value}"), sanction));
         }
         self.table(["what", "rule", "action"], rows);
         self.source(&rules.source);
@@ -180,8 +175,8 @@ impl Page {
     }
 }
 
-fn row(what: &str, rule: &str, action: crate::policy::Disposition) -> [String; 3] {
-    [what.to_owned(), rule.to_owned(), words::action(action).to_owned()]
+fn row(what: &str, sanction: &Sanction) -> [String; 3] {
+    [what.to_owned(), sanction.rule.to_string(), words::action(sanction.action).to_owned()]
 }
 
 fn off_unless_enabled(optional: bool) -> String {

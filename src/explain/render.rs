@@ -4,7 +4,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 use super::page::{Block, Page};
 
-/// The width of a page as text: what a terminal beside another window has.
+/// The width of a page as text.
 const WIDTH: u16 = 120;
 
 /// The page for a terminal.
@@ -33,8 +33,7 @@ pub fn text(page: &Page) -> String {
     out
 }
 
-/// Rows under a head, as wide as a page at most. Lines between the rows only where cells are wrapped:
-/// there nobody would see where one ends.
+/// Rows under a head, at most as wide as a page. Lines separate the rows if cells are wrapped.
 #[must_use]
 pub fn table(head: Vec<String>, rows: Vec<Vec<String>>) -> String {
     let count = rows.len();
@@ -52,7 +51,7 @@ pub fn table(head: Vec<String>, rows: Vec<Vec<String>>) -> String {
     lines.collect::<String>().trim_end().to_owned()
 }
 
-/// The page in Markdown, as it stands in `docs/conventions`.
+/// The page in Markdown, as in `docs/conventions`.
 #[must_use]
 pub fn markdown(page: &Page) -> String {
     let mut out = format!("# {}\n", page.title);
@@ -79,7 +78,7 @@ pub fn markdown(page: &Page) -> String {
     out
 }
 
-/// Text without what Markdown would take for its own: outside of code, stars and angle brackets.
+/// Escapes the characters that have a meaning in Markdown, except in code.
 fn plain(text: &str) -> String {
     let mut code = false;
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! A combination as an object: what the engine itself can be asked about.
+//! Builds the object of a combination, for the engine to judge.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::engine::{Facts, Truth, facts_of, with_element};
 use crate::model::{ConditionStatus, Json, Object, Pointer, Resource};
 use crate::policy::convention::{ConditionList, Convention};
 
-/// The object of a combination, and the stored one where something is asked of it.
+/// The object of a combination, and the stored object if predicates query it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scene {
     pub(crate) object: Value,
@@ -18,23 +18,23 @@ pub(crate) struct Scene {
     element_of: Option<Pointer>,
 }
 
-/// What is the same in all scenes of a convention.
+/// A convention and an API version: the same in all scenes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage<'c> {
     pub(crate) convention: &'c Convention,
     pub(crate) version: &'c str,
 }
 
-/// The group and kind of what is made up here; rules see only plurals.
+/// The group and kind of the objects. Rules see only plurals.
 pub(crate) const GROUP: &str = "example.com";
 const KIND: &str = "Example";
 
-/// The generation of the objects, so that an observed one can be smaller and larger.
+/// The generation of the objects. An observed one can be smaller or larger.
 const GENERATION: i64 = 5;
 
 impl<'c> Stage<'c> {
-    /// The scene of a combination; `None` where its facts exclude each other, as a list of length 0
-    /// and its last element do.
+    /// The scene of a combination; `None` if its facts exclude each other, such as a list of length 0 and its
+    /// last element.
     pub(crate) fn scene(&self, space: &Space, combination: &[usize]) -> Option<Scene> {
         let facts = space.facts.iter().zip(&space.answers).zip(combination);
         let facts: Vec<(&Fact, &Answer)> =
@@ -51,7 +51,7 @@ impl<'c> Stage<'c> {
                 builder.object.stretch(path, *count)?;
             }
         }
-        // After the lengths: the last element of a list is the last of all.
+        // After the lengths, because a length changes which element is the last.
         for (fact, answer) in &facts {
             if let (Fact::Field { old, path }, Answer::Value { value, .. }) = (fact, answer) {
                 let lengths = facts.iter().any(|(fact, _)| matches!(fact, Fact::Length(_)));
@@ -62,6 +62,15 @@ impl<'c> Stage<'c> {
         let object = self.finish(builder.object, deleting, generation);
         let old = builder.old.map(|old| self.finish(old, deleting, generation));
         Some(Scene { object, old, plural: builder.plural, element_of: space.element_of.clone() })
+    }
+
+    /// The scenes of the combinations with these numbers.
+    pub(crate) fn scenes<'s>(
+        &'s self,
+        space: &'s Space,
+        numbers: impl Iterator<Item = usize> + 's,
+    ) -> impl Iterator<Item = Scene> + 's {
+        numbers.filter_map(|number| self.scene(space, &space.combination(number)))
     }
 
     fn place(
@@ -114,7 +123,7 @@ impl<'c> Stage<'c> {
                     builder.object.push(&list.path, item)?;
                 }
             }
-            // A stored object of which everything that is asked is absent is there all the same.
+            // A stored object without any of the queried values is still a stored object.
             (Fact::Field { old: true, .. } | Fact::Member { old: true, .. }, _) => {
                 builder.side(true);
             }
@@ -123,7 +132,7 @@ impl<'c> Stage<'c> {
         Some(())
     }
 
-    /// The element that a rule is about, at the end of its list.
+    /// Adds the judged element at the end of its list.
     fn place_element(
         &self,
         list: &Pointer,
@@ -141,7 +150,7 @@ impl<'c> Stage<'c> {
         };
         let item = member(false);
         let kind = item.get("type").cloned();
-        // The element and a condition that is asked for by its type can be the same one.
+        // The element may be a condition that is already in the list.
         if builder.object.has(list, kind.as_ref()) {
             return None;
         }
@@ -178,7 +187,7 @@ impl<'c> Stage<'c> {
         object.into()
     }
 
-    /// Asks the engine; `ask` gets the facts of the scene, with the element where it has one.
+    /// Calls `ask` with the engine's facts of the scene, including its element if it has one.
     pub(crate) fn look<T>(
         &self,
         scene: &Scene,
@@ -219,7 +228,7 @@ impl<'c> Stage<'c> {
         self.look(scene, question.list, |facts| facts.ask(question.predicate)) == Some(Truth::True)
     }
 
-    /// A scene of objects that are at hand.
+    /// A scene of given objects.
     pub(crate) fn scene_of(&self, object: Value, old: Option<Value>, plural: &str) -> Scene {
         Scene { object, old, plural: plural.to_owned(), element_of: None }
     }
@@ -229,14 +238,14 @@ impl<'c> Stage<'c> {
         self.finish(Side::default(), false, false)
     }
 
-    /// A condition as its list wants it.
+    /// A condition with all members that its list requires.
     pub(crate) fn condition(&self, list: &ConditionList, kind: &str, status: &str) -> Value {
         let read = ConditionStatus::parse(status).unwrap_or(ConditionStatus::Unknown);
         let reason = facts::reason(Some(list), kind, read, &[]);
         condition(Some(list), kind, status, &reason, facts::PAST)
     }
 
-    /// Gives the element of a scene the members that nobody asks about but that its list wants.
+    /// Adds to the element of a scene the members that its list requires and that are no facts of the space.
     pub(crate) fn complete(&self, space: &Space, list: &ConditionList, scene: &mut Scene) {
         let items = scene.object.pointer_mut(&list.path.to_string()).and_then(Value::as_array_mut);
         let Some(Value::Object(item)) = items.and_then(|items| items.last_mut()) else { return };
@@ -287,7 +296,7 @@ impl<'c> Stage<'c> {
 }
 
 impl Scene {
-    /// As a person would write it down: the object, and the stored one above it.
+    /// The object, below the stored object if there is one.
     pub(crate) fn to_yaml(&self) -> String {
         let write = |value: &Value| serde_saphyr::to_string(value).unwrap_or_default();
         match &self.old {
@@ -303,11 +312,11 @@ struct Builder {
     old: Option<Side>,
     plural: String,
     deleting: bool,
-    /// Whether anybody asks for the generation.
+    /// Whether a predicate queries the generation.
     generation: bool,
 }
 
-/// One object as it grows: its `status` and `spec`.
+/// The `status` and `spec` of an object under construction.
 #[derive(Default)]
 struct Side(Map<String, Value>);
 
@@ -318,11 +327,24 @@ impl Builder {
 }
 
 impl Side {
-    /// Puts a value at a place. `None` where something else is there, or where a list has no last
-    /// element and may not get one.
+    /// Sets the value at a path. `None` if there is another value, or if a list has no such element and may not
+    /// `grow`.
     fn set(&mut self, path: &Pointer, value: Value, grow: bool) -> Option<()> {
-        let tokens = path.tokens();
-        let (first, rest) = tokens.split_first()?;
+        let place = self.place(path, grow)?;
+        match place {
+            Value::Null => *place = value,
+            // A member of the object was set before.
+            Value::Object(members) if value.is_object() && !members.is_empty() => {}
+            other if *other == value => {}
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The value at a path, null if there is none yet. `None` if another value blocks the path, or if a list
+    /// has no such element and may not `grow`.
+    fn place(&mut self, path: &Pointer, grow: bool) -> Option<&mut Value> {
+        let (first, rest) = path.tokens().split_first()?;
         let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
         for token in rest {
             let index = if token == "-1" { Some(None) } else { token.parse().ok().map(Some) };
@@ -347,25 +369,11 @@ impl Side {
                 _ => return None,
             };
         }
-        match place {
-            Value::Null => *place = value,
-            // Something inside of it was placed before, so that it is there.
-            Value::Object(members) if value.is_object() && !members.is_empty() => {}
-            other if *other == value => {}
-            _ => return None,
-        }
-        Some(())
+        Some(place)
     }
 
     fn list(&mut self, path: &Pointer) -> Option<&mut Vec<Value>> {
-        let (first, rest) = path.tokens().split_first()?;
-        let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
-        for token in rest {
-            if place.is_null() {
-                *place = json!({});
-            }
-            place = place.as_object_mut()?.entry(token.clone()).or_insert(Value::Null);
-        }
+        let place = self.place(path, true)?;
         if place.is_null() {
             *place = json!([]);
         }
@@ -382,7 +390,7 @@ impl Side {
         list.is_some_and(|items| items.iter().any(|item| item.get("type") == kind))
     }
 
-    /// Makes a list `count` items long; `None` where it is longer.
+    /// Extends a list to `count` items; `None` if it is longer.
     fn stretch(&mut self, path: &Pointer, count: usize) -> Option<()> {
         if count == 0 {
             let list = self.list(path)?;
@@ -392,7 +400,7 @@ impl Side {
         if list.len() > count {
             return None;
         }
-        // A list in the spec asks for the same condition once more: all of them are as good as one.
+        // A list in the spec repeats its condition, which has the same result as naming it once.
         let gate = list.last().filter(|item| item.get("conditionType").is_some()).cloned();
         for number in list.len()..count {
             let other = || json!({"type": format!("Example{number}")});

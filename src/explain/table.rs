@@ -1,54 +1,51 @@
-//! Truth tables: every combination of the facts that matter, and what follows from it.
+//! Truth tables: every combination of the queried facts, and its outcome.
 
 use super::clauses::{Clause, rules};
 use super::cubes::{self, Cube};
-use super::facts::{Asked, Fact, Question, Space, version_of};
+use super::facts::{Collector, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
 use crate::engine::{Facts, admits, imposed, repaired};
 use crate::language::Predicate;
 use crate::policy::convention::{Convention, PhaseRules, RepairTo};
 
-/// The combinations of some facts, each with what follows.
+/// The combinations of some facts, each with its outcome.
 #[derive(Clone, Debug)]
 pub struct Table<T> {
-    /// What is combined.
+    /// The facts.
     pub space: Space,
-    /// The different things that follow.
+    /// The different outcomes.
     pub outcomes: Vec<T>,
-    /// For each combination its outcome; `None` where the facts exclude each other.
+    /// For each combination its outcome; `None` if the facts exclude each other.
     pub rows: Vec<Option<usize>>,
 }
 
-/// What a combination says about the phase. Phases are named by their place in the convention.
+/// The result of a combination for the phase. Phases are indices into those of the convention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseOutcome {
     /// The phase that the mutating webhook sets, independent of the writer.
     pub imposed: Option<usize>,
-    /// For each phase whether it may stand.
+    /// For each phase whether it is admissible.
     pub admissible: Vec<bool>,
-    /// For each phase that may not stand the one that Repair chooses in its place.
+    /// For each phase that is not admissible, the phase that Repair chooses instead.
     pub repairs: Vec<Option<usize>>,
 }
 
-/// Rows beyond which no table is made: to make and to collapse as many takes a second or two, and the
-/// largest of a real system has an eighth of them.
+/// No larger table is built: it takes a second or two to build and collapse this many rows, and the largest
+/// table of a real system has an eighth of them.
 const MAX_ROWS: usize = 1 << 16;
 
-/// The rules that fire in a combination, by their place in the convention.
-pub type Firing = Vec<usize>;
-
-/// Whether a phase has anything to do with anything: evidence, or what is imposed or repaired.
+/// Whether the convention has predicates about phases: evidence, or conditions of imposed phases or repairs.
 #[must_use]
 pub fn has_evidence(rules: &PhaseRules) -> bool {
     questions(rules).next().is_some()
 }
 
 impl Table<PhaseOutcome> {
-    /// The truth table of the phase: every combination that evidence, impositions and repair steps
-    /// can tell apart.
+    /// The truth table of the phase: every combination that evidence, imposed phases and repair steps
+    /// distinguish.
     ///
     /// # Errors
-    /// The space, where it has more combinations than are walked.
+    /// The space, if it has too many combinations.
     pub fn of_phase(convention: &Convention, rules: &PhaseRules) -> Result<Self, Box<Space>> {
         let version = version_of(convention);
         let stage = Stage { convention, version: &version };
@@ -73,11 +70,11 @@ impl Table<PhaseOutcome> {
     }
 }
 
-impl Table<Firing> {
-    /// The table of the rules of these numbers: which of them fire where.
+impl Table<Vec<usize>> {
+    /// The table of some rules: for each combination the rules that fire, by their place in the convention.
     ///
     /// # Errors
-    /// The space, where it has more than `most` combinations.
+    /// The space, if it has more than `most` combinations.
     pub fn of_rules(
         convention: &Convention,
         numbers: &[usize],
@@ -127,20 +124,20 @@ impl<T: PartialEq> Table<T> {
         Ok(Self { space, outcomes, rows })
     }
 
-    /// The combinations with their outcomes, without those that cannot be.
+    /// The combinations with their outcomes, without those that are impossible.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         let rows = self.rows.iter().enumerate();
         rows.filter_map(|(number, row)| Some((number, self.outcomes.get((*row)?)?)))
     }
 
-    /// What follows from a combination; `None` where it cannot be.
+    /// The outcome of a combination; `None` if it is impossible.
     #[must_use]
     pub fn outcome(&self, number: usize) -> Option<&T> {
         self.outcomes.get((*self.rows.get(number)?)?)
     }
 
-    /// The table in few lines, as `view` sees it: a line has answers only for the facts that make a
-    /// difference, and combinations that `view` does not want have none.
+    /// The result of `view` for all combinations, in few lines. A line has answers only for the facts that make
+    /// a difference. Combinations for which `view` returns `None` are in no line.
     pub fn collapsed<V: Clone + PartialEq>(
         &self,
         mut view: impl FnMut(&[usize], &T) -> Option<V>,
@@ -167,38 +164,37 @@ impl<T: PartialEq> Table<T> {
     }
 }
 
-/// The facts that the phase depends on. What a repair can take from the stored object is one, even
-/// where no predicate asks for it.
+/// The facts that the phase depends on. The stored phase is one of them if Repair can choose it.
 pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: &str) -> Space {
-    let mut asked = Asked::new(convention, version);
+    let mut collector = Collector::new(convention, version);
     for predicate in questions(rules) {
-        asked.add(&Question { predicate, list: None, of_element: false });
+        collector.add(&Question::plain(predicate));
     }
     if has_evidence(rules) && rules.repair.iter().any(|step| step.to == RepairTo::Stored) {
-        asked.fact(Fact::Phase { old: true });
+        collector.fact(Fact::Phase { old: true });
     }
-    let mut space = asked.into_space();
-    // The phase itself is what the table is about: it is supposed, one after the other.
+    let mut space = collector.into_space();
+    // Each phase is an outcome of the table.
     space.remove(&Fact::Phase { old: false });
     space
 }
 
-/// What the rule of a number asks about.
+/// The facts that a rule queries.
 pub(crate) fn facts_of_rule(convention: &Convention, number: usize) -> Vec<Fact> {
     let version = version_of(convention);
     let Some(clause) = rules(convention).nth(number) else { return Vec::new() };
     space_of(convention, &version, &[clause.question()]).facts
 }
 
-/// The space of what some questions ask.
+/// The space of the facts that some questions query.
 pub(crate) fn space_of<'c>(
     convention: &'c Convention,
     version: &'c str,
     questions: &[Question<'c>],
 ) -> Space {
-    let mut asked = Asked::new(convention, version);
-    questions.iter().for_each(|question| asked.add(question));
-    asked.into_space()
+    let mut collector = Collector::new(convention, version);
+    questions.iter().for_each(|question| collector.add(question));
+    collector.into_space()
 }
 
 /// All predicates that the phase depends on.
@@ -210,7 +206,7 @@ fn questions(rules: &PhaseRules) -> impl Iterator<Item = &Predicate> {
     phases.chain(rules.repair.iter().filter_map(|step| step.when.as_ref()))
 }
 
-/// The same as questions, for those who look at more than the phase.
+/// The same as questions.
 pub(crate) fn phase_questions(rules: &PhaseRules) -> impl Iterator<Item = Question<'_>> {
-    questions(rules).map(|predicate| Question { predicate, list: None, of_element: false })
+    questions(rules).map(Question::plain)
 }

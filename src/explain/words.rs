@@ -2,10 +2,10 @@
 
 pub(crate) use crate::language::any_of;
 use crate::language::quoted_if_odd;
-use crate::policy::convention::{Trigger, Watched};
+use crate::policy::convention::{Sanction, Trigger, Watched};
 use crate::policy::{Action, Check, Disposition, FieldType, Format};
 
-/// What is asked of a field, as a list of short clauses.
+/// A check of a field, as a list of short clauses.
 #[must_use]
 pub(super) fn check(check: &Check) -> String {
     let mut words: Vec<String> = Vec::new();
@@ -67,7 +67,19 @@ pub(super) const fn action(action: Disposition) -> &'static str {
     }
 }
 
-/// The writes that a rule looks at.
+/// `Deny [appcat/phase-ready]`.
+#[must_use]
+pub(super) fn said(sanction: &Sanction) -> String {
+    format!("{} [{}]", action(sanction.action), sanction.rule)
+}
+
+/// A rule id without the name of its convention.
+#[must_use]
+pub(super) fn short_id(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, name)| name)
+}
+
+/// The writes that a rule judges.
 #[must_use]
 pub(super) fn trigger(trigger: &Trigger) -> String {
     let names = |watched: &[Watched], word: &str| {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::gate::{MODES, Mode};
-use super::rules::{MAX_SEARCH, plain, stored};
+use super::gate::ACTIONS;
 use super::{Kind, Lint, Remark};
+use crate::engine::Action;
 use crate::explain::{Clause, Question, Scene, Space, space_of};
 use crate::language::{self, Asks, Place, Predicate};
 use crate::model::Pointer;
@@ -13,12 +13,8 @@ use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 /// A default that removes a member finds one.
 pub(super) fn removed_members_exist(lint: &Lint<'_>) -> Vec<Remark> {
     let dead = removals(lint).into_iter().filter_map(|removal| {
-        let question = removal.question();
-        if lint.somewhere(question) != Some(false) {
-            return None;
-        }
         let message = format!("default {} never removes a member {}", removal.name, removal.member);
-        Some(Remark::new(Kind::NeverFires, Vec::new(), message, lint.nearest(question).1))
+        lint.never_holds(removal.question(), Vec::new(), message)
     });
     dead.collect()
 }
@@ -31,18 +27,15 @@ pub(super) fn removed_members_are_not_required(lint: &Lint<'_>) -> Vec<Remark> {
         // many combinations.
         let asks = |clause: &&Clause<'_>| {
             clause.of_element
-                && clause.refuses()
+                && clause.can_reject()
                 && clause.list.map(|own| &own.path) == removal.list.map(|own| &own.path)
                 && reads(&clause.when, removal.member)
         };
         for clause in lint.clauses.iter().filter(asks) {
             let questions = [removal.question(), clause.question()];
             let space = space_of(lint.convention, lint.stage.version, &questions);
-            let size = space.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
-            lint.count(size);
-            let rejected = (0..size).find_map(|number| {
-                let scene = lint.stage.scene(&space, &space.combination(number))?;
-                let rules = lint.undone(Mode::Deny, &scene);
+            let rejected = lint.first_scenes(&space).find_map(|scene| {
+                let rules = lint.write(&scene).undone(lint.gate.policies(Action::Deny));
                 (!rules.is_empty()).then_some((scene, rules))
             });
             if let Some((scene, rules)) = rejected {
@@ -61,8 +54,8 @@ pub(super) fn removed_members_are_not_required(lint: &Lint<'_>) -> Vec<Remark> {
 pub(super) fn patched_writes_pass(lint: &Lint<'_>) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     for scene in lint.patched() {
-        for (mode, _) in MODES {
-            let rules = lint.undone(mode, &scene);
+        for action in ACTIONS {
+            let rules = lint.write(&scene).undone(lint.gate.policies(action));
             if !rules.is_empty() && !remarks.iter().any(|known| known.rules == rules) {
                 let witness = Some(scene.to_yaml());
                 remarks.push(Remark::new(Kind::PatchRefused, rules, UNDONE, witness));
@@ -83,8 +76,7 @@ pub(super) fn defaults_are_set(lint: &Lint<'_>) -> Vec<Remark> {
     for mut scene in lint.patched() {
         for phase in &rules.phases {
             lint.stage.set_phase(&mut scene.object, &phase.name);
-            let resource = lint.stage.resource(&scene.plural);
-            for name in lint.gate.withheld(&resource, &stored(&scene), &scene.object) {
+            for name in lint.write(&scene).withheld(lint.gate.policies(Action::Deny)) {
                 match waiting.iter_mut().find(|(known, ..)| *known == name) {
                     Some((_, phases, _)) if phases.contains(&phase.name.as_str()) => {}
                     Some((_, phases, _)) => phases.push(&phase.name),
@@ -132,17 +124,11 @@ fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
 }
 
 impl Lint<'_> {
-    /// The rules that reject a scene only because of what the mutating webhook changes.
-    fn undone(&self, mode: Mode, scene: &Scene) -> Vec<String> {
-        let resource = self.stage.resource(&scene.plural);
-        self.gate.undone(mode, &resource, &stored(scene), &scene.object)
-    }
-
     /// Writes in the states in which the mutating webhook changes something.
     fn patched(&self) -> Vec<Scene> {
         let spaces = patched(self.convention, self.stage.version, &self.convention.backfill);
         let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
-        scenes.iter_mut().for_each(write);
+        scenes.iter_mut().for_each(add_field);
         scenes
     }
 }
@@ -157,9 +143,9 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     let imposed = phases.filter_map(|phase| phase.imposed.as_ref());
     let mut spaces = vec![space(&[])];
-    spaces.extend(imposed.map(|imposed| space(&[plain(&imposed.when)])));
+    spaces.extend(imposed.map(|imposed| space(&[Question::plain(&imposed.when)])));
     for fill in backfill {
-        spaces.extend(fill.when.as_ref().map(|when| space(&[plain(when)])));
+        spaces.extend(fill.when.as_ref().map(|when| space(&[Question::plain(when)])));
         let known = |list: &Pointer| convention.conditions.iter().find(|known| known.path == *list);
         match &fill.filling {
             Filling::AbsentMember { list, member, of } => {
@@ -177,8 +163,8 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
     spaces
 }
 
-/// Makes a scene a write of the status. A write that changes nothing is never rejected.
-pub(super) fn write(scene: &mut Scene) {
+/// Adds a field to the status: a write that changes nothing is never rejected.
+pub(super) fn add_field(scene: &mut Scene) {
     if scene.object.get("status").and_then(Value::as_object).is_none() {
         scene.object["status"] = json!({});
     }

@@ -1,5 +1,6 @@
 //! Checks of one value that exclude each other.
 
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 use super::{Kind, Lint, Remark};
@@ -27,12 +28,8 @@ pub(super) fn of_fields(
     fields: &[FieldRule],
     added: Option<&[FieldRule]>,
 ) -> Vec<Remark> {
-    let mut paths: Vec<&Pointer> = Vec::new();
-    for field in added.unwrap_or(fields) {
-        if !paths.contains(&&field.path) {
-            paths.push(&field.path);
-        }
-    }
+    let paths: IndexSet<&Pointer> =
+        added.unwrap_or(fields).iter().map(|field| &field.path).collect();
     let faults = paths.into_iter().filter_map(|path| {
         let all =
             fields.iter().chain(added.unwrap_or_default()).filter(|field| field.path == *path);

@@ -1,157 +1,131 @@
 //! Writes under a convention, through both webhooks.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::documents::PolicySpec;
-use crate::engine::{Action, decide};
-use crate::explain::NOW;
+use crate::engine::{Action, decide, review};
+use crate::explain::{NOW, Scene};
 use crate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use crate::policy::convention::Convention;
-use crate::policy::{Diagnostics, Policy, PolicySet, Source};
+use crate::policy::{Diagnostics, Policy, PolicySet};
 
-/// The convention under three policies, one for each `disagreement`.
+/// The actions that a policy can choose for a disagreement and that change the result of a write.
+pub(super) const ACTIONS: [Action; 3] = [Action::Deny, Action::Repair, Action::Warn];
+
+/// The convention under three policies, one for each of [`ACTIONS`].
 pub(super) struct Gate {
-    modes: [PolicySet; 3],
+    policies: [PolicySet; 3],
 }
-
-/// The action for a disagreement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Mode {
-    Deny,
-    Repair,
-    Warn,
-}
-
-pub(super) const MODES: [(Mode, Action); 3] =
-    [(Mode::Deny, Action::Deny), (Mode::Repair, Action::Repair), (Mode::Warn, Action::Warn)];
-
-/// The rules that reject a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused(pub(super) Vec<String>);
 
 impl Gate {
-    pub(super) fn new(sources: &[Source], name: &str) -> Result<Self, Diagnostics> {
-        let plain = PolicySet::compile(sources)?;
-        let parts = plain
+    pub(super) fn new(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
+        let parts = policies
             .conventions()
             .get(name)
             .map(|convention| convention.optional_parts().map(str::to_owned).collect::<Vec<_>>());
         let spec = PolicySpec { enable: parts, ..PolicySpec::for_everything(name) };
-        let all = plain.with_policies(&[("lint", spec)])?;
-        let modes = MODES.map(|(_, disagreement)| {
-            let policy = all.policies().first();
-            let of_mode = |policy: &Policy| Policy { disagreement, ..policy.clone() };
-            PolicySet::of(policy.map(of_mode).into_iter().collect())
+        let all = policies.with_policies(&[("lint", spec)])?;
+        let policies = ACTIONS.map(|disagreement| {
+            let with_action = |policy: &Policy| Policy { disagreement, ..policy.clone() };
+            PolicySet::of(all.policies().iter().map(with_action).collect())
         });
-        Ok(Self { modes })
+        Ok(Self { policies })
     }
 
     /// The convention with all its optional parts.
     pub(super) fn convention(&self) -> &Convention {
         // Each set has exactly the one policy that was compiled for it.
-        &self.modes[0].policies()[0].convention
+        &self.policies[0].policies()[0].convention
     }
 
-    /// The stored object after a status write of `new` over `old`, or the rules that reject it.
-    pub(super) fn write(
-        &self,
-        mode: Mode,
-        resource: &Resource<'_>,
-        old: &Value,
-        new: &Value,
-    ) -> Result<Value, Refused> {
-        let policies = self.policies(mode);
-        let new = mutated(policies, resource, old, new);
-        let rules = refusing(policies, resource, old, &new);
-        if rules.is_empty() { Ok(new) } else { Err(Refused(rules)) }
+    /// The policy with this action for a disagreement, which is one of [`ACTIONS`].
+    pub(super) fn policies(&self, disagreement: Action) -> &PolicySet {
+        let at = ACTIONS.iter().position(|known| *known == disagreement);
+        &self.policies[at.unwrap_or_default()]
+    }
+}
+
+/// An update of a status: the stored object and the new one.
+pub(super) struct Write<'w> {
+    pub(super) resource: Resource<'w>,
+    pub(super) old: Cow<'w, Value>,
+    pub(super) new: &'w Value,
+}
+
+impl<'w> Write<'w> {
+    /// The write of a scene. Without a stored object, the stored object is the new one without a status.
+    pub(super) fn of(scene: &'w Scene, resource: Resource<'w>) -> Self {
+        let without_status = || {
+            let mut object = scene.object.clone();
+            object.as_object_mut().map(|members| members.remove("status"));
+            Cow::Owned(object)
+        };
+        let old = scene.old.as_ref().map_or_else(without_status, Cow::Borrowed);
+        Self { resource, old, new: &scene.object }
     }
 
-    /// The rules by which the validating webhook rejects a write.
-    pub(super) fn rejecting(
-        &self,
-        resource: &Resource<'_>,
-        old: &Value,
-        new: &Value,
-    ) -> Vec<String> {
-        refusing(self.policies(Mode::Deny), resource, old, new)
+    /// The object after the mutating webhook, and the rules by which the validating webhook rejects it.
+    pub(super) fn review(&self, policies: &PolicySet) -> (Value, Vec<String>) {
+        let mut object = self.new.clone();
+        let rules = self.parsed(|subject| {
+            let review = review(policies, subject, now());
+            if let Some(status) = review.status {
+                object["status"] = status;
+            }
+            denying(review.findings.into_iter().map(|found| (found.action, found.rule)))
+        });
+        (object, rules.unwrap_or_default())
     }
 
-    /// The rules that reject a write only because of what the mutating webhook changes.
-    pub(super) fn undone(
-        &self,
-        mode: Mode,
-        resource: &Resource<'_>,
-        old: &Value,
-        new: &Value,
-    ) -> Vec<String> {
-        undone(self.policies(mode), resource, old, new)
+    /// The rules by which the validating webhook alone rejects the write.
+    pub(super) fn rejecting(&self, policies: &PolicySet) -> Vec<String> {
+        let rules = self.parsed(|subject| {
+            let verdict = decide(policies, &subject, Webhook::Validate, now());
+            let findings = verdict.findings.iter();
+            denying(findings.map(|finding| (finding.action, finding.rule.to_string())))
+        });
+        rules.unwrap_or_default()
+    }
+
+    /// The rules that reject the write only because of what the mutating webhook changes.
+    pub(super) fn undone(&self, policies: &PolicySet) -> Vec<String> {
+        let (_, mut rules) = self.review(policies);
+        if !rules.is_empty() {
+            let before = self.rejecting(policies);
+            rules.retain(|rule| !before.contains(rule));
+        }
+        rules
     }
 
     /// The defaults that are not set because they contradict the phase of the write.
-    pub(super) fn withheld(
-        &self,
-        resource: &Resource<'_>,
-        old: &Value,
-        new: &Value,
-    ) -> Vec<String> {
-        let (old, new) = (old.to_string(), new.to_string());
-        let Some(subject) = subject(resource, &old, &new) else { return Vec::new() };
-        let verdict = decide(self.policies(Mode::Deny), &subject, Webhook::Mutate, now());
-        verdict.withheld.iter().map(|name| (*name).to_owned()).collect()
+    pub(super) fn withheld(&self, policies: &PolicySet) -> Vec<String> {
+        let names = self.parsed(|subject| {
+            let verdict = decide(policies, &subject, Webhook::Mutate, now());
+            verdict.withheld.iter().map(|name| (*name).to_owned()).collect()
+        });
+        names.unwrap_or_default()
     }
 
-    fn policies(&self, mode: Mode) -> &PolicySet {
-        let at = MODES.iter().position(|(known, _)| *known == mode);
-        // There is one for each mode.
-        &self.modes[at.unwrap_or_default()]
+    fn parsed<T>(&self, judge: impl FnOnce(Subject<'_>) -> T) -> Option<T> {
+        let (old, new) = (self.old.to_string(), self.new.to_string());
+        Some(judge(Subject {
+            resource: self.resource.clone(),
+            subresource: "status".into(),
+            operation: Operation::Update,
+            writer: Writer::default(),
+            object: Object::parse(&new).ok()?,
+            old: Some(Object::parse(&old).ok()?),
+        }))
     }
 }
 
-/// The rules that reject a write only because of what the mutating webhook changes.
-pub(super) fn undone(
-    policies: &PolicySet,
-    resource: &Resource<'_>,
-    old: &Value,
-    new: &Value,
-) -> Vec<String> {
-    let patched = mutated(policies, resource, old, new);
-    let mut rules = refusing(policies, resource, old, &patched);
-    if !rules.is_empty() {
-        let before = refusing(policies, resource, old, new);
-        rules.retain(|rule| !before.contains(rule));
-    }
-    rules
-}
-
-/// The write after the mutating webhook.
-pub(super) fn mutated(
-    policies: &PolicySet,
-    resource: &Resource<'_>,
-    old: &Value,
-    new: &Value,
-) -> Value {
-    let (old, text, mut new) = (old.to_string(), new.to_string(), new.clone());
-    if let Some(subject) = subject(resource, &old, &text)
-        && let Some(status) = decide(policies, &subject, Webhook::Mutate, now()).status
-    {
-        new["status"] = status.to_value();
-    }
-    new
-}
-
-/// The rules by which the validating webhook rejects a write.
-pub(super) fn refusing(
-    policies: &PolicySet,
-    resource: &Resource<'_>,
-    old: &Value,
-    new: &Value,
-) -> Vec<String> {
-    let (old, new) = (old.to_string(), new.to_string());
-    let Some(subject) = subject(resource, &old, &new) else { return Vec::new() };
-    let verdict = decide(policies, &subject, Webhook::Validate, now());
-    let refusing = verdict.findings.iter().filter(|finding| finding.action == Action::Deny);
-    let mut rules: Vec<String> = refusing.map(|finding| finding.rule.to_string()).collect();
+/// The ids of the rules of findings that reject a write, each once.
+fn denying(findings: impl Iterator<Item = (Action, String)>) -> Vec<String> {
+    let denying = findings.filter(|(action, _)| *action == Action::Deny);
+    let mut rules: Vec<String> = denying.map(|(_, rule)| rule).collect();
     rules.sort();
     rules.dedup();
     rules
@@ -159,15 +133,4 @@ pub(super) fn refusing(
 
 fn now() -> Timestamp {
     NOW.parse().unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-fn subject<'t>(resource: &Resource<'t>, old: &'t str, new: &'t str) -> Option<Subject<'t>> {
-    Some(Subject {
-        resource: resource.clone(),
-        subresource: "status".into(),
-        operation: Operation::Update,
-        writer: Writer::default(),
-        object: Object::parse(new).ok()?,
-        old: Some(Object::parse(old).ok()?),
-    })
 }

@@ -153,8 +153,5 @@ fn contradiction(rules: Vec<String>, what: &str, scene: &Scene) -> Remark {
 }
 
 fn open(rules: Vec<String>, what: &str) -> Remark {
-    let message = format!(
-        "not proven: no {what} was found that passes these rules, but not all values can be listed"
-    );
-    Remark::new(Kind::NotProven, rules, message, None)
+    Remark::open(rules, &format!("{what} was found that passes these rules"))
 }

@@ -1,6 +1,6 @@
 //! The kinds of remarks.
 
-/// What a remark is about. Faults come first.
+/// The kind of a remark. Faults come first; [`Kind::TwoStepLockout`] is the last of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A state admits no phase.
@@ -29,7 +29,7 @@ pub enum Kind {
     TwoStepLockout,
     /// The same, but only under `disagreement: Deny`. A policy must name such writers.
     TwoStepDeadEnd,
-    /// A default that is not set beside some phases.
+    /// A default that is not set if the status has one of some phases.
     DefaultWaits,
     /// A policy with a phase that an earlier policy may own.
     SecondOwner,
@@ -45,44 +45,37 @@ pub enum Kind {
     NotProven,
 }
 
-const FAULT: bool = true;
-const NOTE: bool = false;
-
 impl Kind {
-    const fn entry(self) -> (&'static str, bool) {
-        match self {
-            Self::NoAdmissiblePhase => ("no-admissible-phase", FAULT),
-            Self::UnreachablePhase => ("unreachable-phase", FAULT),
-            Self::RepairFindsNothing => ("repair-finds-nothing", FAULT),
-            Self::RepairNotAdmissible => ("repair-not-admissible", FAULT),
-            Self::NotStable => ("not-stable", FAULT),
-            Self::NeverFires => ("never-fires", FAULT),
-            Self::Contradiction => ("contradiction", FAULT),
-            Self::PhaseNeverWritten => ("phase-never-written", FAULT),
-            Self::PhaseNeverEntered => ("phase-never-entered", FAULT),
-            Self::NoWayOut => ("no-way-out", FAULT),
-            Self::PatchRefused => ("patch-refused", FAULT),
-            Self::TwoStepLockout => ("two-step-lockout", FAULT),
-            Self::TwoStepDeadEnd => ("two-step-dead-end", NOTE),
-            Self::DefaultWaits => ("default-waits", NOTE),
-            Self::SecondOwner => ("second-owner", NOTE),
-            Self::WaitsForType => ("waits-for-type", NOTE),
-            Self::NoWayIn => ("no-way-in", NOTE),
-            Self::NoMoveOut => ("no-move-out", NOTE),
-            Self::SharedReason => ("shared-reason", NOTE),
-            Self::NotProven => ("not-proven", NOTE),
-        }
-    }
-
     /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.entry().0
+        match self {
+            Self::NoAdmissiblePhase => "no-admissible-phase",
+            Self::UnreachablePhase => "unreachable-phase",
+            Self::RepairFindsNothing => "repair-finds-nothing",
+            Self::RepairNotAdmissible => "repair-not-admissible",
+            Self::NotStable => "not-stable",
+            Self::NeverFires => "never-fires",
+            Self::Contradiction => "contradiction",
+            Self::PhaseNeverWritten => "phase-never-written",
+            Self::PhaseNeverEntered => "phase-never-entered",
+            Self::NoWayOut => "no-way-out",
+            Self::PatchRefused => "patch-refused",
+            Self::TwoStepLockout => "two-step-lockout",
+            Self::TwoStepDeadEnd => "two-step-dead-end",
+            Self::DefaultWaits => "default-waits",
+            Self::SecondOwner => "second-owner",
+            Self::WaitsForType => "waits-for-type",
+            Self::NoWayIn => "no-way-in",
+            Self::NoMoveOut => "no-move-out",
+            Self::SharedReason => "shared-reason",
+            Self::NotProven => "not-proven",
+        }
     }
 
-    /// Whether something is wrong. Otherwise it is worth a second look.
+    /// Whether this is a fault. Otherwise it is a note.
     #[must_use]
-    pub const fn is_fault(self) -> bool {
-        self.entry().1
+    pub fn is_fault(self) -> bool {
+        self <= Self::TwoStepLockout
     }
 }

@@ -23,7 +23,7 @@ use crate::explain::{
     Clause, PhaseOutcome, Question, Stage, Table, clauses, has_evidence, versions_of,
 };
 use crate::policy::convention::Convention;
-use crate::policy::{Diagnostics, PolicySet, Source};
+use crate::policy::{Diagnostics, PolicySet};
 
 use gate::Gate;
 
@@ -106,53 +106,44 @@ impl Remark {
         Self::new(Kind::NotProven, rules, message, None)
     }
 
+    /// A search among some values has found nothing.
+    fn open(rules: Vec<String>, what: &str) -> Self {
+        let message = format!("not proven: no {what}, but not all values can be listed");
+        Self::new(Kind::NotProven, rules, message, None)
+    }
+
     /// Whether another remark already reports this. A contradiction of fewer rules includes those of more.
     fn repeats(&self, other: &Self) -> bool {
-        let includes = || other.rules.iter().all(|rule| self.rules.contains(rule));
         self.kind == other.kind
             && match self.kind {
-                Kind::Contradiction => includes(),
-                Kind::PatchRefused => self.rules == other.rules && self.message == other.message,
-                _ => false,
+                Kind::Contradiction => other.rules.iter().all(|rule| self.rules.contains(rule)),
+                _ => self.rules == other.rules && self.message == other.message,
             }
     }
 }
 
-/// Lints one convention, built in or from `sources`, with all its optional parts.
-///
-/// # Errors
-/// All errors in the documents.
-pub fn lint(sources: &[Source], name: &str) -> Result<Report, Diagnostics> {
-    let gate = Gate::new(sources, name)?;
-    let versions = versions_of(gate.convention());
-    let lint = Lint::new(&gate, &versions);
+/// Faults first; of several remarks that report the same, only the first.
+fn sorted(all: impl Iterator<Item = Remark>) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
-    for remark in CHECKS.iter().flat_map(|check| check(&lint)) {
+    for remark in all {
         if !remarks.iter().any(|known| remark.repeats(known)) {
             remarks.push(remark);
         }
     }
     remarks.sort_by_key(|remark| remark.kind);
+    remarks
+}
+
+/// Lints one convention, with all its optional parts.
+///
+/// # Errors
+/// If there is no convention of this name.
+pub fn lint(policies: &PolicySet, name: &str) -> Result<Report, Diagnostics> {
+    let gate = Gate::new(policies, name)?;
+    let versions = versions_of(gate.convention());
+    let lint = Lint::new(&gate, &versions);
+    let remarks = sorted(CHECKS.iter().flat_map(|check| check(&lint)));
     Ok(Report { name: name.to_owned(), remarks, combinations: lint.combinations.get() })
-}
-
-/// The names of the conventions that `sources` declare.
-///
-/// # Errors
-/// All errors in the documents.
-pub fn declared(sources: &[Source]) -> Result<Vec<String>, Diagnostics> {
-    let built_in = built_in()?;
-    let all = PolicySet::compile(sources)?;
-    let names = all.conventions().keys().filter(|name| !built_in.contains(name));
-    Ok(names.cloned().collect())
-}
-
-/// The names of the built-in conventions.
-///
-/// # Errors
-/// Only if a built-in document is invalid.
-pub fn built_in() -> Result<Vec<String>, Diagnostics> {
-    Ok(PolicySet::compile(&[])?.conventions().keys().cloned().collect())
 }
 
 /// The convention to check.

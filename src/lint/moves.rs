@@ -1,7 +1,8 @@
 //! The table of moves, and the reasons of phases: likely oversights.
 
-use super::gate::{Mode, Refused};
+use super::gate::Write;
 use super::{Kind, Lint, Remark};
+use crate::engine::Action;
 use crate::policy::convention::{Moves, PhaseRules};
 
 /// Each phase can be reached by moves from a new object or from the default phase.
@@ -87,9 +88,9 @@ impl Lint<'_> {
         let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];
         self.stage.set_phase(&mut old, from);
         self.stage.set_phase(&mut new, to);
-        let written = self.gate.write(Mode::Warn, &self.stage.resource(""), &old, &new);
-        let rejected = written
-            .is_err_and(|Refused(rules)| rules.iter().any(|rule| **rule == *moves.sanction.rule));
-        (rejected, self.stage.scene_of(new, Some(old), "").to_yaml())
+        let scene = self.stage.scene_of(new, Some(old), "");
+        let write = Write::of(&scene, self.stage.resource(""));
+        let (_, rules) = write.review(self.gate.policies(Action::Warn));
+        (rules.iter().any(|rule| **rule == *moves.sanction.rule), scene.to_yaml())
     }
 }

@@ -1,6 +1,5 @@
 //! The truth table of the phase: every state admits a phase, and every repair finds one.
 
-use super::rules::plain;
 use super::{Kind, Lint, Remark};
 use crate::explain::{Answer, Fact, PhaseOutcome, Question, Space, Table, has_evidence};
 use crate::policy::convention::{Phase, PhaseRules};
@@ -114,7 +113,8 @@ pub(super) fn necessary_evidence_can_be_contradicted(lint: &Lint<'_>) -> Vec<Rem
 pub(super) fn sufficient_evidence_can_hold(lint: &Lint<'_>) -> Vec<Remark> {
     Phases::each(lint, |_, _, phase| {
         let message = format!("the sufficient evidence of phase {} holds in no state", phase.name);
-        never_holds(lint, plain(phase.sufficient.as_ref()?), vec![phase.rule.to_string()], message)
+        let sufficient = Question::plain(phase.sufficient.as_ref()?);
+        lint.never_holds(sufficient, vec![phase.rule.to_string()], message)
     })
 }
 
@@ -125,7 +125,7 @@ pub(super) fn imposed_phases_can_occur(lint: &Lint<'_>) -> Vec<Remark> {
             return None;
         }
         let message = format!("phase {} is imposed in no state", phase.name);
-        let nearest = lint.nearest(plain(&imposed.when)).1;
+        let nearest = lint.nearest(Question::plain(&imposed.when)).1;
         Some(Remark::new(Kind::NeverFires, vec![phase.rule.to_string()], message, nearest))
     })
 }
@@ -134,19 +134,9 @@ pub(super) fn repair_steps_can_apply(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(phases) = Phases::of(lint) else { return Vec::new() };
     let steps = (1..).zip(&phases.rules.repair).filter_map(|(number, step)| {
         let message = format!("repair step {number} applies in no state");
-        never_holds(lint, plain(step.when.as_ref()?), Vec::new(), message)
+        lint.never_holds(Question::plain(step.when.as_ref()?), Vec::new(), message)
     });
     steps.collect()
-}
-
-fn never_holds(
-    lint: &Lint<'_>,
-    question: Question<'_>,
-    rules: Vec<String>,
-    message: String,
-) -> Option<Remark> {
-    let never = lint.somewhere(question) == Some(false);
-    never.then(|| Remark::new(Kind::NeverFires, rules, message, lint.nearest(question).1))
 }
 
 impl<'l> Phases<'l> {

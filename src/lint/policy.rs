@@ -4,58 +4,52 @@
 //! that are rejected only because of what the mutating webhook changes. It proves nothing about CEL rules:
 //! their states cannot be listed.
 
-use super::backfill::{UNDONE, patched, write};
+use std::cell::Cell;
+
+use indexmap::IndexSet;
+
+use super::backfill::{UNDONE, add_field, patched};
 use super::fields::of_fields;
-use super::gate::{refusing, undone};
-use super::rules::{MAX_WRITES, plain, stored};
-use super::{Kind, Remark, Report};
+use super::gate::Write;
+use super::rules::MAX_WRITES;
+use super::{Kind, Remark, Report, sorted};
 use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
 use crate::language::Glob;
 use crate::model::Resource;
 use crate::policy::convention::{Convention, PhaseRules};
-use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source, overlap};
+use crate::policy::{Action, Policy, PolicySet, overlap};
 
-/// Lints one policy from `sources` in addition to its convention, as if `enforcement` were `Deny`.
-/// Returns `None` if there is no policy of this name.
-///
-/// # Errors
-/// All errors in the documents.
-pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Diagnostics> {
-    let all = PolicySet::compile(sources)?;
-    let Some(selected) = all.policies().iter().find(|policy| *policy.name == *name) else {
-        return Ok(None);
-    };
-    let mut policy = selected.clone();
-    policy.enforcement = Action::Deny;
+/// Lints one of these policies in addition to its convention, as if `enforcement` were `Deny`.
+pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
+    let mut strict = policy.clone();
+    strict.enforcement = Action::Deny;
     // The rules are the same with and without a status subresource.
-    policy.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
-    let convention = policy.convention.clone();
-    let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
-    let mut at = |rule: &ResourceRule, look: &mut dyn FnMut(&mut Lint<'_, '_>)| {
+    strict.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
+    let (convention, combinations) = (&policy.convention, Cell::new(0));
+    let strict = PolicySet::of(vec![strict]);
+    let mut remarks: Vec<Remark> = Vec::new();
+    for rule in &policy.resources {
         let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
         let (Some(group), Some(plural)) = (sample(&rule.groups), sample(&rule.resources)) else {
-            return;
+            continue;
         };
-        for version in samples(&rule.versions, &convention) {
-            let stage = Stage { convention: &convention, version: &version };
-            let policies = PolicySet::of(vec![policy.clone()]);
-            let (group, plural, report) = (group.clone(), plural.clone(), &mut report);
-            look(&mut Lint { policy: &policy, policies, stage, group, plural, report });
+        for version in samples(&rule.versions, convention) {
+            let (group, plural, combinations) = (group.as_str(), plural.as_str(), &combinations);
+            let stage = Stage { convention, version: &version };
+            let lint = Lint { policy, strict: &strict, stage, group, plural, combinations };
+            // Some value passes the checks of the policy and those of its convention.
+            remarks.extend(of_fields(&stage, &convention.fields, Some(&policy.fields)));
+            remarks.extend(convention.phase.iter().flat_map(|rules| lint.phases(rules)));
+            remarks.extend(lint.patches());
         }
-    };
-    for rule in &policy.resources {
-        at(rule, &mut |lint| {
-            lint.checks();
-            if let Some(rules) = &convention.phase {
-                lint.phases(rules);
-            }
-            lint.patches();
-        });
     }
-    let earlier = all.policies().iter().take_while(|earlier| *earlier.name != *name);
-    report.remarks.extend(earlier.filter_map(|earlier| second_owner(earlier, selected)));
-    report.remarks.sort_by_key(|remark| remark.kind);
-    Ok(Some(report))
+    let earlier = policies.policies().iter().take_while(|earlier| *earlier.name != *policy.name);
+    remarks.extend(earlier.filter_map(|earlier| second_owner(earlier, policy)));
+    Report {
+        name: policy.name.to_string(),
+        remarks: sorted(remarks.into_iter()),
+        combinations: combinations.get(),
+    }
 }
 
 /// Two policies with globs may both have a phase: the first owns it if both select an object.
@@ -72,132 +66,89 @@ fn second_owner(earlier: &Policy, policy: &Policy) -> Option<Remark> {
 }
 
 /// A version for each name, and all versions that the convention names for a glob.
-fn samples(globs: &[Glob], convention: &Convention) -> Vec<String> {
+fn samples(globs: &[Glob], convention: &Convention) -> IndexSet<String> {
     let known = versions_of(convention);
     let known = known.into_iter().filter(|version| globs.iter().any(|glob| glob.matches(version)));
-    let mut versions: Vec<String> = globs.iter().map(Glob::sample).chain(known).collect();
-    let mut said: Vec<String> = Vec::new();
-    versions.retain(|version| {
-        let new = !said.contains(version);
-        said.push(version.clone());
-        new
-    });
-    versions
+    globs.iter().map(Glob::sample).chain(known).collect()
 }
 
 /// The policy to check, at one of its resources.
-pub(super) struct Lint<'p, 'r> {
-    pub(super) policy: &'p Policy,
-    policies: PolicySet,
-    pub(super) stage: Stage<'p>,
-    group: String,
-    plural: String,
-    report: &'r mut Report,
+struct Lint<'p> {
+    policy: &'p Policy,
+    /// The policy alone, with `enforcement: Deny`.
+    strict: &'p PolicySet,
+    stage: Stage<'p>,
+    group: &'p str,
+    plural: &'p str,
+    combinations: &'p Cell<usize>,
 }
 
-impl Lint<'_, '_> {
-    /// Some value passes the checks of the policy and those of its convention.
-    fn checks(&mut self) {
-        let fields = &self.stage.convention.fields;
-        for remark in of_fields(&self.stage, fields, Some(&self.policy.fields)) {
-            if !self.report.remarks.contains(&remark) {
-                self.report.remarks.push(remark);
-            }
-        }
-    }
-
+impl Lint<'_> {
     /// No check of the policy rejects a phase of the convention. A check reads the same in every state.
-    fn phases(&mut self, rules: &PhaseRules) {
+    fn phases(&self, rules: &PhaseRules) -> Vec<Remark> {
         let checks = self.policy.fields.iter().filter(|field| field.path == rules.path);
         let checks: Vec<&str> = checks.map(|field| field.check.rule.as_str()).collect();
         if checks.is_empty() {
-            return;
+            return Vec::new();
         }
-        for phase in &rules.phases {
-            let questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
+        let remarks = rules.phases.iter().filter_map(|phase| {
+            let questions: Vec<Question<'_>> =
+                phase.necessary.iter().map(Question::plain).collect();
             let space = space_of(self.stage.convention, self.stage.version, &questions);
-            let mut refused: Option<(Scene, Vec<String>)> = None;
             let name = &phase.name;
-            for mut scene in self.scenes(&space) {
+            let rejected = self.scenes(&space).into_iter().map(|mut scene| {
                 self.stage.set_phase(&mut scene.object, name);
-                let rules = refusing(
-                    &self.policies,
-                    &self.resource(&scene),
-                    &stored(&scene),
-                    &scene.object,
-                );
-                // The best witness is a state that nothing else rejects.
-                if refused.as_ref().is_none_or(|(_, least)| rules.len() < least.len()) {
-                    refused = Some((scene, rules));
-                }
-            }
-            let Some((scene, refusing)) = refused else { continue };
-            let own = refusing.into_iter().filter(|rule| checks.contains(&rule.as_str()));
+                (self.write(&scene).rejecting(self.strict), scene)
+            });
+            // The best witness is a state that nothing else rejects.
+            let (rules, scene) = rejected.min_by_key(|(rules, _)| rules.len())?;
+            let own = rules.into_iter().filter(|rule| checks.contains(&rule.as_str()));
             let own: Vec<String> = own.collect();
-            if !own.is_empty() {
-                let message = format!("a check of this policy rejects phase {name} in every state");
-                self.say(Kind::PhaseNeverWritten, own, message, &scene);
-            }
-        }
+            let message = format!("a check of this policy rejects phase {name} in every state");
+            let witness = || Some(scene.to_yaml());
+            (!own.is_empty()).then(|| Remark::new(Kind::PhaseNeverWritten, own, message, witness()))
+        });
+        remarks.collect()
     }
 
     /// The validating webhook does not reject a write because of what the mutating webhook changes.
-    fn patches(&mut self) {
+    fn patches(&self) -> Vec<Remark> {
         let spaces = patched(self.stage.convention, self.stage.version, &self.policy.backfill);
-        for space in spaces {
-            for mut scene in self.scenes(&space) {
-                let old = stored(&scene);
-                write(&mut scene);
-                let rules = undone(&self.policies, &self.resource(&scene), &old, &scene.object);
-                if !rules.is_empty() {
-                    self.say(Kind::PatchRefused, rules, UNDONE, &scene);
-                }
-            }
-        }
+        let mut scenes: Vec<Scene> = spaces.iter().flat_map(|space| self.scenes(space)).collect();
+        scenes.iter_mut().for_each(add_field);
+        let remarks = scenes.iter().filter_map(|scene| {
+            let rules = self.write(scene).undone(self.strict);
+            let witness = || Some(scene.to_yaml());
+            (!rules.is_empty()).then(|| Remark::new(Kind::PatchRefused, rules, UNDONE, witness()))
+        });
+        remarks.collect()
     }
 
-    pub(super) fn scenes(&mut self, space: &Space) -> Vec<Scene> {
+    fn scenes(&self, space: &Space) -> Vec<Scene> {
         let size = space.size().unwrap_or(MAX_WRITES);
-        let tried = Space::scattered(size).take(MAX_WRITES);
-        self.report.combinations += size.min(MAX_WRITES);
-        let scenes = tried.filter_map(|number| {
-            let mut scene = self.stage.scene(space, &space.combination(number))?;
-            // Empty if no predicate asks for it.
+        self.combinations.set(self.combinations.get() + size.min(MAX_WRITES));
+        let mut scenes: Vec<Scene> =
+            self.stage.scenes(space, Space::scattered(size).take(MAX_WRITES)).collect();
+        for scene in &mut scenes {
+            // Empty if no predicate queries it.
             if scene.plural.is_empty() {
-                scene.plural.clone_from(&self.plural);
+                self.plural.clone_into(&mut scene.plural);
             }
             for object in std::iter::once(&mut scene.object).chain(&mut scene.old) {
                 object["apiVersion"] = format!("{}/{}", self.group, self.stage.version).into();
             }
-            Some(scene)
-        });
-        let globs = self.policy.resources.iter().flat_map(|rule| &rule.resources);
-        let globs: Vec<&Glob> = globs.collect();
-        scenes.filter(|scene| globs.iter().any(|glob| glob.matches(&scene.plural))).collect()
+        }
+        let selects = |plural: &str| {
+            let mut globs = self.policy.resources.iter().flat_map(|rule| &rule.resources);
+            globs.any(|glob| glob.matches(plural))
+        };
+        scenes.retain(|scene| selects(&scene.plural));
+        scenes
     }
 
-    pub(super) fn resource<'s>(&'s self, scene: &'s Scene) -> Resource<'s> {
-        Resource {
-            group: self.group.as_str().into(),
-            version: self.stage.version.into(),
-            resource: scene.plural.as_str().into(),
-        }
-    }
-
-    /// Reports the same rules once, with the first witness.
-    pub(super) fn say(
-        &mut self,
-        kind: Kind,
-        rules: Vec<String>,
-        message: impl Into<String>,
-        scene: &Scene,
-    ) {
-        let message = message.into();
-        let same =
-            |known: &Remark| known.kind == kind && known.rules == rules && known.message == message;
-        if !self.report.remarks.iter().any(same) {
-            let witness = Some(scene.to_yaml());
-            self.report.remarks.push(Remark { kind, rules, message, witness });
-        }
+    fn write<'s>(&'s self, scene: &'s Scene) -> Write<'s> {
+        let resource = scene.plural.as_str().into();
+        let (group, version) = (self.group.into(), self.stage.version.into());
+        Write::of(scene, Resource { group, version, resource })
     }
 }

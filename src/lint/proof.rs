@@ -4,14 +4,16 @@
 //! A rule that rejects a combination forbids the answers that its verdict depends on, as long as the
 //! solver assumes that rule. If no combination is left, the solver names the rules that leave none.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ptr::from_ref;
 
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 
-use super::backfill::write;
-use super::gate::Gate;
+use super::backfill::add_field;
+use super::gate::{Gate, Write};
 use super::rulings::{Ruling, STATUSES, is_one_of};
+use crate::engine::Action;
 use crate::explain::{Answer, Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{AnyWord, Predicate};
 use crate::model::Pointer;
@@ -97,14 +99,15 @@ impl<'c> Search<'_, 'c> {
             self.stage.complete(space, list, &mut scene);
         }
         // A status that equals what the webhook sets on an empty object is always accepted.
-        write(&mut scene);
+        add_field(&mut scene);
         Some(scene)
     }
 
     /// The rules that reject a write.
     pub(super) fn rejecting(&self, scene: &Scene) -> Vec<String> {
         let resource = self.stage.resource(&scene.plural);
-        self.gate.rejecting(&resource, &self.stage.bare(), &scene.object)
+        let write = Write { resource, old: Cow::Owned(self.stage.bare()), new: &scene.object };
+        write.rejecting(self.gate.policies(Action::Deny))
     }
 
     /// Whether a space adds other conditions to the list of the element. The rules judge those, too.

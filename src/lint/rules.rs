@@ -1,12 +1,13 @@
 //! Every rule can fire, every phase can be written, and the default phase is a way out of every state.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
-use super::gate::{Mode, Refused};
+use super::gate::Write;
 use super::{Kind, Lint, Remark};
+use crate::engine::Action;
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{Asks, Polarity, Predicate};
-use crate::policy::convention::PhaseRules;
+use crate::policy::convention::{Phase, PhaseRules};
 
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
 /// the first few hundred.
@@ -31,12 +32,7 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
                 Remark::new(Kind::NeverFires, rules, message, witness)
             }
             Found::TooMany => Remark::not_proven(rules, "the search for a state that violates this rule"),
-            Found::Open => Remark::new(
-                Kind::NotProven,
-                rules,
-                "not proven: no state was found that violates this rule, but not all values can be listed",
-                None,
-            ),
+            Found::Open => Remark::open(rules, "state was found that violates this rule"),
         })
     });
     unfired.collect()
@@ -45,58 +41,42 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
 /// A policy that denies disagreements accepts each phase in some state.
 pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
-    let about: Vec<&Clause<'_>> =
-        lint.clauses.iter().filter(|clause| !clause.of_element && clause.refuses()).collect();
-    let relevant = lint.refusing_rules(rules);
-    let mut remarks = Vec::new();
-    for phase in &rules.phases {
-        let mut rejecting: Vec<String> = Vec::new();
-        let mut witness = None;
-        // All rules may have too many combinations. So first try what the evidence of the phase asks, then
-        // what the rules ask that reject it there, then everything.
-        let written = [0, 1, 2].into_iter().any(|step| {
-            let asks = |clause: &&&Clause<'_>| {
-                step == 2 || step == 1 && rejecting.iter().any(|id| id == clause.id)
-            };
-            let mut questions: Vec<Question<'_>> = phase.necessary.iter().map(plain).collect();
-            questions.extend(about.iter().filter(asks).map(|clause| clause.question()));
-            let mut space = space_of(lint.convention, lint.stage.version, &questions);
-            space.remove(&Fact::Phase { old: false });
-            if rules.moves.is_some() {
-                space.add_stored_phase(lint.convention);
-            }
-            lint.scenes(&space).any(|mut scene| {
-                lint.stage.set_phase(&mut scene.object, &phase.name);
-                let Some(rules) = lint.rejection(&scene, &relevant) else { return true };
-                if witness.is_none() {
-                    (witness, rejecting) = (Some(scene.to_yaml()), rules);
-                }
-                false
-            })
-        });
+    let relevant = lint.rejecting_rules(rules);
+    let remarks = rules.phases.iter().filter_map(|phase| {
+        let (found, rejected) = lint.search_write(rules, phase, &relevant);
         // A phase that its own evidence rejects everywhere is another fault.
-        if !written && rejecting.iter().any(|rule| **rule != *phase.rule) {
-            let message = format!("phase {} is rejected in every state that admits it", phase.name);
-            remarks.push(Remark::new(Kind::PhaseNeverWritten, rejecting, message, witness));
-        }
-    }
-    remarks
+        let (rejecting, witness) =
+            rejected.filter(|(rejecting, _)| rejecting.iter().any(|rule| **rule != *phase.rule))?;
+        let name = &phase.name;
+        Some(match found {
+            Found::Something => return None,
+            Found::Nothing => {
+                let message = format!("phase {name} is rejected in every state that admits it");
+                Remark::new(Kind::PhaseNeverWritten, rejecting, message, Some(witness))
+            }
+            Found::TooMany => {
+                let what = format!("the search for a state that accepts phase {name}");
+                Remark::not_proven(rejecting, &what)
+            }
+            Found::Open => {
+                Remark::open(rejecting, &format!("state was found that accepts phase {name}"))
+            }
+        })
+    });
+    remarks.collect()
 }
 
 pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
     let Some(default) = &rules.default else { return Vec::new() };
-    let relevant = lint.refusing_rules(rules);
-    let clauses = lint.clauses.iter().filter(|clause| clause.refuses() && !clause.of_element);
+    let relevant = lint.rejecting_rules(rules);
+    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let rejected = clauses.filter_map(|clause| {
         let space = space_of(lint.convention, lint.stage.version, &[clause.question()]);
         if !space.facts.contains(&Fact::Phase { old: false }) {
             return None;
         }
-        let size = space.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
-        lint.count(size);
-        let witness = (0..size).find_map(|number| {
-            let mut scene = lint.stage.scene(&space, &space.combination(number))?;
+        let witness = lint.first_scenes(&space).find_map(|mut scene| {
             lint.stage.set_phase(&mut scene.object, default);
             let rejected = lint.stage.holds(&scene, &clause.question())
                 && lint.rejection(&scene, &relevant)?.iter().any(|rule| rule == clause.id);
@@ -110,44 +90,106 @@ pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {
     rejected.collect()
 }
 
-impl Lint<'_> {
+impl<'c> Lint<'c> {
     /// The scenes of a space, as many as are tried through both webhooks.
     pub(super) fn scenes<'s>(&'s self, space: &'s Space) -> impl Iterator<Item = Scene> + 's {
         let numbers = Space::scattered(space.size().unwrap_or(MAX_SEARCH)).take(MAX_WRITES);
-        numbers.filter_map(|number| {
-            self.count(1);
-            self.stage.scene(space, &space.combination(number))
-        })
+        self.stage.scenes(space, numbers.inspect(|_| self.count(1)))
+    }
+
+    /// The first scenes of a space.
+    pub(super) fn first_scenes<'s>(&'s self, space: &'s Space) -> impl Iterator<Item = Scene> + 's {
+        let size = space.size().unwrap_or(MAX_SEARCH).min(MAX_SEARCH);
+        self.count(size);
+        self.stage.scenes(space, 0..size)
     }
 
     /// The rules whose rejections count. Others, such as those about the members of conditions, may reject
     /// values that lint made up.
-    pub(super) fn refusing_rules(&self, rules: &PhaseRules) -> Vec<String> {
+    pub(super) fn rejecting_rules(&self, rules: &PhaseRules) -> Vec<String> {
         let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
         let fields = fields.map(|field| field.check.rule.to_string());
-        let clauses = self.clauses.iter().filter(|clause| clause.refuses());
+        let clauses = self.clauses.iter().filter(|clause| clause.can_reject());
         let clauses = clauses.map(|clause| clause.id.to_owned());
         let phases = rules.phases.iter().map(|phase| phase.rule.to_string());
         let moves = rules.moves.iter().map(|moves| moves.sanction.rule.to_string());
         clauses.chain(phases).chain(moves).chain(fields).collect()
     }
 
+    pub(super) fn write<'s>(&self, scene: &'s Scene) -> Write<'s>
+    where
+        'c: 's,
+    {
+        Write::of(scene, self.stage.resource(&scene.plural))
+    }
+
+    /// Searches for a state in which a write of a phase is accepted. Also returns the rules that reject the
+    /// first state that was tried, and that state.
+    ///
+    /// All rules may have too many combinations. So the search starts with the evidence of the phase, and
+    /// adds the rules that reject what it tries. If it tries all combinations and these rules reject each
+    /// of them, then other facts make no difference.
+    fn search_write(
+        &self,
+        rules: &PhaseRules,
+        phase: &Phase,
+        relevant: &[String],
+    ) -> (Found, Option<(Vec<String>, String)>) {
+        let mut added: Vec<&Clause<'_>> = Vec::new();
+        let mut first = None;
+        loop {
+            let questions = phase.necessary.iter().map(Question::plain);
+            let questions = questions.chain(added.iter().map(|clause| clause.question()));
+            let questions: Vec<Question<'_>> = questions.collect();
+            let mut space = space_of(self.convention, self.stage.version, &questions);
+            space.remove(&Fact::Phase { old: false });
+            if rules.moves.is_some() {
+                space.add_stored_phase(self.convention);
+            }
+            let mut rejecting: BTreeSet<String> = BTreeSet::new();
+            for mut scene in self.scenes(&space) {
+                self.stage.set_phase(&mut scene.object, &phase.name);
+                let Some(rules) = self.rejection(&scene, relevant) else {
+                    return (Found::Something, first);
+                };
+                first.get_or_insert_with(|| (rules.clone(), scene.to_yaml()));
+                rejecting.extend(rules);
+            }
+            let before = added.len();
+            let more = self.clauses.iter().filter(|clause| {
+                !clause.of_element && clause.can_reject() && rejecting.contains(clause.id)
+            });
+            let more = more.filter(|clause| !added.iter().any(|known| known.id == clause.id));
+            let more: Vec<&Clause<'_>> = more.collect();
+            added.extend(more);
+            if added.len() > before {
+                continue;
+            }
+            let found = match space.size() {
+                Some(size) if size <= MAX_WRITES && space.open => Found::Open,
+                Some(size) if size <= MAX_WRITES => Found::Nothing,
+                _ => Found::TooMany,
+            };
+            return (found, first);
+        }
+    }
+
     /// The rules that reject the write of a scene. `None` if they accept it.
     fn rejection(&self, scene: &Scene, relevant: &[String]) -> Option<Vec<String>> {
-        let resource = self.stage.resource(&scene.plural);
-        let written = self.gate.write(Mode::Deny, &resource, &stored(scene), &scene.object);
-        let Err(Refused(mut rules)) = written else { return None };
+        let (_, mut rules) = self.write(scene).review(self.gate.policies(Action::Deny));
         rules.retain(|rule| relevant.contains(rule));
         (!rules.is_empty()).then_some(rules)
     }
 
-    /// Whether a predicate holds in some state. `None` if there are too many states.
-    pub(super) fn somewhere(&self, question: Question<'_>) -> Option<bool> {
-        match self.search(question) {
-            Found::Something => Some(true),
-            Found::Nothing => Some(false),
-            Found::TooMany | Found::Open => None,
-        }
+    /// The fault of a predicate that provably holds in no state.
+    pub(super) fn never_holds(
+        &self,
+        question: Question<'_>,
+        rules: Vec<String>,
+        message: String,
+    ) -> Option<Remark> {
+        let never = matches!(self.search(question), Found::Nothing);
+        never.then(|| Remark::new(Kind::NeverFires, rules, message, self.nearest(question).1))
     }
 
     /// Searches all versions for a state in which a predicate holds.
@@ -169,15 +211,12 @@ impl Lint<'_> {
         // The second time, the stored conditions also differ in members that no predicate asks for.
         for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
             space.touched = touched;
-            for (tried, number) in Space::scattered(size).enumerate() {
-                if tried == MAX_SEARCH {
-                    return Found::TooMany;
-                }
-                self.count(1);
-                let scene = stage.scene(&space, &space.combination(number));
-                if scene.is_some_and(|scene| stage.holds(&scene, &question)) {
-                    return Found::Something;
-                }
+            let numbers = Space::scattered(size).take(MAX_SEARCH).inspect(|_| self.count(1));
+            if stage.scenes(&space, numbers).any(|scene| stage.holds(&scene, &question)) {
+                return Found::Something;
+            }
+            if size > MAX_SEARCH {
+                return Found::TooMany;
             }
         }
         if space.open { Found::Open } else { Found::Nothing }
@@ -189,9 +228,8 @@ impl Lint<'_> {
         let Some(stage) = self.stages(&[question]).first().copied() else { return (none, None) };
         let space = space_of(self.convention, stage.version, &[question]);
         let parts = question.predicate.conjuncts();
-        let scenes = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
-        let scenes = scenes.filter_map(|number| stage.scene(&space, &space.combination(number)));
-        let rated = scenes.map(|scene| {
+        let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
+        let rated = stage.scenes(&space, numbers).map(|scene| {
             let holds =
                 |part: &&Predicate| stage.holds(&scene, &Question { predicate: part, ..question });
             (parts.iter().filter(holds).count(), scene)
@@ -207,16 +245,6 @@ impl Lint<'_> {
     }
 }
 
-/// The stored object of a scene, or one without a status.
-pub(super) fn stored(scene: &Scene) -> Value {
-    let bare = || {
-        let mut bare = scene.object.clone();
-        bare.as_object_mut().map(|members| members.remove("status"));
-        bare
-    };
-    scene.old.clone().unwrap_or_else(bare)
-}
-
 /// The result of a search.
 enum Found {
     Something,
@@ -224,10 +252,6 @@ enum Found {
     TooMany,
     /// Nothing, but the combinations do not stand for all values.
     Open,
-}
-
-pub(super) fn plain(predicate: &Predicate) -> Question<'_> {
-    Question { predicate, list: None, of_element: false }
 }
 
 /// Whether a rule requires a polarity that no type of its list has and that the spec cannot set.

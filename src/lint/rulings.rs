@@ -67,7 +67,7 @@ impl<'c> Lint<'c> {
     fn rulings_of_clauses(&self, lists: &[&'c ConditionList]) -> Vec<Ruling<'c>> {
         let known = |list: &ConditionList| lists.iter().any(|known| std::ptr::eq(*known, list));
         let clauses = self.clauses.iter().filter(|clause| {
-            clause.refuses() && !clause.of_element && clause.list.is_none_or(known)
+            clause.can_reject() && !clause.of_element && clause.list.is_none_or(known)
         });
         let ruling = |clause: &Clause<'c>| {
             let mut ruling =
@@ -93,7 +93,7 @@ impl<'c> Lint<'c> {
         let ruling = |id, asks| Ruling::new(id, asks, Some(list));
         let of_list = self.clauses.iter().filter(|clause| {
             clause.of_element
-                && clause.refuses()
+                && clause.can_reject()
                 && clause.list.is_some_and(|own| std::ptr::eq(own, list))
         });
         let mut rulings: Vec<Ruling<'c>> = of_list

@@ -6,16 +6,17 @@
 //!
 //! The rules treat states alike that they cannot tell apart, so one state of each kind is enough.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::gate::{Mode, Refused};
+use super::gate::Write;
 use super::{Kind, Lint, Remark};
-use crate::engine::{Facts, Truth, admits, repaired};
+use crate::engine::{Action, Facts, Truth, admits, repaired};
 use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
+use crate::policy::Disposition;
 use crate::policy::convention::PhaseRules;
-use crate::policy::{Action, Disposition};
 
 /// With more states, nothing is checked. The largest built-in convention has 448.
 const MAX_STATES: usize = 1 << 12;
@@ -31,32 +32,32 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
         let facts = space_of(convention, lint.stage.version, &[clause.question()]).facts;
         facts.iter().any(|fact| matches!(fact, Fact::Phase { .. }))
     };
-    let clauses = lint.clauses.iter().filter(|clause| clause.refuses() && !clause.of_element);
+    let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
     let denied = Disposition::Fixed(Action::Deny);
     let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == denied);
     if !has_evidence(rules) && between.is_empty() && !moves {
         return Vec::new();
     }
-    let relevant = lint.refusing_rules(rules);
+    let relevant = lint.rejecting_rules(rules);
     let Some(mut model) = Model::new(lint, rules, &between, relevant) else {
         return vec![Remark::not_proven(Vec::new(), "the model of two-step writers")];
     };
     let mut remarks: Vec<Remark> = Vec::new();
-    for (mode, word) in [(Mode::Repair, "Repair"), (Mode::Warn, "Warn"), (Mode::Deny, "Deny")] {
+    for action in [Action::Repair, Action::Warn, Action::Deny] {
         let locked = |stuck: &Stuck| {
             stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
         };
-        let mut found = model.check(mode);
+        let mut found = model.check(action);
         let mut kind = Kind::TwoStepLockout;
-        if mode == Mode::Deny {
+        if action == Action::Deny {
             // One is enough: a policy has to name such writers.
             kind = Kind::TwoStepDeadEnd;
             found.retain(|stuck| !locked(stuck));
             found.truncate(1);
         }
         remarks.extend(found.into_iter().map(|stuck| {
-            let message = format!("with disagreement {word}, {}", stuck.message);
+            let message = format!("with disagreement {action:?}, {}", stuck.message);
             Remark::new(kind, stuck.rules, message, Some(stuck.witness))
         }));
     }
@@ -83,7 +84,7 @@ struct Model<'l, 'c> {
     fits: Fits,
     /// The same if disagreements are rejected.
     fits_under_deny: Fits,
-    known: HashMap<(Mode, Place, Place), Result<usize, Vec<String>>>,
+    known: HashMap<(Action, Place, Place), Result<usize, Vec<String>>>,
 }
 
 /// `[state][stored phase][phase]`.
@@ -119,10 +120,7 @@ impl<'l, 'c> Model<'l, 'c> {
             known: HashMap::new(),
         };
         let mut kinds: Vec<(String, Behaviour)> = Vec::new();
-        for number in 0..size {
-            let Some(scene) = lint.stage.scene(&space, &space.combination(number)) else {
-                continue;
-            };
+        for scene in lint.stage.scenes(&space, 0..size) {
             let behaviour = model.behaviour(&scene.object, &scene.plural, between);
             let kind = (scene.plural.clone(), behaviour);
             if kinds.contains(&kind) {
@@ -131,15 +129,15 @@ impl<'l, 'c> Model<'l, 'c> {
             if kinds.len() == MAX_KINDS {
                 return None;
             }
-            let stands = |refuses: &dyn Fn(&Clause<'_>) -> bool| -> Vec<Vec<bool>> {
+            let accepted = |rejects: &dyn Fn(&Clause<'_>) -> bool| -> Vec<Vec<bool>> {
                 let cell = |(fits, _, violated): &(bool, Option<String>, Vec<bool>)| {
                     let mut violated = violated.iter().zip(between);
-                    *fits && !violated.any(|(violated, clause)| *violated && refuses(clause))
+                    *fits && !violated.any(|(violated, clause)| *violated && rejects(clause))
                 };
                 kind.1.iter().map(|row| row.iter().map(cell).collect()).collect()
             };
-            model.fits.push(stands(&|clause| clause.always_refuses()));
-            model.fits_under_deny.push(stands(&|clause| clause.refuses()));
+            model.fits.push(accepted(&|clause| clause.always_rejects()));
+            model.fits_under_deny.push(accepted(&|clause| clause.can_reject()));
             kinds.push(kind);
             model.states.push(scene.object);
             model.plurals.push(scene.plural);
@@ -173,7 +171,7 @@ impl<'l, 'c> Model<'l, 'c> {
         stored.map(row).collect()
     }
 
-    fn check(&mut self, mode: Mode) -> Vec<Stuck> {
+    fn check(&mut self, disagreement: Action) -> Vec<Stuck> {
         let mut found: Vec<Stuck> = Vec::new();
         let phases = self.rules.phases.len();
         for start in 0..self.states.len() {
@@ -186,10 +184,10 @@ impl<'l, 'c> Model<'l, 'c> {
                     (0..phases).filter(|from| self.fits[start][*from][*from]).collect::<Vec<_>>()
                 {
                     for to in 0..phases {
-                        if !self.is_goal(mode, goal, from, to) {
+                        if !self.is_goal(disagreement, goal, from, to) {
                             continue;
                         }
-                        if let Some(stuck) = self.stuck(mode, (start, from), (goal, to))
+                        if let Some(stuck) = self.stuck(disagreement, (start, from), (goal, to))
                             && !found.iter().any(|known| known.rules == stuck.rules)
                         {
                             found.push(stuck);
@@ -202,8 +200,8 @@ impl<'l, 'c> Model<'l, 'c> {
     }
 
     /// Whether one request can change a phase to this one with these conditions, and the next write keeps it.
-    fn is_goal(&self, mode: Mode, goal: usize, from: usize, to: usize) -> bool {
-        let fits = if mode == Mode::Deny { &self.fits_under_deny } else { &self.fits };
+    fn is_goal(&self, disagreement: Action, goal: usize, from: usize, to: usize) -> bool {
+        let fits = if disagreement == Action::Deny { &self.fits_under_deny } else { &self.fits };
         let phases = &self.rules.phases;
         let moves = self.rules.moves.as_ref();
         let allowed = moves.is_none_or(|moves| {
@@ -216,7 +214,7 @@ impl<'l, 'c> Model<'l, 'c> {
 
     /// The rules that keep the writers from their goal, if they never reach it after some sequence of
     /// requests.
-    fn stuck(&mut self, mode: Mode, start: Place, goal: Place) -> Option<Stuck> {
+    fn stuck(&mut self, disagreement: Action, start: Place, goal: Place) -> Option<Stuck> {
         let mut places = vec![start];
         let mut steps: Vec<(usize, usize)> = Vec::new();
         let mut arrived: Vec<usize> = Vec::new();
@@ -233,7 +231,7 @@ impl<'l, 'c> Model<'l, 'c> {
                 if wanted == place {
                     continue;
                 }
-                match self.write(mode, place, wanted) {
+                match self.write(disagreement, place, wanted) {
                     Ok(phase) => {
                         let next = (wanted.0, phase);
                         // Repair has corrected the phase for the wanted conditions: they arrive.
@@ -287,25 +285,32 @@ impl<'l, 'c> Model<'l, 'c> {
     }
 
     /// The stored phase after a write, or the rules that reject it.
-    fn write(&mut self, mode: Mode, old: Place, new: Place) -> Result<usize, Vec<String>> {
-        let key = (mode, old, new);
+    fn write(
+        &mut self,
+        disagreement: Action,
+        old: Place,
+        new: Place,
+    ) -> Result<usize, Vec<String>> {
+        let key = (disagreement, old, new);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let resource = self.lint.stage.resource(&self.plurals[old.0]);
+        let stage = &self.lint.stage;
         let (before, after) = (self.object(old), self.object(new));
-        let written = match self.lint.gate.write(mode, &resource, &before, &after) {
-            Ok(stored) => {
-                let phase = self.lint.stage.phase_of(&stored);
-                let place = self.rules.phases.iter().position(|known| Some(&*known.name) == phase);
-                Ok(place.unwrap_or(new.1))
-            }
-            Err(Refused(rules)) => {
-                let rules: Vec<String> =
-                    rules.into_iter().filter(|rule| self.relevant.contains(rule)).collect();
-                // Rejected only because of values that lint made up.
-                if rules.is_empty() { Ok(new.1) } else { Err(rules) }
-            }
+        let resource = stage.resource(&self.plurals[old.0]);
+        let write = Write { resource, old: Cow::Owned(before), new: &after };
+        let (stored, rules) = write.review(self.lint.gate.policies(disagreement));
+        let relevant: Vec<String> =
+            rules.iter().filter(|rule| self.relevant.contains(rule)).cloned().collect();
+        let written = if !relevant.is_empty() {
+            Err(relevant)
+        } else if rules.is_empty() {
+            let phase = stage.phase_of(&stored);
+            let place = self.rules.phases.iter().position(|known| Some(&*known.name) == phase);
+            Ok(place.unwrap_or(new.1))
+        } else {
+            // Rejected only because of values that lint made up.
+            Ok(new.1)
         };
         self.known.insert(key, written.clone());
         written

@@ -115,6 +115,16 @@ impl PolicySet {
         })
     }
 
+    /// The names of the built-in conventions.
+    pub fn built_in_names() -> impl Iterator<Item = &'static str> + Clone {
+        built_in::names()
+    }
+
+    /// The names of the conventions in the documents.
+    pub fn given_names(&self) -> impl Iterator<Item = &str> {
+        self.given.keys().map(String::as_str)
+    }
+
     /// The policies that judge a subject, with their place in [`Self::policies`].
     pub fn select<'p>(&'p self, subject: &Subject<'_>) -> impl Iterator<Item = (u16, &'p Policy)> {
         let plural: &str = &subject.resource.resource;

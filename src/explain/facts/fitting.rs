@@ -1,8 +1,7 @@
-//! What the checks of one value leave over: a value that passes all of them, or those that nothing
-//! passes.
+//! Finds a value that passes all checks of a field, or the checks that no value passes together.
 //!
-//! Each check is asked by the engine. What is tried are the values at the ends of what checks can say,
-//! which decides most of them; where it does not, nothing is claimed.
+//! The engine judges each value. The tried values are at the limits of the checks. They decide most
+//! checks; otherwise the result is not proven.
 
 use serde_json::{Value, json};
 
@@ -11,24 +10,24 @@ use crate::engine::fits;
 use crate::model::Json;
 use crate::policy::{Check, FieldType, Format};
 
-/// The longest text that is made to see whether a length can be had.
+/// The longest text that is tried.
 const LONGEST_TEXT: usize = 1 << 12;
 
 /// The length of the shortest RFC 3339 time.
 const SHORTEST_TIME: usize = "2026-01-01T00:00:00Z".len();
 
-/// What checks leave over.
+/// The result of the checks of one value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Left {
-    /// This, and perhaps more.
+    /// This value passes.
     Value(Value),
-    /// Nothing: these checks, by their places, exclude each other, and none of them too many.
+    /// No value passes: these checks, by index, exclude each other, and each of them is needed.
     Nothing(Vec<usize>),
-    /// Nothing that was tried, which is no proof.
+    /// No value that was tried passes, which is no proof.
     NotProven,
 }
 
-/// What some checks leave over of values that are there.
+/// Judges the checks of a value that is present.
 pub(crate) fn left(checks: &[&Check]) -> Left {
     let mut refusals: Vec<Vec<usize>> = Vec::new();
     for value in values(checks) {
@@ -43,24 +42,17 @@ pub(crate) fn left(checks: &[&Check]) -> Left {
     if is_decided(&chosen) { Left::Nothing(core) } else { Left::NotProven }
 }
 
-/// All values that were found to pass.
-pub(super) fn fitting(checks: &[&Check]) -> Vec<Value> {
-    let mut values = values(checks);
-    values.retain(|value| passes(checks, value));
-    values
-}
-
-/// Whether a value passes all of these.
+/// Whether a value passes all of these checks.
 pub(super) fn passes(checks: &[&Check], value: &Value) -> bool {
     checks.is_empty() || refusing(checks, value).is_empty()
 }
 
-/// As few members as it takes to have one in each of these sets, none of which is empty.
+/// A small set with a member of each of these sets, none of which is empty.
 fn core_of<T: Clone + Ord>(sets: &[Vec<T>]) -> Vec<T> {
     let mut core: Vec<T> = sets.iter().flatten().cloned().collect();
     core.sort();
     core.dedup();
-    // Those in few of the sets go first: what is left are those that say most.
+    // Members of few sets are removed first.
     let mut order = core.clone();
     order.sort_by_key(|member| sets.iter().filter(|set| set.contains(member)).count());
     for member in order {
@@ -80,11 +72,11 @@ fn refusing(checks: &[&Check], value: &Value) -> Vec<usize> {
     places.filter(|(_, check)| !fits(check, &parsed)).map(|(at, _)| at).collect()
 }
 
-/// Whether the values that are tried stand for all, so that checks that refuse them all refuse
-/// everything. What is not a text has nothing but its kind and, of numbers, its size.
+/// Whether checks that reject all values that are tried reject every value. Checks see only the kind of a
+/// value that is not a text, and the size of a number.
 pub(crate) fn is_decided(checks: &[&Check]) -> bool {
     let any = |wanted: &dyn Fn(&Check) -> bool| checks.iter().any(|check| wanted(check));
-    // Only so many values are left to try, and each was.
+    // All admissible values were tried.
     if any(&|check| check.forbidden || !check.values.is_empty()) {
         return true;
     }
@@ -103,8 +95,8 @@ pub(crate) fn is_decided(checks: &[&Check]) -> bool {
     !any(&|check| check.pattern.is_some()) && longest <= LONGEST_TEXT && !(lengths && forms)
 }
 
-/// Values of every kind, those that look best first.
-fn values(checks: &[&Check]) -> Vec<Value> {
+/// Values of every kind, the best examples first.
+pub(super) fn values(checks: &[&Check]) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     let words = checks.iter().flat_map(|check| &check.values);
     values.extend(words.map(|word| Value::from(word.as_str())));
@@ -148,7 +140,7 @@ fn texts(checks: &[&Check]) -> Vec<String> {
     texts
 }
 
-/// Numbers at the ends of the ranges, whole and not.
+/// Integers and other numbers at the limits of the ranges.
 fn numbers(checks: &[&Check]) -> Vec<Value> {
     let ends = checks.iter().flat_map(|check| [check.minimum, check.maximum]).flatten();
     let whole = |end: f64| [end.ceil(), end.floor()].map(|end| format!("{end:.0}").parse::<i64>());
@@ -162,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_few_as_it_takes() {
+    fn a_core_has_a_member_of_each_set() {
         let core =
             |sets: &[&[u8]]| core_of(&sets.iter().map(|set| set.to_vec()).collect::<Vec<_>>());
         assert_eq!(core(&[&[1], &[1, 2], &[3, 2]]), [1, 2]);

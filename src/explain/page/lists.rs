@@ -83,7 +83,7 @@ impl Page {
         }
         if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
             let what = match members.join(", ") {
-                // Nothing may move it: every move is one too many.
+                // No member may move it, so every move is a violation.
                 on if on.is_empty() => format!("{member} moved"),
                 on => format!("{member} moved and nothing of {on} changed"),
             };
@@ -103,10 +103,8 @@ impl Page {
     }
 }
 
-/// What there is to say about a list as a whole.
+/// The properties of a list as a whole.
 fn about(list: &ConditionList) -> Vec<String> {
-    let said =
-        |sanction: &Sanction| format!("{} [{}]", words::action(sanction.action), sanction.rule);
     let mut points = Vec::new();
     if !list.versions.is_empty() {
         let versions = list.versions.iter().map(ToString::to_string);
@@ -118,28 +116,32 @@ fn about(list: &ConditionList) -> Vec<String> {
                 "a history: it grows at its end; a new element differs from the last in {} ({}), and \
                  what is in it does not change ({})",
                 words::any_of(history.distinct.iter().cloned()),
-                said(&history.repeated),
-                said(&history.rewritten)
+                words::said(&history.repeated),
+                words::said(&history.rewritten)
             ));
         }
         None => points.push(match &list.duplicate {
             None => "elements have no key".to_owned(),
             Some(duplicate) => {
-                format!("one element for each {} ({})", list.key.join(" and "), said(duplicate))
+                format!(
+                    "one element for each {} ({})",
+                    list.key.join(" and "),
+                    words::said(duplicate)
+                )
             }
         }),
     }
     if let Some(most) = &list.max_items {
-        points.push(format!("at most {} elements ({})", most.value, said(&most.sanction)));
+        points.push(format!("at most {} elements ({})", most.value, words::said(&most.sanction)));
     }
     if let Some(other) = &list.other_members {
-        points.push(format!("no other members than these ({})", said(other)));
+        points.push(format!("no other members than these ({})", words::said(other)));
     }
     if let Some(other) = &list.types.other {
-        points.push(format!("no other types than these ({})", said(other)));
+        points.push(format!("no other types than these ({})", words::said(other)));
     }
     if let Some(order) = &list.types.order {
-        points.push(format!("types in this order ({})", said(order)));
+        points.push(format!("types in this order ({})", words::said(order)));
     }
     if !list.types.polarity_from.is_empty() {
         let paths = list.types.polarity_from.iter().map(|path| path.field().to_owned());

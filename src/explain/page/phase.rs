@@ -77,8 +77,7 @@ impl Page {
         if !any.is_empty() {
             rows.push(["any phase".to_owned(), any]);
         }
-        let (action, rule) = (words::action(moves.sanction.action), &moves.sanction.rule);
-        self.text(format!("Moves; any other: {action} [{rule}]."));
+        self.text(format!("Moves; any other: {}.", words::said(&moves.sanction)));
         self.table(["from", "to"], rows);
     }
 }
@@ -95,18 +94,19 @@ fn about(rules: &PhaseRules) -> Vec<String> {
     }
     if let Some(time) = &rules.transition_time {
         let path = time.path.field();
-        let rule = &time.moved.rule;
         points.push(if time.in_step {
             format!("the mutating webhook keeps {path} in step with it")
         } else {
             let (moved, kept) = (words::action(time.moved.action), words::action(time.kept.action));
-            format!("{path} moves with it; alone: {moved}, not at all: {kept} [{rule}]")
+            format!(
+                "{path} moves with it; alone: {moved}, not at all: {kept} [{}]",
+                time.moved.rule
+            )
         });
     }
     if let Some(reason) = &rules.reason {
-        let (path, rule) = (reason.path.field(), &reason.sanction.rule);
-        let action = words::action(reason.sanction.action);
-        points.push(format!("{path} is one of its reasons; otherwise {action} [{rule}]"));
+        let (path, otherwise) = (reason.path.field(), words::said(&reason.sanction));
+        points.push(format!("{path} is one of its reasons; otherwise {otherwise}"));
         if !reason.always.is_empty() {
             let always = words::any_of(reason.always.iter().cloned());
             points.push(format!("the reason {always} goes with every phase"));

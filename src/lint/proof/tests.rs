@@ -11,9 +11,21 @@ use crate::explain::versions_of;
 use crate::lint::Lint;
 use crate::policy::{PolicySet, Source};
 
+fn describe(space: &Space, combination: &[usize]) -> String {
+    let facts = space.facts.iter().zip(&space.answers).zip(combination);
+    let words =
+        facts.map(|((fact, answers), at)| format!("{}: {}", fact.label(), answers[*at].label()));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn compiled(text: String) -> PolicySet {
+    let source = Source { name: "test.yaml".to_owned(), text };
+    PolicySet::compile(&[source]).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
 /// Calls `compare` for a first status and for an element of each type.
-fn each_search(sources: &[Source], name: &str, compare: impl Fn(&Search<'_, '_>, &[Ruling<'_>])) {
-    let gate = Gate::new(sources, name).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+fn each_search(policies: &PolicySet, name: &str, compare: impl Fn(&Search<'_, '_>, &[Ruling<'_>])) {
+    let gate = Gate::new(policies, name).unwrap();
     let versions = versions_of(gate.convention());
     let lint = Lint::new(&gate, &versions);
     for stage in lint.stages(&[]) {
@@ -57,10 +69,10 @@ fn compare(search: &Search<'_, '_>, rulings: Vec<&Ruling<'_>>, most: usize) -> u
             let built =
                 agreeing(combination, &facts).into_iter().find(|other| rows[*other].is_some());
             assert_eq!(
-                built.map(|other| proof.space.describe(&combinations[other])),
+                built.map(|other| describe(&proof.space, &combinations[other])),
                 None,
                 "{} cannot be built",
-                proof.space.describe(combination)
+                describe(&proof.space, combination)
             );
             continue;
         };
@@ -70,11 +82,11 @@ fn compare(search: &Search<'_, '_>, rulings: Vec<&Ruling<'_>>, most: usize) -> u
                 |other: &usize| rows[*other].as_ref().is_some_and(|row| !row.contains(rule));
             let accepted = agreeing(combination, &facts).into_iter().find(accepts);
             assert_eq!(
-                accepted.map(|other| proof.space.describe(&combinations[other])),
+                accepted.map(|other| describe(&proof.space, &combinations[other])),
                 None,
                 "{} rejects {}",
                 proof.rules[*rule],
-                proof.space.describe(combination)
+                describe(&proof.space, combination)
             );
         }
     }
@@ -103,7 +115,7 @@ fn the_solver_agrees_with_a_walk_through_the_built_in_conventions() {
     let built_in = PolicySet::compile(&[]).unwrap();
     let walked = Cell::new(0);
     for name in built_in.conventions().keys() {
-        each_search(&[], name, |search, rulings| {
+        each_search(&built_in, name, |search, rulings| {
             for ruling in rulings {
                 compare(search, vec![ruling], MOST);
             }
@@ -138,9 +150,8 @@ fn a_rule_about_many_conditions_takes_few_judgements() {
     ];
     let head = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: test}\n\
                 spec:\n  conditions: [{path: /status/conditions}]\n  rules:\n";
-    let sources =
-        [Source { name: "test.yaml".to_owned(), text: head.to_owned() + &rules.concat() }];
-    each_search(&sources, "test", |search, rulings| {
+    let policies = compiled(head.to_owned() + &rules.concat());
+    each_search(&policies, "test", |search, rulings| {
         let own = rulings.iter().filter(|ruling| ruling.id.starts_with("test/"));
         let mut proof = Proof::new(search, own.collect());
         if search.element.is_none() {
@@ -249,8 +260,7 @@ fn the_solver_agrees_with_a_walk_through_small_conventions() {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) };
     let walked = Cell::new(0);
     let result = TestRunner::new(config).run(&conventions(), |text| {
-        let sources = [Source { name: "test.yaml".to_owned(), text }];
-        each_search(&sources, "test", |search, rulings| {
+        each_search(&compiled(text), "test", |search, rulings| {
             let own = |ruling: &&Ruling<'_>| !ruling.id.contains("condition-");
             let own: Vec<&Ruling<'_>> = rulings.iter().filter(own).collect();
             for (at, one) in own.iter().copied().enumerate() {

@@ -1,80 +1,79 @@
-//! From predicates to the space of what they ask.
+//! Collects the facts that predicates query into a space.
 
+use std::collections::BTreeSet;
+
+use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 
-use super::sample::{self, Kind};
-use super::{Answer, Fact, Question, Reason, Space, Stands};
+use super::sample;
+use super::{Answer, Fact, Question, Represents, Space};
 use crate::language::{self, Asks, Glob, Observed, Pattern, Place, Polarity};
 use crate::model::{ConditionStatus, Pointer};
+use crate::policy::Check;
 use crate::policy::convention::{ConditionList, ConditionType, Convention};
 
-/// Collects what predicates ask.
-pub(crate) struct Asked<'c> {
+/// Collects the facts that predicates query.
+pub(crate) struct Collector<'c> {
     convention: &'c Convention,
     version: &'c str,
-    facts: Vec<Fact>,
-    /// The reasons that are asked of the conditions among the facts.
-    reasons: Vec<Vec<String>>,
-    values: Vec<AskedValue<'c>>,
-    plurals: Vec<String>,
-    lengths: Vec<(Pointer, Vec<usize>)>,
-    /// The conditions that are asked whether they changed.
-    changed: Vec<String>,
+    facts: IndexMap<Fact, Wanted<'c>>,
+    /// The conditions with a query for a change.
+    changed: BTreeSet<String>,
     /// The list with the elements that the rules judge.
     element_of: Option<&'c ConditionList>,
-    /// The list that the predicate at hand speaks of; the first one, where it does not say.
+    /// The list of the current predicate; `None` for the first list.
     list: Option<&'c ConditionList>,
 }
 
-/// What is asked of one value.
+/// What predicates distinguish about one fact.
 #[derive(Default)]
-struct AskedValue<'c> {
+struct Wanted<'c> {
+    /// The reasons of a condition.
+    reasons: BTreeSet<String>,
+    /// The plurals of a resource.
+    plurals: BTreeSet<String>,
+    /// The numbers of items in a list.
+    counts: BTreeSet<usize>,
     literals: Vec<Value>,
     patterns: Vec<&'c Pattern>,
-    /// As many values that differ as there are places that are compared, and can be told by size.
+    /// Whether the value is compared with another one.
     pair: bool,
+    /// Whether predicates compare the order of the two.
     ordered: bool,
     future: bool,
-    /// Paths that are compared with this one.
+    /// The facts that are compared with this one, by index.
     linked: Vec<usize>,
 }
 
-impl<'c> Asked<'c> {
+impl<'c> Collector<'c> {
     pub(crate) fn new(convention: &'c Convention, version: &'c str) -> Self {
         Self {
             convention,
             version,
-            facts: Vec::new(),
-            reasons: Vec::new(),
-            values: Vec::new(),
-            plurals: Vec::new(),
-            lengths: Vec::new(),
-            changed: Vec::new(),
+            facts: IndexMap::new(),
+            changed: BTreeSet::new(),
             element_of: None,
             list: None,
         }
     }
 
-    /// Adds what a predicate asks.
+    /// Adds the facts of a predicate.
     pub(crate) fn add(&mut self, question: &Question<'c>) {
         if question.of_element {
             self.element_of = question.list;
-            // Polarity, reasons and members are those of a type.
+            // Polarity, reasons and members depend on the type.
             self.fact(Fact::Member { old: false, name: "type".to_owned() });
         }
         self.list = question.list;
         question.predicate.asks(self);
     }
 
-    /// Adds a fact that no predicate asks for but a table varies.
+    /// Adds a fact, and returns its index.
     pub(crate) fn fact(&mut self, fact: Fact) -> usize {
-        if let Some(at) = self.facts.iter().position(|known| *known == fact) {
-            return at;
-        }
-        self.facts.push(fact);
-        self.reasons.push(Vec::new());
-        self.values.push(AskedValue::default());
-        self.facts.len() - 1
+        let entry = self.facts.entry(fact);
+        let at = entry.index();
+        entry.or_default();
+        at
     }
 
     fn list(&self) -> Option<&'c ConditionList> {
@@ -87,11 +86,11 @@ impl<'c> Asked<'c> {
     }
 
     fn link(&mut self, one: usize, other: usize) {
-        self.values[one].linked.push(other);
-        self.values[other].linked.push(one);
+        self.facts[one].linked.push(other);
+        self.facts[other].linked.push(one);
     }
 
-    /// The fact of a place. The phase has one of its own, however it is asked for.
+    /// The fact of a place. The path of the phase is always [`Fact::Phase`].
     fn place(&mut self, place: &Place) -> usize {
         let phase = self.convention.phase.as_ref();
         let field = |old, path: &Pointer| match phase {
@@ -107,34 +106,35 @@ impl<'c> Asked<'c> {
         self.fact(fact)
     }
 
-    /// The space of all that was asked. The facts stand in the order of what people look at first:
-    /// the circumstances, the conditions, the rest.
+    /// The space of all facts. Tables show them in this order: the circumstances, the conditions, the rest.
     pub(crate) fn into_space(mut self) -> Space {
         self.share();
         self.match_patterns();
-        let mut order: Vec<usize> = (0..self.facts.len()).collect();
-        order.sort_by_key(|at| rank(&self.facts[*at]));
+        let answers = |(fact, wanted): (&Fact, &_)| (fact.clone(), self.answers(fact, wanted));
+        let mut facts: Vec<(Fact, Vec<Answer>)> = self.facts.iter().map(answers).collect();
+        facts.sort_by_key(|(fact, _)| rank(fact));
+        let (facts, answers) = facts.into_iter().unzip();
         Space {
+            facts,
+            answers,
             element_of: self.element_of.map(|list| list.path.clone()),
             changed: self.changed.len(),
             touched: false,
-            open: (0..self.facts.len()).any(|at| self.is_open(at)),
-            answers: order.iter().map(|at| self.answers(*at)).collect(),
-            facts: order.iter().map(|at| self.facts[*at].clone()).collect(),
+            open: self.facts.iter().any(|(fact, wanted)| self.is_open(fact, wanted)),
         }
     }
 
-    /// Places that are compared can have the same values.
+    /// Gives places that are compared the same values.
     fn share(&mut self) {
-        for _ in 0..self.values.len() {
-            for at in 0..self.values.len() {
-                for other in self.values[at].linked.clone() {
-                    let (pair, ordered) = (self.values[at].pair, self.values[at].ordered);
-                    let literals = self.values[at].literals.clone();
-                    let patterns = self.values[at].patterns.clone();
-                    let phase = matches!(self.facts[at], Fact::Phase { .. });
+        for _ in 0..self.facts.len() {
+            for at in 0..self.facts.len() {
+                for other in self.facts[at].linked.clone() {
+                    let (pair, ordered) = (self.facts[at].pair, self.facts[at].ordered);
+                    let literals = self.facts[at].literals.clone();
+                    let patterns = self.facts[at].patterns.clone();
+                    let phase = matches!(self.facts.get_index(at), Some((Fact::Phase { .. }, _)));
                     let phases = if phase { self.phase_names() } else { Vec::new() };
-                    let target = &mut self.values[other];
+                    let target = &mut self.facts[other];
                     target.pair |= pair && !phase;
                     target.ordered |= ordered;
                     target.literals.extend(literals);
@@ -151,9 +151,9 @@ impl<'c> Asked<'c> {
         }
     }
 
-    /// Texts that match one pattern, or two of them.
+    /// Adds texts that match one pattern, or two of them.
     fn match_patterns(&mut self) {
-        for value in &mut self.values {
+        for value in self.facts.values_mut() {
             let texts: Vec<String> =
                 value.patterns.iter().filter_map(|pattern| sample::matching(pattern, 0)).collect();
             let pairs = texts.iter().flat_map(|one| texts.iter().map(move |two| (one, two)));
@@ -164,53 +164,43 @@ impl<'c> Asked<'c> {
         }
     }
 
-    /// How many places are compared with one another, this one among them.
-    fn compared(&self, at: usize) -> usize {
-        let mut known = vec![at];
+    /// How many places are compared with one another, directly or through others. Zero for a place that is
+    /// compared with none.
+    fn compared(&self, value: &Wanted<'_>) -> usize {
+        let mut known: IndexSet<usize> = value.linked.iter().copied().collect();
         let mut next = 0;
-        while let Some(linked) = known.get(next).map(|at| &self.values[*at].linked) {
-            let more: Vec<usize> =
-                linked.iter().copied().filter(|other| !known.contains(other)).collect();
-            for other in more {
-                if !known.contains(&other) {
-                    known.push(other);
-                }
-            }
+        while let Some(at) = known.get_index(next).copied() {
+            known.extend(&self.facts[at].linked);
             next += 1;
         }
         known.len()
     }
 
-    /// Whether the answers to a fact leave out something that predicates can tell apart.
-    fn is_open(&self, at: usize) -> bool {
-        let value = &self.values[at];
-        let texts: Vec<Value> = match &self.facts[at] {
-            Fact::Length(path) => {
-                let mut counts = self.lengths.iter().filter(|(known, _)| known == path);
+    /// Whether predicates distinguish more than the answers of a fact.
+    fn is_open(&self, fact: &Fact, value: &Wanted<'_>) -> bool {
+        let texts: Vec<Value> = match fact {
+            Fact::Length(_) => {
                 let too_long = |count: &usize| *count != usize::MAX && *count > sample::LONGEST;
-                return counts.any(|(_, counts)| counts.iter().any(too_long));
+                return value.counts.iter().any(too_long);
             }
-            // Each of several can have changed by itself.
+            // Of several conditions, each can have changed alone.
             Fact::Condition { old: true, .. } => return self.changed.len() > 1,
             _ if value.patterns.is_empty() && !value.ordered => return false,
-            _ => self.answers(at).into_iter().filter_map(Answer::into_value).collect(),
+            _ => self.answers(fact, value).into_iter().filter_map(Answer::into_value).collect(),
         };
-        // Two lie in the same order among themselves and to the named ones in ways that are all there;
-        // texts among times are not.
+        // The answers contain every order of two numbers among the named numbers, but not every order of texts
+        // and times.
         if value.ordered && value.literals.iter().any(|literal| !literal.is_number()) {
             return true;
         }
-        let mut told: Vec<Vec<bool>> = Vec::new();
-        for text in texts.iter().filter_map(Value::as_str) {
-            let matches: Vec<bool> =
-                value.patterns.iter().map(|pattern| pattern.is_match(text)).collect();
-            if !told.contains(&matches) {
-                told.push(matches);
-            }
-        }
+        let matches = |text: &str| -> Vec<bool> {
+            value.patterns.iter().map(|pattern| pattern.is_match(text)).collect()
+        };
+        let distinguished: BTreeSet<Vec<bool>> =
+            texts.iter().filter_map(Value::as_str).map(matches).collect();
         let all =
             u32::try_from(value.patterns.len()).ok().and_then(|count| 2_usize.checked_pow(count));
-        !value.patterns.is_empty() && all.is_none_or(|all| told.len() < all)
+        !value.patterns.is_empty() && all.is_none_or(|all| distinguished.len() < all)
     }
 
     fn phase_names(&self) -> Vec<Value> {
@@ -218,11 +208,11 @@ impl<'c> Asked<'c> {
         phases.map(|phase| phase.name.as_str().into()).collect()
     }
 
-    fn answers(&self, at: usize) -> Vec<Answer> {
-        match &self.facts[at] {
+    fn answers(&self, fact: &Fact, wanted: &Wanted<'_>) -> Vec<Answer> {
+        match fact {
             Fact::Deleting => vec![Answer::Flag(false), Answer::Flag(true)],
             Fact::Phase { .. } => {
-                let named = |value| Answer::Value { value, stands: Stands::Itself };
+                let named = |value| Answer::Value { value, represents: Represents::Itself };
                 let phases = self.phase_names().into_iter().map(named);
                 std::iter::once(Answer::Absent).chain(phases).collect()
             }
@@ -232,37 +222,33 @@ impl<'c> Asked<'c> {
                 let known = observed.into_iter().map(Answer::Observed);
                 std::iter::once(Answer::Absent).chain(known).collect()
             }
-            Fact::Length(path) => {
-                let counts = self.lengths.iter().find(|(known, _)| known == path);
-                let mut counts = counts.map(|(_, counts)| counts.clone()).unwrap_or_default();
-                // What no list has is no bound.
-                counts.retain(|count| *count <= sample::LONGEST);
-                counts.sort_unstable();
-                counts.dedup();
-                counts.into_iter().map(Answer::Count).collect()
+            Fact::Length(_) => {
+                // No list of a scene is longer.
+                let counts = wanted.counts.iter().filter(|count| **count <= sample::LONGEST);
+                counts.copied().map(Answer::Count).collect()
             }
             Fact::Gates(_) => {
-                // Nothing asked for is as good as good.
+                // No requirement has the same result as a good condition.
                 let answers = [None, Some(true), Some(false)].map(Answer::Gate);
                 std::iter::once(Answer::NotAsked).chain(answers).collect()
             }
             Fact::Resource => {
-                let mut plurals = self.plurals.clone();
-                plurals.sort();
-                plurals.dedup();
-                let named = plurals.into_iter().map(|plural| (plural, Stands::Itself));
-                let all = named.chain([(sample::PLURAL.to_owned(), Stands::Others)]);
-                let answer =
-                    |(value, stands): (String, _)| Answer::Value { value: value.into(), stands };
+                let named =
+                    wanted.plurals.iter().map(|plural| (plural.clone(), Represents::Itself));
+                let all = named.chain([(sample::PLURAL.to_owned(), Represents::Others)]);
+                let answer = |(value, represents): (String, _)| Answer::Value {
+                    value: value.into(),
+                    represents,
+                };
                 all.map(answer).collect()
             }
-            Fact::Member { name, .. } if name == "type" => self.type_answers(at),
+            Fact::Member { name, .. } if name == "type" => self.type_answers(wanted),
             Fact::Field { path, .. } => {
-                self.value_answers(at, &sample::kind_of(self.convention, path))
+                self.value_answers(wanted, &sample::checks_of(self.convention, path))
             }
             Fact::Member { name, .. } => {
-                let kind = self.element_of.map(|list| sample::kind_of_member(list, name));
-                self.value_answers(at, &kind.unwrap_or_default())
+                let checks = self.element_of.map(|list| sample::checks_of_member(list, name));
+                self.value_answers(wanted, &checks.unwrap_or_default())
             }
         }
     }
@@ -270,88 +256,85 @@ impl<'c> Asked<'c> {
     fn condition_answers(&self, list: Option<&Pointer>, kind: &str) -> Vec<Answer> {
         use ConditionStatus::{False, True, Unknown};
         let list = list.and_then(|path| self.convention.list_at(path, self.version));
-        // The stored condition has the reasons of the new one, so that both can be the same.
-        let twin = self.facts.iter().zip(&self.reasons).filter_map(|(fact, reasons)| match fact {
-            Fact::Condition { kind: other, .. } if other == kind => Some(reasons),
-            _ => None,
-        });
-        let mut reasons: Vec<String> = twin.flatten().cloned().collect();
-        let asked = !reasons.is_empty();
-        reasons.sort();
-        reasons.dedup();
+        // The stored condition has the same reasons as the new one, so that both can be equal.
+        let twins = self.facts.iter().filter(
+            |(fact, _)| matches!(fact, Fact::Condition { kind: other, .. } if other == kind),
+        );
+        let reasons: BTreeSet<&String> = twins.flat_map(|(_, wanted)| &wanted.reasons).collect();
+        let reasons: Vec<String> = reasons.into_iter().cloned().collect();
         let mut answers = vec![Answer::Absent];
         for status in [True, False, Unknown] {
-            let named = reasons.iter().map(|reason| (reason.clone(), Reason::Named));
-            let rest = if asked { Reason::Other } else { Reason::NotAsked };
+            let named = reasons.iter().map(|reason| (reason.clone(), Represents::Itself));
+            let rest = if reasons.is_empty() { Represents::Anything } else { Represents::Others };
             let other = (sample::reason(list, kind, status, &reasons), rest);
-            for (reason, asked) in named.chain([other]) {
-                answers.push(Answer::Condition { status, reason, asked });
+            for (reason, represents) in named.chain([other]) {
+                answers.push(Answer::Condition { status, reason, represents });
             }
         }
         answers
     }
 
-    /// The types of the element: those that are known, those that are asked for, and another.
-    fn type_answers(&self, at: usize) -> Vec<Answer> {
+    /// The types of the element: those that the list declares, those that predicates name, and another.
+    fn type_answers(&self, wanted: &Wanted<'_>) -> Vec<Answer> {
         let mut answers: Vec<Answer> = Vec::new();
-        let mut push = |name: String, stands: Stands| {
-            let answer = Answer::Value { value: name.into(), stands };
+        let mut push = |name: String, represents: Represents| {
+            let answer = Answer::Value { value: name.into(), represents };
             if !answers.contains(&answer) {
                 answers.push(answer);
             }
         };
         let known = self.element_of.map(|list| list.types.known.as_slice()).unwrap_or_default();
-        known.iter().for_each(|kind| push(kind.sample(), Stands::Itself));
+        known.iter().for_each(|kind| push(kind.sample(), Represents::Itself));
         if self.element_of.is_some_and(|list| !list.types.polarity_from.is_empty()) {
-            sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Stands::Itself));
+            sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Represents::Itself));
         }
-        for value in &self.values[at].literals {
-            value.as_str().into_iter().for_each(|name| push(name.to_owned(), Stands::Itself));
+        for value in &wanted.literals {
+            value.as_str().into_iter().for_each(|name| push(name.to_owned(), Represents::Itself));
         }
-        push(sample::TYPE.to_owned(), Stands::Others);
+        push(sample::TYPE.to_owned(), Represents::Others);
         answers
     }
 
-    fn value_answers(&self, at: usize, kind: &Kind) -> Vec<Answer> {
-        let asked = &self.values[at];
-        let named = asked.literals.iter().map(|value| (value.clone(), Stands::Itself));
-        let mut values: Vec<(Value, Stands)> = named.collect();
-        let rest = if asked.literals.is_empty() { Stands::Anything } else { Stands::Others };
-        if asked.pair || asked.ordered {
-            let count = self.compared(at).max(2);
-            let more = if asked.ordered && kind.is_number(&asked.literals) {
-                around(&asked.literals, count)
+    fn value_answers(&self, wanted: &Wanted<'_>, checks: &[&Check]) -> Vec<Answer> {
+        let named = wanted.literals.iter().map(|value| (value.clone(), Represents::Itself));
+        let mut values: Vec<(Value, Represents)> = named.collect();
+        let rest =
+            if wanted.literals.is_empty() { Represents::Anything } else { Represents::Others };
+        if wanted.pair || wanted.ordered {
+            let count = self.compared(wanted).max(2);
+            let more = if wanted.ordered && sample::is_number(checks, &wanted.literals) {
+                around(&wanted.literals, count)
             } else {
-                kind.several(count, asked.ordered)
+                sample::several(checks, count, wanted.ordered)
             };
-            values.extend(more.into_iter().map(|value| (value, Stands::Itself)));
-        } else if asked.future {
-            values.push((sample::PAST.into(), Stands::Itself));
+            values.extend(more.into_iter().map(|value| (value, Represents::Itself)));
+        } else if wanted.future {
+            values.push((sample::PAST.into(), Represents::Itself));
         } else {
-            values.extend(kind.other(&asked.literals).map(|value| (value, rest)));
+            values.extend(sample::other(checks, &wanted.literals).map(|value| (value, rest)));
         }
-        if asked.future {
-            values.push((sample::FUTURE.into(), Stands::Itself));
+        if wanted.future {
+            values.push((sample::FUTURE.into(), Represents::Itself));
         }
         let mut answers = vec![Answer::Absent];
-        for (value, stands) in values {
+        for (value, represents) in values {
             let known = |answer: &Answer| matches!(answer, Answer::Value { value: known, .. } if *known == value);
             if !answers.iter().any(known) {
-                answers.push(Answer::Value { value, stands });
+                answers.push(Answer::Value { value, represents });
             }
         }
         answers
     }
 }
 
-impl<'c> Asks<'c> for Asked<'c> {
+impl<'c> Asks<'c> for Collector<'c> {
     fn deleting(&mut self) {
         self.fact(Fact::Deleting);
     }
 
     fn resource(&mut self, names: &'c [Glob]) {
-        self.fact(Fact::Resource);
-        self.plurals.extend(names.iter().map(Glob::sample));
+        let at = self.fact(Fact::Resource);
+        self.facts[at].plurals.extend(names.iter().map(Glob::sample));
     }
 
     fn phase(&mut self, old: bool) {
@@ -360,14 +343,12 @@ impl<'c> Asks<'c> for Asked<'c> {
 
     fn condition(&mut self, old: bool, kind: &str, reasons: &'c [String]) {
         let at = self.condition_fact(old, kind);
-        self.reasons[at].extend(reasons.iter().cloned());
+        self.facts[at].reasons.extend(reasons.iter().cloned());
     }
 
     fn changed_condition(&mut self, old: bool, kind: &str) {
         self.condition_fact(!old, kind);
-        if !self.changed.iter().any(|known| known == kind) {
-            self.changed.push(kind.to_owned());
-        }
+        self.changed.insert(kind.to_owned());
     }
 
     fn observed(&mut self) {
@@ -375,12 +356,9 @@ impl<'c> Asks<'c> for Asked<'c> {
     }
 
     fn length(&mut self, path: &Pointer, at_least: usize, at_most: usize) {
-        self.fact(Fact::Length(path.clone()));
+        let at = self.fact(Fact::Length(path.clone()));
         let bounds = [0, at_least.saturating_sub(1), at_least, at_most, at_most.saturating_add(1)];
-        match self.lengths.iter_mut().find(|(known, _)| known == path) {
-            Some((_, counts)) => counts.extend(bounds),
-            None => self.lengths.push((path.clone(), bounds.to_vec())),
-        }
+        self.facts[at].counts.extend(bounds);
     }
 
     fn gates(&mut self, path: &Pointer) {
@@ -394,25 +372,25 @@ impl<'c> Asks<'c> for Asked<'c> {
     fn value(&mut self, value: &'c language::Value) {
         let at = self.place(&value.place);
         for wanted in value.is.iter().chain(&value.is_not).flat_map(|wanted| wanted.iter()) {
-            self.values[at].literals.push(wanted.value().clone());
-            // Of a boolean the other value is known.
+            self.facts[at].literals.push(wanted.value().clone());
+            // A boolean has only one other value.
             if let Value::Bool(flag) = wanted.value() {
-                self.values[at].literals.push((!flag).into());
+                self.facts[at].literals.push((!flag).into());
             }
         }
         if value.changed.is_some() || value.decreased.is_some() {
             let other = self.place(&counterpart(&value.place));
-            self.values[at].pair = true;
-            self.values[at].ordered |= value.decreased.is_some();
+            self.facts[at].pair = true;
+            self.facts[at].ordered |= value.decreased.is_some();
             self.link(at, other);
         }
-        self.values[at].future |= value.future.is_some();
-        self.values[at].patterns.extend(&value.matches);
+        self.facts[at].future |= value.future.is_some();
+        self.facts[at].patterns.extend(&value.matches);
         for (operand, ordered) in [(&value.equals, false), (&value.before, true)] {
             let Some(operand) = operand else { continue };
             let other = self.place(&operand.0);
-            self.values[at].pair = true;
-            self.values[at].ordered |= ordered;
+            self.facts[at].pair = true;
+            self.facts[at].ordered |= ordered;
             self.link(at, other);
         }
     }
@@ -423,7 +401,7 @@ impl<'c> Asks<'c> for Asked<'c> {
     }
 }
 
-/// Numbers below, above and between those that are named: `count` of each, where there are as many.
+/// Up to `count` numbers below, between and above the named ones.
 fn around(named: &[Value], count: usize) -> Vec<Value> {
     let mut ends: Vec<i64> = named.iter().filter_map(Value::as_i64).collect();
     ends.sort_unstable();
