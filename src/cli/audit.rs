@@ -16,8 +16,8 @@ use super::fail_on::FailOn;
 use super::policies::Policies;
 use super::progress::Progress;
 use super::survey::Survey;
-use super::{Outcome, checks, time, values};
-use crate::cluster::audit::{Findings, Judged, Plan, Store, Stored, audit};
+use super::{NO_REPORT, Outcome, checks, say, time, values};
+use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
 use crate::cluster::{Target, told};
 use crate::policy::PolicySet;
 
@@ -108,10 +108,13 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
     let mut progress = Progress::new("audit", total);
+    let mut printed = Ok(());
     let mut on_object = |target: &Target, judged: &Judged<'_>| {
-        if args.output == Output::Json {
+        if args.output == Output::Json && printed.is_ok() {
             let line = json::object(policies, target, judged);
-            progress.aside(|| writeln!(io::stdout(), "{line}"))?;
+            let result = progress.aside(|| writeln!(io::stdout(), "{line}"));
+            // `--write` needs all objects.
+            if args.write { printed = result } else { result? }
         }
         progress.advance(1);
         progress.tick(|| target.name());
@@ -119,14 +122,18 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     };
     let findings = audit(&survey.cluster, policies, &plan, &survey.targets, &mut on_object).await;
     progress.finish();
-    let findings = findings.context("cannot write the report")?;
-    print(args, &findings).context("cannot write the report")?;
+    let findings = match findings {
+        Err(AuditError::Report(error)) => return Err(error).context(NO_REPORT),
+        findings => findings?,
+    };
+    let printed = printed.and_then(|()| print(args, &findings));
     if let Some(store) = &mut store {
         let stored = write(args, &survey, store, &findings).await?;
         let Stored { written, deleted, failures, .. } = stored;
-        writeln!(io::stderr(), "{written} reports written, {deleted} deleted")?;
+        say(format_args!("{written} reports written, {deleted} deleted"));
         fail_with(failures.iter().map(|failure| told(failure)).collect())?;
     }
+    printed.context(NO_REPORT)?;
     let mut errors = unreached(&survey, &findings);
     let (broken, examples) = &findings.tally.broken;
     if *broken > 0 {
@@ -202,7 +209,7 @@ fn unreached(survey: &Survey, findings: &Findings) -> Vec<String> {
 fn fail_with(mut messages: Vec<String>) -> anyhow::Result<()> {
     let Some(last) = messages.pop() else { return Ok(()) };
     for message in messages {
-        writeln!(io::stderr(), "{message}")?;
+        say(message);
     }
     bail!(last)
 }

@@ -1,6 +1,5 @@
 //! `statusgate backfill`: sets missing defaults of stored objects, through `/status`.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use super::output::Output;
 use super::policies::{self, Policies};
 use super::signals::Signals;
 use super::survey::Survey;
-use super::{Outcome, checks, time, values};
+use super::{NO_REPORT, Outcome, checks, say, time, values};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{Check, Cluster, Level, precheck};
 use crate::policy::{PolicySet, Source};
@@ -96,7 +95,7 @@ async fn backfill(
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
     conclude(args, &survey.unavailable, end)?;
-    printed.context("cannot write the report")?;
+    printed.context(NO_REPORT)?;
     Ok(Outcome::of(reporter.has_findings() || checks::has_problem(&checks)))
 }
 
@@ -119,7 +118,7 @@ impl Prepared {
             journal.define(target, definition.uid());
             checks.extend(precheck::schema(policies, target, &definition));
         }
-        checks::complain(&mut io::stderr(), &checks)?;
+        checks::complain(&checks);
         let problems = checks.iter().filter(|check| check.level == Level::Problem);
         let plan = Plan {
             query: args.selection.query(),
@@ -151,6 +150,7 @@ fn conclude(
         Err(BackfillError::Report(error)) if !args.dry_run => {
             return Err(anyhow!("stopped: cannot write the report ({error})"));
         }
+        Err(BackfillError::Report(error)) => return Err(error).context(NO_REPORT),
         Err(error) => return Err(error.into()),
     };
     if stopped {
@@ -161,7 +161,7 @@ fn conclude(
     let mut failures = failures.into_iter().map(anyhow::Error::from).chain(groups);
     let Some(last) = failures.next_back() else { return Ok(()) };
     for failure in failures {
-        writeln!(io::stderr(), "{failure:#}")?;
+        say(format_args!("{failure:#}"));
     }
     Err(last)
 }
@@ -196,7 +196,7 @@ fn watch_signals() -> anyhow::Result<watch::Receiver<bool>> {
                 // As safe as SIGKILL: the journal has every confirmed write.
                 std::process::exit(2);
             }
-            let _ = writeln!(io::stderr(), "stopping after the writes in progress");
+            say("stopping after the writes in progress");
         }
     });
     Ok(receiver)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::progress::Progress;
-use super::table;
+use super::{say, table};
 use crate::cluster::Target;
 use crate::cluster::backfill::{Audience, Change, Outcome, Report};
 use crate::policy::PolicySet;
@@ -69,7 +69,8 @@ impl Reporter {
         }
         let text = table::text(&mut table);
         if matches!(self.format, Format::Json { .. }) {
-            writeln!(io::stderr(), "{text}")
+            say(text);
+            Ok(())
         } else {
             writeln!(io::stdout(), "{text}")
         }
@@ -124,8 +125,7 @@ impl Audience for Reporter {
     fn finished_earlier(&mut self, target: &Target, patched: u64) {
         self.totals(target, &target.policies).earlier += patched;
         let line = format!("skipped {}: the journal lists it as finished", target.name());
-        // A closed stderr must not end the run.
-        let _ = self.progress.aside(|| writeln!(io::stderr(), "{line}"));
+        self.progress.aside(|| say(line));
     }
 
     fn tick(&mut self) {

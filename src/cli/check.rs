@@ -15,7 +15,7 @@ use super::policies::{Policies, sources};
 use super::report::{Format, Judged, Report, plural, rules};
 use super::request::Request;
 use super::time::Now;
-use super::{Outcome, explain};
+use super::{Outcome, explain, say};
 use crate::documents::PolicySpec;
 use crate::policy::PolicySet;
 use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
@@ -118,11 +118,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     report.write(args.output, &mut out)?;
     out.flush()?;
     if !report.mistakes.is_empty() {
-        let mut stderr = io::stderr().lock();
         // GitHub shows both streams in one log, and its annotations contain the mistakes.
-        for mistake in report.mistakes.iter().filter(|_| args.output != Format::Github) {
-            writeln!(stderr, "{mistake}")?;
-        }
+        report.mistakes.iter().filter(|_| args.output != Format::Github).for_each(say);
         bail!("{} could not be read", plural(report.mistakes.len(), "document"));
     }
     Ok(Outcome::of(report.fails()))

@@ -94,7 +94,6 @@ impl Watch<'_> {
         let report = |found: &[Check]| {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
-            Ok(())
         };
         let survey = Survey::make(connection, selection, &self.policies, report).await?;
         let Survey { cluster, targets, .. } = &survey;

@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
-use super::Outcome;
 use super::check::policies;
 use super::input::check_stdin;
 use super::judge::{judge, writer};
@@ -23,6 +22,7 @@ use super::plurals::Plurals;
 use super::report::json::Unread;
 use super::report::{junit, plural};
 use super::request::{Request, Unfit};
+use super::{Outcome, say};
 use crate::model::Operation;
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 use crate::source::tree::{self, Node, Problems};
@@ -92,16 +92,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     out.flush()?;
     if mistakes > 0 {
-        let mut stderr = io::stderr().lock();
-        for mistake in &bench.unread {
-            writeln!(stderr, "{mistake}")?;
-        }
+        bench.unread.iter().for_each(say);
         if !wrong.list().is_empty() {
-            writeln!(stderr, "{wrong}")?;
+            say(&wrong);
         }
-        for (_, broken) in &bench.broken {
-            writeln!(stderr, "{broken}")?;
-        }
+        bench.broken.iter().for_each(|(_, broken)| say(broken));
         bail!("{} in the cases", plural(mistakes, "mistake"));
     }
     // No cases are not an error, but a filter without matches is.
