@@ -76,21 +76,16 @@ impl Reporter {
         }
     }
 
-    fn names(&self, policies: &[u16]) -> Vec<&str> {
-        let all = self.policies.policies();
-        let name = |index: &u16| all.get(usize::from(*index)).map(|policy| policy.name.as_str());
-        policies.iter().filter_map(name).collect()
-    }
-
     fn totals(&mut self, target: &Target, policies: &[u16]) -> &mut Totals {
-        let names = self.names(policies).join(", ");
+        let names = self.policies.names_of(policies).collect::<Vec<_>>().join(", ");
         self.totals.entry((names, target.kind.clone())).or_default()
     }
 
     fn text(&self, report: &Report<'_>) -> Option<String> {
         match (self.format, report.outcome) {
             (Format::Json { dry_run }, _) => {
-                Some(json_line(report, &self.names(report.policies), dry_run))
+                let policies = self.policies.names_of(report.policies).collect::<Vec<_>>();
+                Some(json_line(report, &policies, dry_run))
             }
             (_, Outcome::Rejected(reason)) => Some(format!("rejected {}: {reason}", path(report))),
             (_, Outcome::Failed(reason)) => Some(format!("failed   {}: {reason}", path(report))),

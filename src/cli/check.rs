@@ -9,14 +9,15 @@ use jiff::Timestamp;
 
 use super::fail_on::FailOn;
 use super::input::Input;
-use super::judge::{judge, writer};
 use super::plurals::Plurals;
 use super::policies::{Policies, sources};
 use super::report::{Format, Judged, Report, plural, rules};
 use super::request::Request;
 use super::time::Now;
+use super::writer::writer;
 use super::{Outcome, explain, say};
 use crate::documents::PolicySpec;
+use crate::engine::{self, Review};
 use crate::policy::PolicySet;
 use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
@@ -151,9 +152,11 @@ impl Bench<'_> {
             let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
             at.mistake(unfit.field, format!("this cannot be judged: {unfit}"))
         })?;
-        let judgement = judge(self.policies, subject, self.now, !no_mutate);
+        let review = engine::review(self.policies, subject, !no_mutate, self.now);
+        let Review { policies, findings, patch, .. } =
+            review.map_err(|error| manifest.mistake("", error.to_string()))?;
         let mut places = manifest.places();
-        let findings = judgement.findings.into_iter().map(|found| {
+        let findings = findings.into_iter().map(|found| {
             let place = places.at(&found.field);
             (found, place)
         });
@@ -166,8 +169,8 @@ impl Bench<'_> {
             item: manifest.item,
             identity: manifest.identity.clone(),
             findings,
-            policies: judgement.policies,
-            patch: judgement.patch,
+            policies: self.policies.names_of(&policies).map(str::to_owned).collect(),
+            patch,
         })
     }
 }

@@ -14,7 +14,6 @@ pub mod doctor;
 pub mod explain;
 mod fail_on;
 mod input;
-mod judge;
 pub mod lint;
 mod output;
 pub mod plurals;
@@ -32,6 +31,7 @@ mod table;
 pub mod test;
 pub mod time;
 mod values;
+mod writer;
 
 use std::fmt;
 use std::io::{self, Write};

@@ -72,9 +72,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
         }
     };
     let mut checks = Vec::new();
-    for policy in
-        target.policies.iter().filter_map(|index| policies.policies().get(usize::from(*index)))
-    {
+    for policy in target.policies.iter().filter_map(|index| policies.get(*index)) {
         for (pointer, values) in settings(policy) {
             let found = mismatch(schema, &pointer, &values);
             let Some((message, help)) = found else { continue };

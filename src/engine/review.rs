@@ -8,20 +8,23 @@ use super::{Action, Cause, Finding, decide};
 use crate::model::{Subject, Webhook};
 use crate::policy::PolicySet;
 
-/// What both webhooks say to one write.
+/// The result of one write under both webhooks.
 #[derive(Clone, Debug, Default)]
 pub struct Review {
     /// The policies that select it, by their place in the set.
     pub policies: Vec<u16>,
-    /// What the mutating webhook found, then what the validating one did.
+    /// The findings of the mutating webhook, then those of the validating one.
     pub findings: Vec<Found>,
-    /// What the mutating webhook changed before the other one looked; empty where nothing.
+    /// The changes of the mutating webhook, which the validating one sees.
     pub patch: Vec<PatchOperation>,
-    /// The status after that; `None` where nothing changed.
+    /// The status after these changes; `None` if nothing changed.
     pub status: Option<Value>,
-    /// A patch was made that does not apply: a bug of ours. The object was judged without it.
-    pub patch_failed: bool,
 }
+
+/// The mutating webhook made a patch that does not apply, so there is nothing to validate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a patch was made that does not apply: a bug in statusgate")]
+pub struct PatchFailed;
 
 /// A finding that outlives its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,33 +46,36 @@ pub struct Found {
     pub others: Vec<(String, Action)>,
 }
 
-/// Judges a write as a cluster with both webhooks would: the validating one sees what the mutating
-/// one made of it. Without an old object the state is judged as if it were written for the first
-/// time.
-#[must_use]
-pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Review {
+/// Judges a write as a cluster with both webhooks would, or with the validating one alone. The
+/// validating webhook sees the changes of the mutating one. Without an old object, the state is judged as
+/// if it were written for the first time.
+///
+/// # Errors
+/// When the patch does not apply.
+pub fn review<'a>(
+    policies: &'a PolicySet,
+    mut subject: Subject<'a>,
+    mutate: bool,
+    now: Timestamp,
+) -> Result<Review, PatchFailed> {
     let mut review = Review::default();
-    let verdict = decide(policies, &subject, Webhook::Mutate, now);
+    if mutate {
+        let verdict = decide(policies, &subject, Webhook::Mutate, now);
+        if verdict.patch_failed {
+            return Err(PatchFailed);
+        }
+        review.findings.extend(verdict.findings.iter().map(Found::from));
+        if let (Some(patch), Some(status)) = (verdict.patch, verdict.status) {
+            review.patch = patch.0;
+            review.status = Some(status.to_value());
+            // A patch changes only the status.
+            subject.object = subject.object.with_status(Some(status));
+        }
+    }
+    let verdict = decide(policies, &subject, Webhook::Validate, now);
     review.findings.extend(verdict.findings.iter().map(Found::from));
-    review.patch_failed = verdict.patch_failed;
-    if let (Some(patch), Some(status)) = (verdict.patch, verdict.status) {
-        review.patch = patch.0;
-        review.status = Some(status.to_value());
-        // Nothing outside of the status is ever patched.
-        let object = subject.object.with_status(Some(status));
-        review.validate(policies, &Subject { object, ..subject }, now);
-    } else {
-        review.validate(policies, &subject, now);
-    }
-    review
-}
-
-impl Review {
-    fn validate(&mut self, policies: &PolicySet, subject: &Subject<'_>, now: Timestamp) {
-        let verdict = decide(policies, subject, Webhook::Validate, now);
-        self.findings.extend(verdict.findings.iter().map(Found::from));
-        self.policies = verdict.policies;
-    }
+    review.policies = verdict.policies;
+    Ok(review)
 }
 
 impl From<&Finding<'_>> for Found {
@@ -109,13 +115,13 @@ mod tests {
             object: Object::parse(text).unwrap(),
             old: None,
         };
-        review(&policies, subject, Timestamp::UNIX_EPOCH)
+        review(&policies, subject, true, Timestamp::UNIX_EPOCH).unwrap()
     }
 
     #[test]
     fn what_the_first_webhook_fills_in_the_second_one_does_not_miss() {
         let review = reviewed(r#"{"status":{"instanceNamespace":"n"}}"#);
-        assert!(!review.patch.is_empty() && !review.patch_failed);
+        assert!(!review.patch.is_empty());
         assert_eq!((review.policies.len(), review.findings.as_slice()), (1, [].as_slice()));
     }
 

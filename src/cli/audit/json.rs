@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::audit::{Findings, Judged, Row, Tally};
+use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
 use crate::cluster::{Target, told};
 use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
@@ -10,8 +10,8 @@ use crate::policy::PolicySet;
 /// The line of one object.
 pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
     let states = &judged.states;
-    let name = |index: u16| policies.policies().get(usize::from(index)).map(|policy| &*policy.name);
-    let names: Vec<&str> = states.iter().filter_map(|state| name(state.policy)).collect();
+    let name = |state: &State<'_>| Some(policies.get(state.policy)?.name.as_str());
+    let names: Vec<&str> = states.iter().filter_map(name).collect();
     let findings = states.iter().flat_map(|state| &state.findings).map(finding);
     let passing = states.iter().flat_map(|state| &state.passing).map(finding);
     let mut line = json!({

@@ -4,9 +4,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use super::case::{Expectation, ExpectedFinding, Word};
-use crate::cli::judge::Judgement;
-use crate::engine::Action;
-use crate::engine::Found;
+use crate::engine::{Action, Found, Review};
 
 /// A part that differs.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +18,7 @@ pub(super) struct Difference {
 /// Compares the parts that are expected. `status` is the status after the mutating webhook.
 pub(super) fn compare(
     expected: &Expectation,
-    found: &Judgement,
+    found: &Review,
     status: Option<&Value>,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
@@ -62,7 +60,7 @@ pub(super) fn compare(
 }
 
 impl Word {
-    fn of(found: &Judgement) -> Self {
+    fn of(found: &Review) -> Self {
         let strongest = found.findings.iter().map(|found| found.action).max();
         strongest.map_or(Self::Allow, Self::by)
     }
@@ -180,15 +178,15 @@ mod tests {
 
     #[test]
     fn what_is_not_expected_is_not_compared() {
-        let judgement = Judgement { findings: vec![found("a", "x")], ..Judgement::default() };
-        assert_eq!(compare(&Expectation::default(), &judgement, None), []);
+        let review = Review { findings: vec![found("a", "x")], ..Review::default() };
+        assert_eq!(compare(&Expectation::default(), &review, None), []);
         let all = Expectation {
             verdict: Some(Word::Deny),
             findings: Some(Vec::new()),
             patch: Some(Vec::new()),
             status: Some(json!({"phase": "Ready", "same": 1})),
         };
-        let differences = compare(&all, &judgement, Some(&json!({"phase": "ready", "same": 1})));
+        let differences = compare(&all, &review, Some(&json!({"phase": "ready", "same": 1})));
         let parts: Vec<_> = differences.iter().map(|difference| difference.part).collect();
         assert_eq!(parts, ["verdict", "findings", "status"]);
         assert_eq!(differences[0].lines, ["- deny", "+ warn", "+   warn: x: some words [a]"]);

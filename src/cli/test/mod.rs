@@ -17,12 +17,13 @@ use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
 use super::check::policies;
 use super::input::check_stdin;
-use super::judge::{judge, writer};
 use super::plurals::Plurals;
 use super::report::json::Unread;
 use super::report::{junit, plural};
 use super::request::{Request, Unfit};
+use super::writer::writer;
 use super::{Outcome, say};
+use crate::engine;
 use crate::model::Operation;
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 use crate::source::tree::{self, Node, Problems};
@@ -217,17 +218,18 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         let object = std::mem::take(&mut subject.object);
         subject.old.get_or_insert(object);
     }
-    let judgement = judge(policies, subject, case.now, true);
+    let review =
+        engine::review(policies, subject, true, case.now).map_err(|error| error.to_string())?;
     // A misspelled kind would always be allowed. A case that names the request is intentional.
-    if judgement.policies.is_empty() && case.operation.is_none() && case.subresource.is_none() {
+    if review.policies.is_empty() && case.operation.is_none() && case.subresource.is_none() {
         return Err(format!("no policy selects this {}: nothing is tested", case.identity.kind));
     }
     let written = || {
         let mut object: Value = serde_json::from_str(&case.object).ok()?;
         object.get_mut("status").map(Value::take)
     };
-    let status = judgement.status.clone().or_else(written);
-    Ok(compare(&case.expect, &judgement, status.as_ref()))
+    let status = review.status.clone().or_else(written);
+    Ok(compare(&case.expect, &review, status.as_ref()))
 }
 
 fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {

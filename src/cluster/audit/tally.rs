@@ -24,7 +24,7 @@ pub struct Tally {
 }
 
 /// The counts of one policy and kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Row {
     /// The kind.
     pub target: Target,
@@ -81,21 +81,13 @@ impl Tally {
         let mut rows = Vec::new();
         for (index, target) in targets.iter().enumerate() {
             for place in &target.policies {
-                let policy = policies.policies().get(usize::from(*place));
+                let policy = policies.get(*place);
                 rows.push(Row {
                     target: target.clone(),
                     index,
                     place: *place,
                     policy: policy.map(|policy| policy.name.to_string()).unwrap_or_default(),
-                    complete: false,
-                    objects: 0,
-                    worst: BTreeMap::new(),
-                    disagreements: 0,
-                    lasting: 0,
-                    fills_in: 0,
-                    phases: BTreeMap::new(),
-                    conditions: BTreeMap::new(),
-                    rules: BTreeMap::new(),
+                    ..Row::default()
                 });
             }
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change::{Change, changes};
 use super::{Identity, Target};
-use crate::engine::{Verdict, decide};
+use crate::engine::{PatchFailed, Verdict, decide};
 use crate::model::{Json, Object, Webhook, Writer};
 use crate::policy::PolicySet;
 
@@ -70,9 +70,7 @@ pub(super) fn judge(
 
 fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
     if verdict.patch_failed {
-        return Todo::Broken(
-            "a patch was made that does not apply: a bug in statusgate".to_owned(),
-        );
+        return Todo::Broken(PatchFailed.to_string());
     }
     let Some(patch) = &verdict.patch else { return Todo::Nothing };
     // A null and a missing member differ.
