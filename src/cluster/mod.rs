@@ -33,7 +33,6 @@ pub use client::{Answer, Cluster};
 pub use crd::{Definition, Place, Schema};
 pub use discovery::{Gap, Targets};
 pub use error::{ClusterError, told};
-pub use identity::Identity;
 pub use pages::{Page, Pages, Query};
 pub use patience::{Backoff, Patience};
 pub use target::Target;

@@ -17,16 +17,16 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
     let mut line = json!({
         "apiVersion": target.api_version(),
         "kind": target.kind,
-        "name": judged.identity.name,
-        "uid": judged.identity.uid,
+        "name": judged.metadata.name,
+        "uid": judged.metadata.uid,
         "policies": names,
         "worst": judged.worst().map(Action::label),
         "findings": findings.collect::<Vec<_>>(),
         "passing": passing.collect::<Vec<_>>(),
         "toFillIn": judged.fills_in,
     });
-    if !judged.identity.namespace.is_empty() {
-        line["namespace"] = judged.identity.namespace.as_ref().into();
+    if !judged.metadata.namespace.is_empty() {
+        line["namespace"] = judged.metadata.namespace.as_ref().into();
     }
     if let Some(phase) = states.iter().find_map(|state| state.phase.as_deref()) {
         line["phase"] = phase.into();

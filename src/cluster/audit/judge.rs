@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::super::identity::read_object;
-use super::super::{Identity, Target, told};
+use super::super::{Target, told};
 use super::lasting::{is_disagreement, newest_transition};
 use crate::engine::{Action, Facts, Found, PatchFailed, decide, review};
 use crate::model::{
-    Conditions, Json, Object, Operation, Resource, Subject, Webhook, Writer, in_status,
+    Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer, in_status,
     parse_rfc3339,
 };
 use crate::policy::{Policy, PolicySet};
@@ -27,7 +27,7 @@ pub struct Judge<'p> {
 #[derive(Debug)]
 pub struct Judged<'a> {
     /// Its identity.
-    pub identity: Identity<'a>,
+    pub metadata: Metadata<'a>,
     /// The result under each policy that judged it.
     pub states: Vec<State<'a>>,
     /// Whether backfill would write it.
@@ -75,9 +75,9 @@ impl<'p> Judge<'p> {
         now: Timestamp,
     ) -> Result<Judged<'a>, serde_json::Error> {
         let object = read_object(text)?;
-        let identity = Identity::from(&object.metadata);
+        let metadata = object.metadata.clone();
         let mut judged =
-            Judged { identity, states: Vec::new(), fills_in: false, since: None, broken: None };
+            Judged { metadata, states: Vec::new(), fills_in: false, since: None, broken: None };
         let object = match object.judgeable() {
             Ok(object) => object,
             // One object that is too large must not end the run.

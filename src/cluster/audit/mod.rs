@@ -124,7 +124,7 @@ async fn list(
         for text in page.items().map_err(|source| target.bad_list(source))? {
             let judged = judge.object(target, text, (plan.clock)());
             let judged = judged.map_err(|source| target.bad_list(source))?;
-            if seen.insert(&judged.identity) {
+            if seen.insert(&judged.metadata) {
                 note(&judged)?;
             }
         }

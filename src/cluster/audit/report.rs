@@ -54,7 +54,7 @@ struct Kept {
 impl Reports {
     /// Adds the findings of an object. Findings above the limit are only counted.
     pub(super) fn add(&mut self, target: &Target, judged: &Judged<'_>) {
-        let namespace: &str = &judged.identity.namespace;
+        let namespace: &str = &judged.metadata.namespace;
         let report = self.by_namespace.entry(namespace.to_owned()).or_default();
         for state in &judged.states {
             report.pass += u64::from(state.findings.is_empty());
@@ -72,8 +72,8 @@ impl Reports {
             let kept = Kept {
                 api_version: target.api_version(),
                 kind: target.kind.clone(),
-                name: judged.identity.name.to_string(),
-                uid: judged.identity.uid.to_string(),
+                name: judged.metadata.name.to_string(),
+                uid: judged.metadata.uid.to_string(),
                 since: judged.since,
                 found: found.clone(),
             };
@@ -221,8 +221,8 @@ const MAX_MESSAGE: usize = 500;
 mod tests {
     use super::super::State;
     use super::*;
-    use crate::cluster::Identity;
     use crate::engine::Cause;
+    use crate::model::Metadata;
 
     fn target() -> Target {
         Target {
@@ -247,11 +247,11 @@ mod tests {
             others: Vec::new(),
         };
         let judged = Judged {
-            identity: Identity {
+            metadata: Metadata {
                 name: name.to_owned().into(),
                 namespace: namespace.to_owned().into(),
                 uid: "u".into(),
-                ..Identity::default()
+                ..Metadata::default()
             },
             states: vec![State {
                 policy: 0,

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::super::Target;
+use super::super::identity::path;
 use super::{Judged, State};
 use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
@@ -117,7 +118,7 @@ impl Tally {
         if let Some(reason) = &judged.broken {
             self.broken.0 += 1;
             if self.broken.1.len() < self.examples.max(1) {
-                self.broken.1.push(format!("{}: {reason}", judged.identity.path()));
+                self.broken.1.push(format!("{}: {reason}", path(&judged.metadata)));
             }
             return;
         }
@@ -192,7 +193,7 @@ impl Row {
 impl Example {
     fn of(judged: &Judged<'_>, found: &Found) -> Self {
         let (field, message) = (found.field.clone(), found.message.clone());
-        Self { path: judged.identity.path(), field, message }
+        Self { path: path(&judged.metadata), field, message }
     }
 }
 
@@ -216,8 +217,8 @@ const MAX_KEYS: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Identity;
-    use crate::engine::Cause;
+        use crate::engine::Cause;
+    use crate::model::Metadata;
 
     fn target(plural: &str) -> Target {
         Target {
@@ -248,7 +249,7 @@ mod tests {
             others: Vec::new(),
         };
         Judged {
-            identity: Identity { name: "n".into(), namespace: "s".into(), ..Identity::default() },
+            metadata: Metadata { name: "n".into(), namespace: "s".into(), ..Metadata::default() },
             states: vec![State {
                 policy: 0,
                 phase: Some(phase.into()),

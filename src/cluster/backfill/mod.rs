@@ -33,7 +33,7 @@ use self::write::{Abort, Desk, Written};
 use self::writers::Writers;
 use super::identity::{Seen, read_object};
 use super::pages::Load;
-use super::{Cluster, ClusterError, Identity, Page, Pages, Query, Target};
+use super::{Cluster, ClusterError, Page, Pages, Query, Target};
 use crate::model::Object;
 use crate::policy::PolicySet;
 
@@ -274,8 +274,8 @@ impl<'a> Backfill<'a> {
                 if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };
             for text in page.items().map_err(|source| target.bad_list(source))? {
                 let object = read_object(text).map_err(|source| target.bad_list(source))?;
-                let identity = Identity::from(&object.metadata);
-                if self.plan.shard.holds(&identity.uid) && seen.insert(&identity) {
+                let metadata = &object.metadata;
+                if self.plan.shard.holds(&metadata.uid) && seen.insert(metadata) {
                     self.object(&shared, object).await?;
                     ahead = ahead.after(self.version.as_deref());
                 }

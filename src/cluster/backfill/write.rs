@@ -12,7 +12,7 @@ use super::super::identity::read_object;
 use super::change::Change;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
-use super::{Identity, Outcome, Target};
+use super::{Outcome, Target};
 use crate::cluster::client::{Call, Reply, is_internal, is_no_request, retry_after};
 use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
 use crate::policy::PolicySet;
@@ -184,7 +184,7 @@ impl Job<'_> {
     /// A successful write. If the version did not change, all of the patch was pruned.
     fn stored(&mut self, answer: &Answer) -> Step {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
-        let version = Identity::parse(text).map(|identity| identity.resource_version.into_owned());
+        let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
         if version.as_ref().is_ok_and(|version| *version == self.judged.object.resource_version) {
             let reason = "nothing was stored: the schema lacks the field, or does not allow null";
             return Step::End(Outcome::Rejected(reason.to_owned()));
