@@ -11,7 +11,7 @@ use super::fail_on::FailOn;
 use super::input::Input;
 use super::plurals::Plurals;
 use super::policies::{Policies, sources};
-use super::report::{Format, Judged, Report, plural, rules};
+use super::report::{Format, Judged, Located, Report, plural};
 use super::request::Request;
 use super::time::Now;
 use super::writer::writer;
@@ -109,7 +109,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
-        rules: rules(&objects, &policies),
+        policies: &policies,
         objects,
         mistakes,
         fail_on: args.fail_on,
@@ -158,11 +158,11 @@ impl Bench<'_> {
         let mut places = manifest.places();
         let findings = findings.into_iter().map(|found| {
             let place = places.at(&found.field);
-            (found, place)
+            Located { found, place }
         });
         // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
-        findings.sort_by_key(|(_, place)| (place.line, place.column));
+        findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
         Ok(Judged {
             file: manifest.file.to_owned(),
             document: manifest.document,

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Action, Cause, Finding, decide};
@@ -27,22 +28,23 @@ pub struct Review {
 pub struct PatchFailed;
 
 /// A finding that outlives its subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// The policy that applied the rule; of several that say the same, the one with the strongest
+    /// The policy that applied the rule; of several that report the same, the one with the strongest
     /// action.
     pub policy: String,
     /// The rule id, `appcat/phase-ready`.
     pub rule: String,
-    /// The field, as the API server names fields: `status.conditions[0].type`.
-    pub field: String,
-    /// What kind of mistake it is.
-    pub cause: Cause,
-    /// One sentence that stands alone, without the rule id.
-    pub message: String,
     /// What happens.
     pub action: Action,
-    /// The other policies that say the same, and what would happen by each of them alone.
+    /// The field, as the API server names fields: `status.conditions[0].type`.
+    pub field: String,
+    /// The kind of mistake.
+    pub cause: Cause,
+    /// A complete sentence, without the rule id.
+    pub message: String,
+    /// The other policies that report the same, with the action of each.
+    #[serde(skip)]
     pub others: Vec<(String, Action)>,
 }
 

@@ -9,15 +9,18 @@ use super::choice::{Choice, choose};
 use super::evidence::{Facts, phase_of, phase_path};
 
 /// The phase of an object, beside what its evidence allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Standing<'p> {
     /// The phase as it is written; `None` where there is none or it is no text.
     pub phase: Option<String>,
     /// The phases that the evidence does not contradict, highest priority first.
+    #[serde(rename = "admissiblePhases")]
     pub admissible: Vec<&'p str>,
     /// Why the written phase cannot stand. A phase that is not written contradicts nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<String>,
     /// What the mutating webhook would put in its place: the imposed phase, else the repaired one.
+    #[serde(rename = "wouldBecome", skip_serializing_if = "Option::is_none")]
     pub instead: Option<&'p str>,
 }
 

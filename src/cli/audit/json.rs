@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
 use crate::cluster::{Target, told};
-use crate::engine::{Action, Found};
+use crate::engine::Action;
 use crate::policy::PolicySet;
 
 /// The line of one object.
@@ -12,15 +12,15 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
     let states = &judged.states;
     let name = |state: &State<'_>| Some(policies.get(state.policy)?.name.as_str());
     let names: Vec<&str> = states.iter().filter_map(name).collect();
-    let findings = states.iter().flat_map(|state| &state.findings).map(finding);
-    let passing = states.iter().flat_map(|state| &state.passing).map(finding);
+    let findings = states.iter().flat_map(|state| &state.findings);
+    let passing = states.iter().flat_map(|state| &state.passing);
     let mut line = json!({
         "apiVersion": target.api_version(),
         "kind": target.kind,
         "name": judged.metadata.name,
         "uid": judged.metadata.uid,
         "policies": names,
-        "worst": judged.worst().map(Action::label),
+        "worst": judged.worst(),
         "findings": findings.collect::<Vec<_>>(),
         "passing": passing.collect::<Vec<_>>(),
         "toFillIn": judged.fills_in,
@@ -57,7 +57,7 @@ pub(super) fn summary(findings: &Findings) -> Value {
 
 fn row(row: &Row) -> Value {
     let rules = row.rules.iter().map(|((rule, action), sums)| {
-        json!({"rule": rule, "action": action.label(), "objects": sums.objects,
+        json!({"rule": rule, "action": action, "objects": sums.objects,
             "findings": sums.findings})
     });
     let mut conditions = Map::new();
@@ -84,21 +84,8 @@ fn row(row: &Row) -> Value {
 }
 
 fn by_action(count: impl Fn(Action) -> u64) -> Value {
-    let actions = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
-    actions
+    Action::WORST_FIRST
         .map(|action| (action.label().to_owned(), Value::from(count(action))))
         .into_iter()
         .collect()
-}
-
-/// A finding in the format of `check`.
-fn finding(found: &Found) -> Value {
-    json!({
-        "policy": found.policy,
-        "rule": found.rule,
-        "action": found.action.label(),
-        "field": found.field,
-        "cause": found.cause.reason(),
-        "message": found.message,
-    })
 }

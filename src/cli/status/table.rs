@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::super::report::plural;
 use super::super::table;
 use super::record::Record;
 use crate::kstatus::{Status, aggregate};
@@ -79,12 +80,12 @@ fn summary(records: &[Record<'_>]) -> String {
     for record in records {
         *counts.entry(status(record)).or_default() += 1;
     }
-    let objects = if records.len() == 1 { "object" } else { "objects" };
+    let objects = plural(records.len(), "object");
     let whole = aggregate(records.iter().map(Record::status), Status::Current);
     let counts: Vec<String> =
         counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
     match counts.as_slice() {
-        [] => format!("0 {objects}"),
-        counts => format!("{} {objects}: {whole} ({})", records.len(), counts.join(", ")),
+        [] => objects,
+        counts => format!("{objects}: {whole} ({})", counts.join(", ")),
     }
 }

@@ -18,7 +18,6 @@ use self::compare::{Difference, compare};
 use super::check::policies;
 use super::input::check_stdin;
 use super::plurals::Plurals;
-use super::report::json::Unread;
 use super::report::{junit, plural};
 use super::request::{Request, Unfit};
 use super::writer::writer;
@@ -295,7 +294,7 @@ fn json(
         .collect();
     let mut mistakes = Vec::new();
     for mistake in &bench.unread {
-        mistakes.push(serde_json::to_value(Unread::of(mistake))?);
+        mistakes.push(serde_json::to_value(mistake)?);
     }
     mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
     for (name, message) in &bench.broken {
@@ -308,11 +307,12 @@ fn json(
     writeln!(out)
 }
 
-fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Suite> {
+fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites {
     let mut suites = junit::Suites::default();
     let mut add = |file: &str, name: String, result: junit::Outcome| {
         let (class, output) = (file.to_owned(), String::new());
-        suites.of(file).push(junit::Case { class, name, result, output });
+        let case = junit::Case { class, name, result, output };
+        suites.entry(file.to_owned()).or_default().push(case);
     };
     for Tried { place, name, differences } in tried {
         let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
@@ -340,5 +340,5 @@ fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Sui
     for (policies, message) in &bench.broken {
         add(policies, "policies".to_owned(), junit::Outcome::Broken(message.clone()));
     }
-    suites.into_list()
+    suites
 }

@@ -101,7 +101,7 @@ impl Tally {
     pub fn worst_first(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_cached_key(|row| {
-            let counts = ACTIONS.map(|action| Reverse(row.worst(action)));
+            let counts = Action::WORST_FIRST.map(|action| Reverse(row.worst(action)));
             (counts, Reverse(row.objects), row.policy.clone(), row.target.name())
         });
         rows
@@ -206,9 +206,6 @@ fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K, other: impl FnOnce(K) ->
 fn other(_: String) -> String {
     "(other)".to_owned()
 }
-
-/// The worst first.
-const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
 
 /// Stored values are not bounded: a time in a phase would create a count, and a metric, per object.
 /// The largest convention needs a third of this.
