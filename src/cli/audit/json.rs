@@ -23,7 +23,7 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
         "worst": judged.worst(),
         "findings": findings.collect::<Vec<_>>(),
         "passing": passing.collect::<Vec<_>>(),
-        "toFillIn": judged.fills_in,
+        "toFillIn": judged.backfill,
     });
     if !judged.metadata.namespace.is_empty() {
         line["namespace"] = judged.metadata.namespace.as_ref().into();
@@ -43,12 +43,12 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
 /// The line with the counts.
 pub(super) fn summary(findings: &Findings) -> Value {
     let Findings { tally, failures, .. } = findings;
-    let Tally { objects, found, fills_in, broken, .. } = tally;
+    let Tally { objects, found, backfill, broken, .. } = tally;
     let failures = failures.iter().map(|failure| Value::from(told(failure)));
     json!({"summary": {
         "objects": objects,
         "worst": by_action(|action| found.get(&action).copied().unwrap_or_default()),
-        "toFillIn": fills_in,
+        "toFillIn": backfill,
         "unjudged": broken.0,
         "failures": failures.collect::<Vec<_>>(),
         "kinds": tally.worst_first().into_iter().map(row).collect::<Vec<_>>(),
@@ -76,7 +76,7 @@ fn row(row: &Row) -> Value {
         "clean": row.clean(),
         "disagreements": row.disagreements,
         "passing": row.passing(),
-        "toFillIn": row.fills_in,
+        "toFillIn": row.backfill,
         "phases": row.phases,
         "conditions": conditions,
         "rules": rules.collect::<Vec<_>>(),

@@ -36,7 +36,7 @@ fn write_kinds(out: &mut impl Write, rows: &[&Row], with_age: bool) -> io::Resul
         cells.extend(counts.iter().map(u64::to_string));
         cells.push(row.clean().to_string());
         cells.extend(with_age.then(|| row.passing().to_string()));
-        cells.push(row.fills_in.to_string());
+        cells.push(row.backfill.to_string());
         table.add_row(cells);
     }
     writeln!(out, "{}", table::text(&mut table))
@@ -120,8 +120,8 @@ fn sentence(findings: &Findings) -> String {
     let tally = &findings.tally;
     let objects = plural(usize::try_from(tally.objects).unwrap_or(usize::MAX), "object");
     let mut text = format!("{objects}: {}", by_action(&tally.found));
-    if tally.fills_in > 0 {
-        text.push_str(&format!("; {} to backfill (statusgate backfill)", tally.fills_in));
+    if tally.backfill > 0 {
+        text.push_str(&format!("; {} to backfill (statusgate backfill)", tally.backfill));
     }
     if !findings.failures.is_empty() {
         text.push_str("; the audit is incomplete");

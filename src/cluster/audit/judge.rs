@@ -31,7 +31,7 @@ pub struct Judged<'a> {
     /// The result under each policy that judged it.
     pub states: Vec<State<'a>>,
     /// Whether backfill would write it.
-    pub fills_in: bool,
+    pub backfill: bool,
     /// The newest transition time, otherwise the creation, in Unix seconds.
     pub since: Option<i64>,
     /// Why it could not be judged.
@@ -77,7 +77,7 @@ impl<'p> Judge<'p> {
         let object = read_object(text)?;
         let metadata = object.metadata.clone();
         let mut judged =
-            Judged { metadata, states: Vec::new(), fills_in: false, since: None, broken: None };
+            Judged { metadata, states: Vec::new(), backfill: false, since: None, broken: None };
         let object = match object.judgeable() {
             Ok(object) => object,
             // One object that is too large must not end the run.
@@ -90,7 +90,7 @@ impl<'p> Judge<'p> {
         // of its transition.
         let subject = target.subject(object, Writer::default());
         let verdict = decide(self.policies, &subject, Webhook::Mutate, now);
-        judged.fills_in = verdict.patch.is_some();
+        judged.backfill = verdict.patch.is_some();
         let Subject { object, resource, .. } = &subject;
         for index in &target.policies {
             let Some(policy) = self.policies.get(*index) else { continue };
@@ -281,10 +281,10 @@ mod tests {
         let state = &judged.states[0];
         assert_eq!(state.phase.as_deref(), Some("Ready"));
         assert_eq!(state.conditions, [("Ready".into(), "False")]);
-        assert_eq!((judged.since, judged.fills_in), (Some(1_717_243_200), false));
+        assert_eq!((judged.since, judged.backfill), (Some(1_717_243_200), false));
         let empty = judge.object(&target, r#"{"metadata":{"name":"a"}}"#, Timestamp::UNIX_EPOCH);
         let empty = empty.unwrap();
-        assert_eq!((empty.states[0].phase.as_deref(), empty.fills_in), (None, true));
+        assert_eq!((empty.states[0].phase.as_deref(), empty.backfill), (None, true));
         assert_eq!((empty.worst(), empty.since), (None, None));
     }
 

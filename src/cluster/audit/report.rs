@@ -261,7 +261,7 @@ mod tests {
                 passing: Vec::new(),
                 lasting: 0,
             }],
-            fills_in: false,
+            backfill: false,
             since: Some(7),
             broken: None,
         };

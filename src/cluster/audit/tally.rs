@@ -19,7 +19,7 @@ pub struct Tally {
     /// Objects with findings, by the worst action; each once.
     pub found: BTreeMap<Action, u64>,
     /// Objects that backfill would write, each once.
-    pub fills_in: u64,
+    pub backfill: u64,
     /// The number of objects that could not be judged, and examples with the reason.
     pub broken: (u64, Vec<String>),
 }
@@ -46,7 +46,7 @@ pub struct Row {
     /// Objects with a persistent disagreement.
     pub lasting: u64,
     /// Objects that backfill would write, for any of their policies.
-    pub fills_in: u64,
+    pub backfill: u64,
     /// Objects by phase; `(none)` without one.
     pub phases: BTreeMap<String, u64>,
     /// Conditions by type and status.
@@ -123,7 +123,7 @@ impl Tally {
             return;
         }
         self.objects += 1;
-        self.fills_in += u64::from(judged.fills_in);
+        self.backfill += u64::from(judged.backfill);
         if let Some(worst) = judged.worst() {
             *self.found.entry(worst).or_default() += 1;
         }
@@ -164,7 +164,7 @@ impl Row {
 
     fn add(&mut self, judged: &Judged<'_>, state: &State<'_>, examples: usize) {
         self.objects += 1;
-        self.fills_in += u64::from(judged.fills_in);
+        self.backfill += u64::from(judged.backfill);
         self.lasting += u64::from(state.lasting > 0);
         self.disagreements += u64::from(state.lasting > 0 || !state.passing.is_empty());
         if let Some(worst) = state.worst() {
@@ -255,7 +255,7 @@ mod tests {
                 passing: Vec::new(),
                 lasting: 0,
             }],
-            fills_in: true,
+            backfill: true,
             since: None,
             broken: None,
         }
@@ -269,7 +269,7 @@ mod tests {
         tally.add(0, &judged("Ready", &[warn]));
         tally.add(0, &judged("Failed", &[]));
         let row = tally.worst_first()[0];
-        assert_eq!((row.objects, row.clean(), row.fills_in), (3, 1, 3));
+        assert_eq!((row.objects, row.clean(), row.backfill), (3, 1, 3));
         assert_eq!((row.worst(Action::Deny), row.worst(Action::Warn)), (1, 1));
         let sums = &row.rules[&("c/b".to_owned(), Action::Warn)];
         assert_eq!((sums.findings, sums.objects, sums.examples.len()), (3, 2, 1));
