@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::Diagnostic;
-use super::tree::{Key, Node, Span, Value};
+use super::tree::{Node, Span, Value};
 
 /// Collects mistakes. Reading goes on after a mistake: what could not be read is `None`, and the
 /// mistake is here.
@@ -39,66 +39,6 @@ impl Problems {
         self.list.borrow_mut().push(mistake);
     }
 
-    /// The members of a mapping.
-    pub(crate) fn map<'n>(&'n self, node: &'n Node) -> Option<Map<'n>> {
-        match &node.value {
-            Value::Map(entries) => {
-                Some(Map { problems: self, node, entries, asked: RefCell::default() })
-            }
-            other => self.wrong(node, "a mapping", other),
-        }
-    }
-
-    pub(crate) fn string<'n>(&self, node: &'n Node) -> Option<&'n str> {
-        match &node.value {
-            Value::String(text) => Some(text),
-            other => self.wrong(node, "a string", other),
-        }
-    }
-
-    /// A list, each item read by `read`; what cannot be read is left out (and reported).
-    pub(crate) fn list<'n, T>(
-        &self,
-        node: &'n Node,
-        mut read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        match &node.value {
-            Value::List(items) => items.iter().filter_map(&mut read).collect(),
-            other => {
-                self.wrong::<()>(node, "a list", other);
-                Vec::new()
-            }
-        }
-    }
-
-    /// A list, or a single item in its place.
-    pub(crate) fn one_or_many<'n, T>(
-        &self,
-        node: &'n Node,
-        mut read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        match &node.value {
-            Value::List(_) => self.list(node, read),
-            _ => read(node).into_iter().collect(),
-        }
-    }
-
-    /// A list of texts.
-    pub(crate) fn strings(&self, node: &Node) -> Vec<String> {
-        self.list(node, |item| self.string(item).map(str::to_owned))
-    }
-
-    /// One of a few words.
-    pub(crate) fn word<T: Copy>(&self, node: &Node, words: &[(&str, T)]) -> Option<T> {
-        let text = self.string(node)?;
-        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-        if found.is_none() {
-            let names = words.iter().map(|(word, _)| *word);
-            self.unknown(&node.span, "value", text, names);
-        }
-        found
-    }
-
     /// A name that is not among those that exist: says which do, and the nearest one.
     pub(crate) fn unknown<'w>(
         &self,
@@ -109,11 +49,6 @@ impl Problems {
     ) {
         let help = did_you_mean(found, known);
         self.report_with_help(span, format!("unknown {what} \"{found}\""), Some(help));
-    }
-
-    fn wrong<T>(&self, node: &Node, wanted: &str, found: &Value) -> Option<T> {
-        self.report(&node.span, format!("this must be {wanted}, it is {}", found.kind()));
-        None
     }
 }
 
@@ -210,46 +145,5 @@ impl<'p> At<'p> {
         known: impl Iterator<Item = &'w str> + Clone,
     ) {
         self.problems.unknown(self.span, what, found, known);
-    }
-}
-
-/// A mapping being read: remembers which keys were asked for, so that the others are mistakes.
-pub(crate) struct Map<'n> {
-    problems: &'n Problems,
-    pub(crate) node: &'n Node,
-    entries: &'n [(Key, Node)],
-    asked: RefCell<Vec<&'static str>>,
-}
-
-impl<'n> Map<'n> {
-    /// The value of a key that may be missing. `null` is a value: only the caller knows whether it
-    /// is the same as absence.
-    pub(crate) fn get(&self, name: &'static str) -> Option<&'n Node> {
-        self.asked.borrow_mut().push(name);
-        self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
-    }
-
-    /// The value of a key that must be there.
-    pub(crate) fn required(&self, name: &'static str) -> Option<&'n Node> {
-        let found = self.get(name);
-        if found.is_none() {
-            self.problems.report(&self.node.span, format!("\"{name}\" is missing here"));
-        }
-        found
-    }
-
-    /// All keys and values.
-    pub(crate) fn entries(&self) -> &'n [(Key, Node)] {
-        self.entries
-    }
-
-    /// Reports the keys that nobody asked for. Call it last.
-    pub(crate) fn close(self) {
-        let asked = self.asked.borrow();
-        for (key, _) in self.entries {
-            if !asked.contains(&key.name.as_str()) {
-                self.problems.unknown(&key.span, "key", &key.name, asked.iter().copied());
-            }
-        }
     }
 }

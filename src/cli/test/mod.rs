@@ -22,6 +22,7 @@ use super::report::{junit, plural};
 use super::request::{Request, Unfit};
 use super::writer::writer;
 use super::{Outcome, say};
+use crate::documents::suite::{self, CaseWriter};
 use crate::engine;
 use crate::model::Operation;
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
@@ -128,10 +129,10 @@ impl Bench {
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
         let problems = Problems::default();
         let (mut suites, mut wrong) = (Vec::new(), Vec::new());
-        let nodes = documents.iter().map(|document| &document.root);
-        for node in nodes.filter(|node| case::is_suite(node, &problems)) {
+        let nodes = documents.into_iter().map(|document| document.root);
+        for node in nodes.filter(case::is_suite) {
             let before = problems.count();
-            match json_of(file, node) {
+            match json_of(file, &node) {
                 Ok(json) => {
                     let suite = case::read(node, &json, folder, &problems);
                     let kept = if problems.count() == before { &mut suites } else { &mut wrong };
@@ -168,12 +169,12 @@ impl Bench {
 
     fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
         let Some(policies) = self.load(suite) else { return };
-        let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
+        let wanted = |case: &&Case| filter.is_none_or(|filter| case.written.name.contains(filter));
         for case in suite.cases.iter().filter(wanted) {
             match try_case(case, &policies) {
                 Ok(differences) => tried.push(Tried {
                     place: Place::of(file, &case.place.bytes),
-                    name: case.name.clone(),
+                    name: case.written.name.clone(),
                     differences,
                 }),
                 Err(message) => {
@@ -195,21 +196,23 @@ fn json_of(file: &Source, node: &Node) -> Result<Value, Diagnostic> {
 }
 
 fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
+    let suite::Case { writer: user, operation, subresource, expect, .. } = &case.written;
+    let CaseWriter { user, groups } = user.clone().unwrap_or_default();
     let request = Request {
         identity: &case.identity,
         object: &case.object,
         old: case.old.as_deref(),
-        writer: writer(&case.user, &case.groups),
+        writer: writer(user.as_deref().unwrap_or_default(), groups.as_deref().unwrap_or_default()),
     };
     let cannot = |unfit: Unfit| {
         let which = if unfit.is_old { "old object" } else { "object" };
         format!("the {which} cannot be judged: {unfit}")
     };
     let mut subject = request.subject(policies, &Plurals::default()).map_err(cannot)?;
-    if let Some(operation) = case.operation {
-        subject.operation = operation;
+    if let Some(operation) = *operation {
+        subject.operation = operation.into();
     }
-    if let Some(subresource) = &case.subresource {
+    if let Some(subresource) = subresource {
         subject.subresource = subresource.into();
     }
     if subject.operation == Operation::Delete {
@@ -220,7 +223,7 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
     let review =
         engine::review(policies, subject, true, case.now).map_err(|error| error.to_string())?;
     // A misspelled kind would always be allowed. A case that names the request is intentional.
-    if review.policies.is_empty() && case.operation.is_none() && case.subresource.is_none() {
+    if review.policies.is_empty() && operation.is_none() && subresource.is_none() {
         return Err(format!("no policy selects this {}: nothing is tested", case.identity.kind));
     }
     let written = || {
@@ -228,7 +231,7 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         object.get_mut("status").map(Value::take)
     };
     let status = review.status.clone().or_else(written);
-    Ok(compare(&case.expect, &review, status.as_ref()))
+    Ok(compare(expect, case.patch.as_deref(), &review, status.as_ref()))
 }
 
 fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
