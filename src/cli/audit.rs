@@ -16,9 +16,9 @@ use super::fail_on::FailOn;
 use super::policies::Policies;
 use super::progress::Progress;
 use super::survey::Survey;
-use super::{NO_REPORT, Outcome, checks, say, time, values};
+use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
-use crate::cluster::{Target, told};
+use crate::cluster::{Target, with_causes};
 use crate::policy::PolicySet;
 
 /// The arguments of `audit`.
@@ -131,7 +131,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
         let stored = write(args, &survey, store, &findings).await?;
         let Stored { written, deleted, failures, .. } = stored;
         say(format_args!("{written} reports written, {deleted} deleted"));
-        fail_with(failures.iter().map(|failure| told(failure)).collect())?;
+        fail_with(failures.iter().map(|failure| anyhow::Error::msg(with_causes(failure))))?;
     }
     printed.context(NO_REPORT)?;
     let mut errors = unreached(&survey, &findings);
@@ -139,7 +139,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     if *broken > 0 {
         errors.push(format!("{broken} objects could not be judged: {}", examples.join("; ")));
     }
-    fail_with(errors)?;
+    fail_with(errors.into_iter().map(anyhow::Error::msg))?;
     let fails = findings.tally.worst().is_some_and(|worst| args.fail_on.includes(worst));
     // A policy with the wrong statusSubresource judges nothing; this must not pass as clean.
     Ok(Outcome::of(fails || checks::has_problem(&survey.gaps)))
@@ -202,14 +202,5 @@ async fn write(
 fn unreached(survey: &Survey, findings: &Findings) -> Vec<String> {
     let groups = survey.unavailable.iter();
     let groups = groups.map(|group| format!("cannot judge {group}: its server does not respond"));
-    findings.failures.iter().map(|failure| told(failure)).chain(groups).collect()
-}
-
-/// Returns the last message as an error and prints the others.
-fn fail_with(mut messages: Vec<String>) -> anyhow::Result<()> {
-    let Some(last) = messages.pop() else { return Ok(()) };
-    for message in messages {
-        say(message);
-    }
-    bail!(last)
+    findings.failures.iter().map(|failure| with_causes(failure)).chain(groups).collect()
 }

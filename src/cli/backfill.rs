@@ -6,16 +6,16 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use tokio::sync::watch;
 
-use super::backfill_report::{Format, Reporter};
+use super::backfill_report::Reporter;
 use super::connection::{Connection, Selection, block_on};
 use super::output::Output;
-use super::policies::{self, Policies};
+use super::policies::Policies;
 use super::signals::Signals;
 use super::survey::Survey;
-use super::{NO_REPORT, Outcome, checks, say, time, values};
+use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{Check, Cluster, Level, precheck};
-use crate::policy::{PolicySet, Source};
+use crate::policy::{self, PolicySet, Source};
 
 /// The arguments of `backfill`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub struct Args {
 /// # Errors
 /// When the run ends early.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policies::sources(&args.policies.paths)?;
+    let sources = policy::load(&args.policies.paths)?;
     let policies = Arc::new(PolicySet::compile(&sources)?);
     block_on(backfill(args, &sources, policies))
 }
@@ -85,12 +85,7 @@ async fn backfill(
         Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
-    let format = match (args.output, args.dry_run) {
-        (Output::Json, dry_run) => Format::Json { dry_run },
-        (Output::Table, true) => Format::Diff,
-        (Output::Table, false) => Format::Findings,
-    };
-    let mut reporter = Reporter::new(Arc::clone(&policies), format, total);
+    let mut reporter = Reporter::new(Arc::clone(&policies), args.output, args.dry_run, total);
     let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
@@ -158,12 +153,7 @@ fn conclude(
     }
     let groups = unavailable.iter();
     let groups = groups.map(|group| anyhow!("skipped {group}: its server does not respond"));
-    let mut failures = failures.into_iter().map(anyhow::Error::from).chain(groups);
-    let Some(last) = failures.next_back() else { return Ok(()) };
-    for failure in failures {
-        say(format_args!("{failure:#}"));
-    }
-    Err(last)
+    fail_with(failures.into_iter().map(anyhow::Error::from).chain(groups))
 }
 
 fn stopped(args: &Args) -> anyhow::Error {

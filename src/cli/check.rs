@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::fail_on::FailOn;
 use super::input::Input;
 use super::plurals::Plurals;
-use super::policies::{Policies, sources};
+use super::policies::Policies;
 use super::report::{Format, Judged, Located, Report, plural};
 use super::request::Request;
 use super::time::Now;
@@ -18,7 +18,7 @@ use super::writer::writer;
 use super::{Outcome, explain, say};
 use crate::documents::PolicySpec;
 use crate::engine::{self, Review};
-use crate::policy::PolicySet;
+use crate::policy::{self, PolicySet};
 use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
 /// The arguments of `check`.
@@ -84,11 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.old, &args.crds])?;
     let policies = policies(&args.policies.paths, args.convention.as_deref())?;
     let (files, unread) = args.input.open(None)?;
-    let (crd_files, mut mistakes) = open(&args.crds, args.input.recursive);
-    let crds = Manifests::read(&crd_files);
-    mistakes.extend_from_slice(crds.mistakes());
-    let (plurals, more) = Plurals::of_crds(&crds);
-    mistakes.extend(more);
+    let (plurals, mut mistakes) = args.input.plurals(&args.crds);
     let (old_files, more) = open(&args.old, args.input.recursive);
     mistakes.extend(more);
     let old = Manifests::read(&old_files);
@@ -187,10 +183,9 @@ fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
 /// The policies of some paths, or one policy that applies a convention to every object.
 pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::Result<PolicySet> {
     let Some(name) = convention else {
-        let sources = sources(paths)?;
-        return Ok(PolicySet::compile(&sources)?);
+        return Ok(PolicySet::compile(&policy::load(paths)?)?);
     };
-    let sources = if paths.is_empty() { Vec::new() } else { sources(paths)? };
+    let sources = policy::load_files(paths)?;
     // First compile these alone: errors then show their location.
     let given = PolicySet::compile(&sources)?;
     if !given.conventions().contains_key(name) {

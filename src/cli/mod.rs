@@ -141,6 +141,13 @@ fn say(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Prints all errors but the last and returns the last.
+fn fail_with(mut errors: impl DoubleEndedIterator<Item = anyhow::Error>) -> anyhow::Result<()> {
+    let Some(last) = errors.next_back() else { return Ok(()) };
+    errors.for_each(|error| say(format_args!("{error:#}")));
+    Err(last)
+}
+
 /// Whether stdout was closed. The causes of other errors do not count: the connection to an API server
 /// can also break.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

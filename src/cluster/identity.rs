@@ -27,11 +27,8 @@ pub(super) fn read_object(text: &str) -> Result<Object<'_>, serde_json::Error> {
 }
 
 /// `namespace/name`, or only the name.
-pub(super) fn path(metadata: &Metadata<'_>) -> String {
-    match (&*metadata.namespace, &*metadata.name) {
-        ("", name) => name.to_owned(),
-        (namespace, name) => format!("{namespace}/{name}"),
-    }
+pub fn object_path(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 impl Seen {
@@ -39,7 +36,7 @@ impl Seen {
     /// the name identifies them.
     pub(super) fn insert(&mut self, metadata: &Metadata<'_>) -> bool {
         self.0.insert(if metadata.uid.is_empty() {
-            fnv1a_128(path(metadata).as_bytes())
+            fnv1a_128(object_path(&metadata.namespace, &metadata.name).as_bytes())
         } else {
             fnv1a_128(metadata.uid.as_bytes())
         })
@@ -53,7 +50,7 @@ mod tests {
     #[test]
     fn an_object_without_a_name_is_an_error() {
         let text = r#"{"kind":"K","metadata":{"uid":"u","name":"n","namespace":"s"},"spec":{}}"#;
-        assert_eq!(path(&read_object(text).unwrap().metadata), "s/n");
+        assert_eq!(read_object(text).unwrap().metadata.uid, "u");
         assert!(read_object(r#"{"metadata":null}"#).is_err());
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use json_patch::jsonptr::Token;
 use serde_json::Value;
 
 use super::crd::{Definition, Place, Schema};
@@ -134,8 +135,7 @@ fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
 }
 
 fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
-    let member = member.replace('~', "~0").replace('/', "~1");
-    let path = format!("{list}/0/{member}").parse::<Pointer>();
+    let path = format!("{list}/0/{}", Token::new(member).encoded()).parse::<Pointer>();
     path.map(|path| each(&path, sources)).unwrap_or_default()
 }
 

@@ -1,12 +1,11 @@
-//! Reading a tree and collecting every mistake on the way.
+//! Collects all mistakes of a document, with their locations.
 
 use std::cell::RefCell;
 
 use super::Diagnostic;
 use super::tree::{Node, Span, Value};
 
-/// Collects mistakes. Reading goes on after a mistake: what could not be read is `None`, and the
-/// mistake is here.
+/// The mistakes so far. Reading continues after a mistake.
 #[derive(Default)]
 pub(crate) struct Problems {
     list: RefCell<Vec<Diagnostic>>,
@@ -17,7 +16,7 @@ impl Problems {
         self.list.into_inner()
     }
 
-    /// How many mistakes there are so far.
+    /// The number of mistakes so far.
     pub(crate) fn count(&self) -> usize {
         self.list.borrow().len()
     }
@@ -39,7 +38,7 @@ impl Problems {
         self.list.borrow_mut().push(mistake);
     }
 
-    /// A name that is not among those that exist: says which do, and the nearest one.
+    /// Reports an unknown name, with the nearest known name or all of them.
     pub(crate) fn unknown<'w>(
         &self,
         span: &Span,
@@ -52,7 +51,7 @@ impl Problems {
     }
 }
 
-/// The name that is nearest to one that does not exist, or all that do.
+/// A help for an unknown name: the nearest known name, or all of them.
 pub(crate) fn did_you_mean<'w>(
     found: &str,
     known: impl Iterator<Item = &'w str> + Clone,
@@ -63,7 +62,7 @@ pub(crate) fn did_you_mean<'w>(
     }
 }
 
-/// The name that is nearest to one that does not exist, where one is so near that it was meant.
+/// The nearest known name, if it is similar enough to be the intended one.
 pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let found = found.to_lowercase();
     known
@@ -73,7 +72,7 @@ pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// A place in a document that is compiled: it reports what is wrong there.
+/// A location in a document. It reports mistakes there.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'p> {
     problems: &'p Problems,
@@ -87,7 +86,7 @@ impl<'p> At<'p> {
         Self { problems, node, span: &node.span, key: &node.span }
     }
 
-    /// The value of a key; the mapping itself, where it has no such key.
+    /// The value of a key, or the mapping itself if it has no such key.
     pub(crate) fn key(self, name: &str) -> Self {
         let Value::Map(entries) = &self.node.value else { return self };
         match entries.iter().find(|(key, _)| key.name == name) {
@@ -96,7 +95,7 @@ impl<'p> At<'p> {
         }
     }
 
-    /// An item of a list; a value that stands for a list of one, where there is no list.
+    /// An item of a list, or the value itself if it is not a list.
     pub(crate) fn item(self, index: usize) -> Self {
         let Value::List(items) = &self.node.value else { return self };
         items.get(index).map_or(self, |node| Self { node, span: &node.span, ..self })
@@ -107,7 +106,7 @@ impl<'p> At<'p> {
         Self { span: self.key, ..self }
     }
 
-    /// Where a key is among the others, in the order of the document.
+    /// The position of a key among the others, in the order of the document.
     pub(crate) fn position(self, name: &str) -> Option<usize> {
         let Value::Map(entries) = &self.node.value else { return None };
         entries.iter().position(|(key, _)| key.name == name)
@@ -118,7 +117,7 @@ impl<'p> At<'p> {
         self.node
     }
 
-    /// Whether nothing was reported so far.
+    /// Whether there are no mistakes so far.
     pub(crate) fn is_clean(self) -> bool {
         self.problems.count() == 0
     }
@@ -137,7 +136,7 @@ impl<'p> At<'p> {
         }
     }
 
-    /// A name that does not exist: reports the nearest one that does, or all.
+    /// [`Problems::unknown`] at this location.
     pub(crate) fn unknown<'w>(
         self,
         what: &str,

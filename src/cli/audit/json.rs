@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
-use crate::cluster::{Target, told};
+use crate::cluster::{Target, with_causes};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 
@@ -44,7 +44,7 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
 pub(super) fn summary(findings: &Findings) -> Value {
     let Findings { tally, failures, .. } = findings;
     let Tally { objects, found, backfill, broken, .. } = tally;
-    let failures = failures.iter().map(|failure| Value::from(told(failure)));
+    let failures = failures.iter().map(|failure| Value::from(with_causes(failure)));
     json!({"summary": {
         "objects": objects,
         "worst": by_action(|action| found.get(&action).copied().unwrap_or_default()),

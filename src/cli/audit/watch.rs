@@ -12,7 +12,7 @@ use super::super::survey::Survey;
 use super::super::{Outcome, time};
 use super::Args;
 use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
-use crate::cluster::{Check, told};
+use crate::cluster::{Check, with_causes};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::{ProbePort, Readiness};
@@ -105,7 +105,7 @@ impl Watch<'_> {
         let gauges = gauges(&findings, &unlisted, &survey.gaps);
         self.metrics.show(gauges, seconds, success);
         for failure in &findings.failures {
-            tracing::error!(error = told(failure), "a kind could not be judged");
+            tracing::error!(error = with_causes(failure), "a kind could not be judged");
         }
         let count = |action| findings.tally.found.get(&action).copied().unwrap_or_default();
         tracing::info!(
@@ -128,7 +128,7 @@ impl Watch<'_> {
         let failed = match super::write(self.args, survey, store, findings).await {
             Ok(Stored { written, unchanged, deleted, failures }) => {
                 for failure in &failures {
-                    tracing::error!(error = told(failure), "a report could not be stored");
+                    tracing::error!(error = with_causes(failure), "a report could not be stored");
                 }
                 tracing::debug!(written, unchanged, deleted, "reports");
                 failures.len()
@@ -235,3 +235,24 @@ const NO_PASS: &str = "the first pass has not finished";
 
 /// Longer than controllers need to write phase and conditions in sequence, and than most retries.
 const LASTING: Duration = Duration::from_secs(600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Scrape;
+
+    #[test]
+    fn gaps_and_unjudged_objects_are_exposed_without_any_object() {
+        let metrics = AuditMetrics::default();
+        let unlisted = BTreeSet::from(["bars.a.io".to_owned()]);
+        metrics.show(gauges(&Findings::default(), &unlisted, &[]), 0.5, None);
+        let text = metrics.encode().unwrap();
+        for line in [
+            r#"statusgate_audit_unlisted{resource="bars.a.io"} 1"#,
+            r#"statusgate_audit_gaps{check="subresource"} 0"#,
+            "statusgate_audit_unjudged 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+}

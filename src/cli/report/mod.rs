@@ -110,12 +110,8 @@ impl Report<'_> {
     }
 
     fn totals(&self) -> Totals<'_> {
-        let mut totals = Totals {
-            judged: 0,
-            patched: 0,
-            policies: BTreeMap::new(),
-            findings: BTreeMap::new(),
-        };
+        let mut totals =
+            Totals { judged: 0, patched: 0, policies: BTreeMap::new(), findings: BTreeMap::new() };
         for object in &self.objects {
             totals.judged += usize::from(!object.policies.is_empty());
             totals.patched += usize::from(!object.patch.is_empty());

@@ -88,12 +88,7 @@ pub(super) fn read(
     })
 }
 
-fn read_case(
-    mut written: suite::Case,
-    json: &Value,
-    now: Timestamp,
-    at: At<'_>,
-) -> Option<Case> {
+fn read_case(mut written: suite::Case, json: &Value, now: Timestamp, at: At<'_>) -> Option<Case> {
     let object = read_object(&json["object"], at.key("object"));
     let old = json.get("old").and_then(|json| read_object(json, at.key("old")));
     let now = written.now.as_ref().map_or(Some(now), |text| read_time(text, at.key("now")));

@@ -188,7 +188,8 @@ mod tests {
             patch: None,
             status: Some(json!({"phase": "Ready", "same": 1})),
         };
-        let differences = compare(&all, Some(&[]), &review, Some(&json!({"phase": "ready", "same": 1})));
+        let differences =
+            compare(&all, Some(&[]), &review, Some(&json!({"phase": "ready", "same": 1})));
         let parts: Vec<_> = differences.iter().map(|difference| difference.part).collect();
         assert_eq!(parts, ["verdict", "findings", "status"]);
         assert_eq!(differences[0].lines, ["- deny", "+ warn", "+   warn: x: some words [a]"]);

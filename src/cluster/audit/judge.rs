@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::super::identity::read_object;
-use super::super::{Target, told};
+use super::super::{Target, object_path, with_causes};
 use super::lasting::{is_disagreement, newest_transition};
 use crate::engine::{Action, Facts, Found, PatchFailed, decide, review};
 use crate::model::{
@@ -82,7 +82,7 @@ impl<'p> Judge<'p> {
             Ok(object) => object,
             // One object that is too large must not end the run.
             Err(error) => {
-                judged.broken = Some(format!("cannot be judged: {}", told(&error)));
+                judged.broken = Some(format!("cannot be judged: {}", with_causes(&error)));
                 return Ok(judged);
             }
         };
@@ -148,6 +148,12 @@ impl<'p> Judge<'p> {
 }
 
 impl Judged<'_> {
+    /// `namespace/name`, or only the name.
+    #[must_use]
+    pub fn path(&self) -> String {
+        object_path(&self.metadata.namespace, &self.metadata.name)
+    }
+
     /// The worst action under any policy.
     #[must_use]
     pub fn worst(&self) -> Option<Action> {

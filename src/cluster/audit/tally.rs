@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::super::Target;
-use super::super::identity::path;
 use super::{Judged, State};
 use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
@@ -118,7 +117,7 @@ impl Tally {
         if let Some(reason) = &judged.broken {
             self.broken.0 += 1;
             if self.broken.1.len() < self.examples.max(1) {
-                self.broken.1.push(format!("{}: {reason}", path(&judged.metadata)));
+                self.broken.1.push(format!("{}: {reason}", judged.path()));
             }
             return;
         }
@@ -193,7 +192,7 @@ impl Row {
 impl Example {
     fn of(judged: &Judged<'_>, found: &Found) -> Self {
         let (field, message) = (found.field.clone(), found.message.clone());
-        Self { path: path(&judged.metadata), field, message }
+        Self { path: judged.path(), field, message }
     }
 }
 
@@ -214,7 +213,7 @@ const MAX_KEYS: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
-        use crate::engine::Cause;
+    use crate::engine::Cause;
     use crate::model::Metadata;
 
     fn target(plural: &str) -> Target {

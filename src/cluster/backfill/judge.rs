@@ -5,8 +5,8 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::change::{Change, changes};
 use super::Target;
+use super::change::{Change, changes};
 use crate::engine::{PatchFailed, Verdict, decide};
 use crate::model::{Json, Metadata, Object, Webhook, Writer};
 use crate::policy::PolicySet;
