@@ -27,8 +27,8 @@
 //! | [`telemetry`] | metrics and logs |
 //! | [`cli`] | one file a command |
 //!
-//! All down to `wire` know no IO, no clock, no async and no Kubernetes client; `tests/architecture.rs` holds
-//! the table of who may use whom.
+//! All down to `wire`, except `source`, are pure: no IO, no clock, no async and no Kubernetes client.
+//! `tests/architecture.rs` has the table of which folder may use which.
 
 pub mod cli;
 pub mod cluster;

@@ -337,6 +337,16 @@ async fn backfill(fault: Fault) -> (Output, Stored) {
     (server.backfill(&[]).await, server.stored())
 }
 
+/// Runs a command that cannot write to one of its streams.
+async fn run_with_closed(stream: &str, mut process: Command) -> Output {
+    let mut child = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    match stream {
+        "stdout" => drop(child.stdout.take()),
+        _ => drop(child.stderr.take()),
+    }
+    tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap()
+}
+
 /// The numbers of the only row of the summary.
 fn sums(output: &Output) -> Vec<usize> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -530,4 +540,41 @@ async fn a_namespace_that_rejects_its_report_does_not_affect_others() {
     let text = told(&output);
     assert!(text.contains("1 reports written, 0 deleted"), "{text}");
     assert!(text.contains("cannot apply the PolicyReport m/statusgate: not allowed: "), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_stderr_does_not_end_a_backfill() {
+    let server = Server::start(Fault::Nothing).await;
+    let folder = tempfile::tempdir().unwrap();
+    // It warns that it may not read the CRD.
+    let output = run_with_closed("stderr", server.command(&folder, "backfill")).await;
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(server.stored().versions.len(), OBJECTS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_stdout_ends_a_dry_run_without_an_error_and_a_backfill_with_one() {
+    let server = Server::start(Fault::Nothing).await;
+    for (arguments, code) in [(["--dry-run", "-o=json"], 0), (["--qps=0", "-o=json"], 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = server.command(&folder, "backfill");
+        process.args(arguments);
+        let output = run_with_closed("stdout", process).await;
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", told(&output));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_stdout_does_not_prevent_the_reports_of_an_audit() {
+    for format in ["table", "json"] {
+        let server = Server::start(Fault::Nothing).await;
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = server.command(&folder, "audit");
+        process.args(["--write", "-o", format]);
+        let output = run_with_closed("stdout", process).await;
+        assert_eq!(server.stored().reports, ["n"], "{format}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(0), "{format}: {}", told(&output));
+        let text = told(&output);
+        assert!(text.contains("1 reports written, 0 deleted"), "{format}: {text}");
+    }
 }

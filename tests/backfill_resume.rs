@@ -102,7 +102,7 @@ fn routes(cluster: Shared) -> Router {
         }))
         .route("/api/v1/namespaces/kube-system", get(async |State(cluster): State<Shared>| {
             let uid = cluster.lock().unwrap().uid;
-            uid.map_or_else(forbidden, |uid| answer(&json!({"metadata": {"uid": uid}})))
+            uid.map_or_else(forbidden, |uid| answer(&json!({"metadata": {"name": "kube-system", "uid": uid}})))
         }))
         .route(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}",

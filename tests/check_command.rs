@@ -451,6 +451,16 @@ fn a_closed_output_pipe_is_not_an_error() {
     assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
 }
 
+#[test]
+fn a_closed_stderr_does_not_change_the_exit_code() {
+    let desk = Desk::new(&[("bad.yaml", "a: [\n")]);
+    let mut command = desk.command(&["bad.yaml"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    let answer = Answer::of(child.wait_with_output().unwrap());
+    assert_eq!(answer.code, 2, "{answer:#?}");
+}
+
 /// The documentation shows commands with their output.
 #[test]
 fn the_documentation_shows_the_output_of_its_commands() {

@@ -205,7 +205,7 @@ fn an_impossible_request_exits_with_2() {
             "convention metav1 has no phase, and so no graph of phases\n",
         ),
         (vec!["-o", "yaml"], "name the convention to print so\n"),
-        (vec!["metav1", "--resolved"], "--resolved goes with -o yaml\n"),
+        (vec!["metav1", "--resolved"], "--resolved requires -o yaml\n"),
     ] {
         assert_eq!(explain(&args), (Some(2), String::new(), said.to_owned()), "{args:?}");
     }

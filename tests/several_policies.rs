@@ -8,11 +8,12 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use statusgate::engine::{Action, Verdict, decide};
 use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate::policy::{PolicySet, Source};
+
+mod support;
 
 const T0: &str = "2024-06-01T11:00:00Z";
 const NOW: &str = "2024-06-01T12:00:00Z";
@@ -271,7 +272,7 @@ impl Write {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(0x7365_7665), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(support::proptest_config(2000))]
 
     #[test]
     fn mutate_is_done_after_one_run(write in writes()) {

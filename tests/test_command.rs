@@ -247,7 +247,7 @@ cases:
     for said in [
         "unknown key \"objct\"",
         "did you mean \"object\"?",
-        "\"object\" is missing here",
+        "missing required key \"object\"",
         "unknown value \"denied\"",
         "not a JSON patch",
         "\"apiVersion\" is missing: without it this is not a Kubernetes object",

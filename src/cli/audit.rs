@@ -16,9 +16,9 @@ use super::fail_on::FailOn;
 use super::policies::Policies;
 use super::progress::Progress;
 use super::survey::Survey;
-use super::{Outcome, checks, time, values};
-use crate::cluster::audit::{Findings, Judged, Plan, Store, Stored, audit};
-use crate::cluster::{Target, told};
+use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
+use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
+use crate::cluster::{Target, with_causes};
 use crate::policy::PolicySet;
 
 /// The arguments of `audit`.
@@ -108,10 +108,13 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
     let mut progress = Progress::new("audit", total);
+    let mut printed = Ok(());
     let mut on_object = |target: &Target, judged: &Judged<'_>| {
-        if args.output == Output::Json {
+        if args.output == Output::Json && printed.is_ok() {
             let line = json::object(policies, target, judged);
-            progress.aside(|| writeln!(io::stdout(), "{line}"))?;
+            let result = progress.aside(|| writeln!(io::stdout(), "{line}"));
+            // `--write` needs all objects.
+            if args.write { printed = result } else { result? }
         }
         progress.advance(1);
         progress.tick(|| target.name());
@@ -119,20 +122,24 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     };
     let findings = audit(&survey.cluster, policies, &plan, &survey.targets, &mut on_object).await;
     progress.finish();
-    let findings = findings.context("cannot write the report")?;
-    print(args, &findings).context("cannot write the report")?;
+    let findings = match findings {
+        Err(AuditError::Report(error)) => return Err(error).context(NO_REPORT),
+        findings => findings?,
+    };
+    let printed = printed.and_then(|()| print(args, &findings));
     if let Some(store) = &mut store {
         let stored = write(args, &survey, store, &findings).await?;
         let Stored { written, deleted, failures, .. } = stored;
-        writeln!(io::stderr(), "{written} reports written, {deleted} deleted")?;
-        fail_with(failures.iter().map(|failure| told(failure)).collect())?;
+        say(format_args!("{written} reports written, {deleted} deleted"));
+        fail_with(failures.iter().map(|failure| anyhow::Error::msg(with_causes(failure))))?;
     }
+    printed.context(NO_REPORT)?;
     let mut errors = unreached(&survey, &findings);
     let (broken, examples) = &findings.tally.broken;
     if *broken > 0 {
         errors.push(format!("{broken} objects could not be judged: {}", examples.join("; ")));
     }
-    fail_with(errors)?;
+    fail_with(errors.into_iter().map(anyhow::Error::msg))?;
     let fails = findings.tally.worst().is_some_and(|worst| args.fail_on.includes(worst));
     // A policy with the wrong statusSubresource judges nothing; this must not pass as clean.
     Ok(Outcome::of(fails || checks::has_problem(&survey.gaps)))
@@ -195,14 +202,5 @@ async fn write(
 fn unreached(survey: &Survey, findings: &Findings) -> Vec<String> {
     let groups = survey.unavailable.iter();
     let groups = groups.map(|group| format!("cannot judge {group}: its server does not respond"));
-    findings.failures.iter().map(|failure| told(failure)).chain(groups).collect()
-}
-
-/// Returns the last message as an error and prints the others.
-fn fail_with(mut messages: Vec<String>) -> anyhow::Result<()> {
-    let Some(last) = messages.pop() else { return Ok(()) };
-    for message in messages {
-        writeln!(io::stderr(), "{message}")?;
-    }
-    bail!(last)
+    findings.failures.iter().map(|failure| with_causes(failure)).chain(groups).collect()
 }

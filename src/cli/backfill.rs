@@ -1,22 +1,21 @@
 //! `statusgate backfill`: sets missing defaults of stored objects, through `/status`.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use tokio::sync::watch;
 
-use super::backfill_report::{Format, Reporter};
+use super::backfill_report::Reporter;
 use super::connection::{Connection, Selection, block_on};
 use super::output::Output;
-use super::policies::{self, Policies};
+use super::policies::Policies;
 use super::signals::Signals;
 use super::survey::Survey;
-use super::{Outcome, checks, time, values};
+use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{Check, Cluster, Level, precheck};
-use crate::policy::{PolicySet, Source};
+use crate::policy::{self, PolicySet, Source};
 
 /// The arguments of `backfill`.
 #[derive(Debug, clap::Args)]
@@ -69,7 +68,7 @@ pub struct Args {
 /// # Errors
 /// When the run ends early.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policies::sources(&args.policies.paths)?;
+    let sources = policy::load(&args.policies.paths)?;
     let policies = Arc::new(PolicySet::compile(&sources)?);
     block_on(backfill(args, &sources, policies))
 }
@@ -86,17 +85,12 @@ async fn backfill(
         Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
-    let format = match (args.output, args.dry_run) {
-        (Output::Json, dry_run) => Format::Json { dry_run },
-        (Output::Table, true) => Format::Diff,
-        (Output::Table, false) => Format::Findings,
-    };
-    let mut reporter = Reporter::new(Arc::clone(&policies), format, total);
+    let mut reporter = Reporter::new(Arc::clone(&policies), args.output, args.dry_run, total);
     let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
     conclude(args, &survey.unavailable, end)?;
-    printed.context("cannot write the report")?;
+    printed.context(NO_REPORT)?;
     Ok(Outcome::of(reporter.has_findings() || checks::has_problem(&checks)))
 }
 
@@ -119,7 +113,7 @@ impl Prepared {
             journal.define(target, definition.uid());
             checks.extend(precheck::schema(policies, target, &definition));
         }
-        checks::complain(&mut io::stderr(), &checks)?;
+        checks::complain(&checks);
         let problems = checks.iter().filter(|check| check.level == Level::Problem);
         let plan = Plan {
             query: args.selection.query(),
@@ -151,6 +145,7 @@ fn conclude(
         Err(BackfillError::Report(error)) if !args.dry_run => {
             return Err(anyhow!("stopped: cannot write the report ({error})"));
         }
+        Err(BackfillError::Report(error)) => return Err(error).context(NO_REPORT),
         Err(error) => return Err(error.into()),
     };
     if stopped {
@@ -158,12 +153,7 @@ fn conclude(
     }
     let groups = unavailable.iter();
     let groups = groups.map(|group| anyhow!("skipped {group}: its server does not respond"));
-    let mut failures = failures.into_iter().map(anyhow::Error::from).chain(groups);
-    let Some(last) = failures.next_back() else { return Ok(()) };
-    for failure in failures {
-        writeln!(io::stderr(), "{failure:#}")?;
-    }
-    Err(last)
+    fail_with(failures.into_iter().map(anyhow::Error::from).chain(groups))
 }
 
 fn stopped(args: &Args) -> anyhow::Error {
@@ -196,7 +186,7 @@ fn watch_signals() -> anyhow::Result<watch::Receiver<bool>> {
                 // As safe as SIGKILL: the journal has every confirmed write.
                 std::process::exit(2);
             }
-            let _ = writeln!(io::stderr(), "stopping after the writes in progress");
+            say("stopping after the writes in progress");
         }
     });
     Ok(receiver)

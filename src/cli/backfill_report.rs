@@ -6,30 +6,22 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::output::Output;
 use super::progress::Progress;
-use super::table;
-use crate::cluster::Target;
+use super::{say, table};
 use crate::cluster::backfill::{Audience, Change, Outcome, Report};
+use crate::cluster::{Target, object_path};
 use crate::policy::PolicySet;
 
 /// Counts objects and prints them in a format.
 pub(super) struct Reporter {
     policies: Arc<PolicySet>,
-    format: Format,
+    /// The table format prints only objects that need attention; a dry run, every change as a diff.
+    output: Output,
+    dry_run: bool,
     progress: Progress,
     /// By policies and kind.
     totals: BTreeMap<(String, String), Totals>,
-}
-
-/// Which objects are printed, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// Only objects that need attention.
-    Findings,
-    /// Every change, as a diff.
-    Diff,
-    /// One JSON line per object.
-    Json { dry_run: bool },
 }
 
 /// The objects of one policy and kind, by outcome.
@@ -45,9 +37,14 @@ struct Totals {
 }
 
 impl Reporter {
-    pub(super) fn new(policies: Arc<PolicySet>, format: Format, total: Option<u64>) -> Self {
+    pub(super) fn new(
+        policies: Arc<PolicySet>,
+        output: Output,
+        dry_run: bool,
+        total: Option<u64>,
+    ) -> Self {
         let progress = Progress::new("backfill", total);
-        Self { policies, format, progress, totals: BTreeMap::new() }
+        Self { policies, output, dry_run, progress, totals: BTreeMap::new() }
     }
 
     /// Whether an object was rejected or failed.
@@ -58,8 +55,7 @@ impl Reporter {
     /// Prints the totals: on stdout, or on stderr if stdout is JSON.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.progress.finish();
-        let dry = matches!(self.format, Format::Diff | Format::Json { dry_run: true });
-        let patched = if dry { "to patch" } else { "patched" };
+        let patched = if self.dry_run { "to patch" } else { "patched" };
         let mut header = vec!["policy", "kind"];
         header.extend(COLUMNS.map(|(name, _)| if name == "patched" { patched } else { name }));
         let mut table = table::new(&header);
@@ -68,32 +64,28 @@ impl Reporter {
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
         let text = table::text(&mut table);
-        if matches!(self.format, Format::Json { .. }) {
-            writeln!(io::stderr(), "{text}")
+        if self.output == Output::Json {
+            say(text);
+            Ok(())
         } else {
             writeln!(io::stdout(), "{text}")
         }
     }
 
-    fn names(&self, policies: &[u16]) -> Vec<&str> {
-        let all = self.policies.policies();
-        let name = |index: &u16| all.get(usize::from(*index)).map(|policy| policy.name.as_str());
-        policies.iter().filter_map(name).collect()
-    }
-
     fn totals(&mut self, target: &Target, policies: &[u16]) -> &mut Totals {
-        let names = self.names(policies).join(", ");
+        let names = self.policies.names_of(policies).collect::<Vec<_>>().join(", ");
         self.totals.entry((names, target.kind.clone())).or_default()
     }
 
     fn text(&self, report: &Report<'_>) -> Option<String> {
-        match (self.format, report.outcome) {
-            (Format::Json { dry_run }, _) => {
-                Some(json_line(report, &self.names(report.policies), dry_run))
-            }
-            (_, Outcome::Rejected(reason)) => Some(format!("rejected {}: {reason}", path(report))),
-            (_, Outcome::Failed(reason)) => Some(format!("failed   {}: {reason}", path(report))),
-            (Format::Diff, Outcome::Patched) => {
+        if self.output == Output::Json {
+            let policies = self.policies.names_of(report.policies).collect::<Vec<_>>();
+            return Some(json_line(report, &policies, self.dry_run));
+        }
+        match report.outcome {
+            Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path(report))),
+            Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path(report))),
+            Outcome::Patched if self.dry_run => {
                 Some(format!("{}{}", path(report), diff(report.changes)))
             }
             _ => None,
@@ -124,8 +116,7 @@ impl Audience for Reporter {
     fn finished_earlier(&mut self, target: &Target, patched: u64) {
         self.totals(target, &target.policies).earlier += patched;
         let line = format!("skipped {}: the journal lists it as finished", target.name());
-        // A closed stderr must not end the run.
-        let _ = self.progress.aside(|| writeln!(io::stderr(), "{line}"));
+        self.progress.aside(|| say(line));
     }
 
     fn tick(&mut self) {
@@ -155,11 +146,7 @@ const COLUMNS: [Column; 7] = [
 /// `vshnredis.vshn.appcat.vshn.io default/cache`.
 fn path(report: &Report<'_>) -> String {
     let Report { target, namespace, name, .. } = report;
-    if namespace.is_empty() {
-        format!("{} {name}", target.name())
-    } else {
-        format!("{} {namespace}/{name}", target.name())
-    }
+    format!("{} {}", target.name(), object_path(namespace, name))
 }
 
 /// The changes, one per line, the old value before the new one.
@@ -266,7 +253,7 @@ mod tests {
     #[test]
     fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
-        let reporter = Reporter::new(policies, Format::Findings, None);
+        let reporter = Reporter::new(policies, Output::Table, false, None);
         let target = target();
         let text = |outcome: Outcome| reporter.text(&report(&target, &outcome, &[]));
         assert_eq!(text(Outcome::Patched), None);

@@ -70,24 +70,18 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()> {
     let names = names(args);
     let folder = Folder::read(&args.out)?;
-    let authority = match folder.content(args.force, now)? {
-        Content::Empty => None,
-        Content::Authority(authority) => Some(authority),
-        Content::Whole(bundle, authority) => {
-            if is_good(&bundle, &names, now) {
-                let (out_folder, until) = (args.out.display(), bundle.not_after);
-                writeln!(out, "kept the certificate in {out_folder}: it is valid until {until}")?;
-                return Ok(());
-            }
-            let Some(authority) = authority else {
-                bail!(
-                    "{} has no ca.key to sign a new certificate; --force creates a new CA",
-                    args.out.display()
-                );
-            };
-            Some(authority)
+    let (bundle, authority) = folder.content(args.force, now)?;
+    if let Some(bundle) = bundle {
+        let out_folder = args.out.display();
+        if is_good(&bundle, &names, now) {
+            let until = bundle.not_after;
+            writeln!(out, "kept the certificate in {out_folder}: it is valid until {until}")?;
+            return Ok(());
         }
-    };
+        if authority.is_none() {
+            bail!("{out_folder} has no ca.key to sign a new certificate; --force creates a new CA");
+        }
+    }
 
     let is_new = authority.is_none();
     let authority = match authority {
@@ -95,7 +89,9 @@ fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()>
         None => Authority::make(CA_NAME, days(args.ca_days), now)?,
     };
     let issued = authority.issue(&names, days(args.days), now)?;
-    write_all(&args.out, is_new.then_some(&authority), &issued, out)?;
+    for path in write_all(&args.out, is_new.then_some(&authority), &issued)? {
+        writeln!(out, "wrote {}", path.display())?;
+    }
     if !is_new {
         writeln!(out, "kept the CA: its caBundle stays valid")?;
     }
@@ -105,12 +101,13 @@ fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Writes all files and returns their paths. Nothing is printed meanwhile: if stdout is closed, the
+/// files must still be complete.
 fn write_all(
     folder: &Path,
     authority: Option<&Authority>,
     issued: &Issued,
-    out: &mut impl Write,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut files = Vec::new();
     if let Some(authority) = authority {
@@ -119,12 +116,12 @@ fn write_all(
     }
     files.push(("tls.key", issued.key.clone(), 0o600));
     files.push(("tls.crt", issued.certificate.clone(), 0o644));
-    for (name, text, mode) in files {
+    let write = |(name, text, mode): (&str, String, u32)| {
         let path = folder.join(name);
         write(&path, &text, mode).with_context(|| format!("failed to write {}", path.display()))?;
-        writeln!(out, "wrote {}", path.display())?;
-    }
-    Ok(())
+        Ok(path)
+    };
+    files.into_iter().map(write).collect()
 }
 
 /// Replaces a file atomically: a server reads the old file or the new one.
@@ -155,16 +152,6 @@ struct Folder {
     key: Option<String>,
 }
 
-/// What the folder contains.
-enum Content {
-    /// Nothing usable.
-    Empty,
-    /// An authority that can sign.
-    Authority(Authority),
-    /// A certificate of the CA, and the authority if its key exists.
-    Whole(Bundle, Option<Authority>),
-}
-
 impl Folder {
     fn read(path: &Path) -> anyhow::Result<Self> {
         let file = |name: &str| {
@@ -188,9 +175,14 @@ impl Folder {
         })
     }
 
-    fn content(&self, force: bool, now: Timestamp) -> anyhow::Result<Content> {
+    /// The certificate of the CA, and the authority if it can sign.
+    fn content(
+        &self,
+        force: bool,
+        now: Timestamp,
+    ) -> anyhow::Result<(Option<Bundle>, Option<Authority>)> {
         if force {
-            return Ok(Content::Empty);
+            return Ok((None, None));
         }
         self.reject_foreign()?;
         let authority = match (&self.ca_certificate, &self.ca_key) {
@@ -211,11 +203,7 @@ impl Folder {
             }
             _ => None,
         };
-        Ok(match (bundle, authority) {
-            (Some(bundle), authority) => Content::Whole(bundle, authority),
-            (None, Some(authority)) => Content::Authority(authority),
-            (None, None) => Content::Empty,
-        })
+        Ok((bundle, authority))
     }
 
     /// A certificate of statusgate has its common name; a key belongs to the certificate next to it.
@@ -328,6 +316,23 @@ mod tests {
             let mode_there = fs::metadata(folder.join(name)).unwrap().permissions().mode();
             assert_eq!(mode_there & 0o777, mode, "{name}");
         }
+    }
+
+    #[test]
+    fn a_closed_stdout_does_not_leave_files_out() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let line = Line::parse_from(["certs", "--out", folder.path().to_str().unwrap()]);
+        make(&line.args, NOW.parse().unwrap(), &mut Closed).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 
     #[test]

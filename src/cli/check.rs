@@ -9,15 +9,16 @@ use jiff::Timestamp;
 
 use super::fail_on::FailOn;
 use super::input::Input;
-use super::judge::{judge, writer};
 use super::plurals::Plurals;
-use super::policies::{Policies, sources};
-use super::report::{Format, Judged, Report, plural, rules};
+use super::policies::Policies;
+use super::report::{Format, Judged, Located, Report, plural};
 use super::request::Request;
 use super::time::Now;
-use super::{Outcome, explain};
+use super::writer::writer;
+use super::{Outcome, explain, say};
 use crate::documents::PolicySpec;
-use crate::policy::PolicySet;
+use crate::engine::{self, Review};
+use crate::policy::{self, PolicySet};
 use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
 /// The arguments of `check`.
@@ -83,11 +84,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.old, &args.crds])?;
     let policies = policies(&args.policies.paths, args.convention.as_deref())?;
     let (files, unread) = args.input.open(None)?;
-    let (crd_files, mut mistakes) = open(&args.crds, args.input.recursive);
-    let crds = Manifests::read(&crd_files);
-    mistakes.extend_from_slice(crds.mistakes());
-    let (plurals, more) = Plurals::of_crds(&crds);
-    mistakes.extend(more);
+    let (plurals, mut mistakes) = args.input.plurals(&args.crds);
     let (old_files, more) = open(&args.old, args.input.recursive);
     mistakes.extend(more);
     let old = Manifests::read(&old_files);
@@ -108,7 +105,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
-        rules: rules(&objects, &policies),
+        policies: &policies,
         objects,
         mistakes,
         fail_on: args.fail_on,
@@ -118,11 +115,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     report.write(args.output, &mut out)?;
     out.flush()?;
     if !report.mistakes.is_empty() {
-        let mut stderr = io::stderr().lock();
         // GitHub shows both streams in one log, and its annotations contain the mistakes.
-        for mistake in report.mistakes.iter().filter(|_| args.output != Format::Github) {
-            writeln!(stderr, "{mistake}")?;
-        }
+        report.mistakes.iter().filter(|_| args.output != Format::Github).for_each(say);
         bail!("{} could not be read", plural(report.mistakes.len(), "document"));
     }
     Ok(Outcome::of(report.fails()))
@@ -154,23 +148,25 @@ impl Bench<'_> {
             let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
             at.mistake(unfit.field, format!("this cannot be judged: {unfit}"))
         })?;
-        let judgement = judge(self.policies, subject, self.now, !no_mutate);
+        let review = engine::review(self.policies, subject, !no_mutate, self.now);
+        let Review { policies, findings, patch, .. } =
+            review.map_err(|error| manifest.mistake("", error.to_string()))?;
         let mut places = manifest.places();
-        let findings = judgement.findings.into_iter().map(|found| {
+        let findings = findings.into_iter().map(|found| {
             let place = places.at(&found.field);
-            (found, place)
+            Located { found, place }
         });
         // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
-        findings.sort_by_key(|(_, place)| (place.line, place.column));
+        findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
         Ok(Judged {
             file: manifest.file.to_owned(),
             document: manifest.document,
             item: manifest.item,
             identity: manifest.identity.clone(),
             findings,
-            policies: judgement.policies,
-            patch: judgement.patch,
+            policies: self.policies.names_of(&policies).map(str::to_owned).collect(),
+            patch,
         })
     }
 }
@@ -187,10 +183,9 @@ fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
 /// The policies of some paths, or one policy that applies a convention to every object.
 pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::Result<PolicySet> {
     let Some(name) = convention else {
-        let sources = sources(paths)?;
-        return Ok(PolicySet::compile(&sources)?);
+        return Ok(PolicySet::compile(&policy::load(paths)?)?);
     };
-    let sources = if paths.is_empty() { Vec::new() } else { sources(paths)? };
+    let sources = policy::load_files(paths)?;
     // First compile these alone: errors then show their location.
     let given = PolicySet::compile(&sources)?;
     if !given.conventions().contains_key(name) {

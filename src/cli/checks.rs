@@ -4,18 +4,17 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::table;
+use super::{say, table};
 use crate::cluster::{Check, Level};
 
-/// Prints problems and warnings.
-pub(super) fn complain(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
+/// Prints problems and warnings on stderr.
+pub(super) fn complain(checks: &[Check]) {
     for check in checks.iter().filter(|check| check.level > Level::Ok) {
-        writeln!(out, "{}: {}: {}", check.level.name(), check.subject, check.message)?;
+        say(format_args!("{}: {}: {}", check.level.name(), check.subject, check.message));
         if !check.help.is_empty() {
-            writeln!(out, "  help: {}", check.help)?;
+            say(format_args!("  help: {}", check.help));
         }
     }
-    Ok(())
 }
 
 /// Prints all checks as a table, the worst first.

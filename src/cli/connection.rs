@@ -73,8 +73,9 @@ impl Selection {
             }
             bail!("this cluster serves none of the resources that the policies name");
         }
-        for name in self.resources.iter().chain(&self.kinds) {
-            let named = |target: &Target| is_resource(name, target) || is_kind(name, target);
+        let names = || self.resources.iter().chain(&self.kinds);
+        for name in names() {
+            let named = |target: &Target| is_named(name, target);
             if !targets.iter().any(named) && !wrong().any(|gap| is_of(name, gap)) {
                 let known: Vec<String> = targets.iter().map(Target::name).collect();
                 bail!(
@@ -83,13 +84,10 @@ impl Selection {
                 );
             }
         }
-        let everything = self.resources.is_empty() && self.kinds.is_empty();
-        let selected = |target: &Target| {
-            everything
-                || self.resources.iter().any(|name| is_resource(name, target))
-                || self.kinds.iter().any(|name| is_kind(name, target))
-        };
-        let mut found: Vec<Target> = targets.into_iter().filter(selected).collect();
+        let mut found = targets;
+        if names().next().is_some() {
+            found.retain(|target| names().any(|name| is_named(name, target)));
+        }
         if found.is_empty() {
             return Ok(found);
         }
@@ -146,12 +144,9 @@ fn is_of(name: &str, gap: &Gap) -> bool {
     name == resource || resource.split('.').next() == Some(name) || name.eq_ignore_ascii_case(kind)
 }
 
-fn is_resource(name: &str, target: &Target) -> bool {
-    name == target.plural || name == target.name()
-}
-
-fn is_kind(name: &str, target: &Target) -> bool {
-    name.eq_ignore_ascii_case(&target.kind)
+/// Whether this is a name of the resource or of its kind.
+fn is_named(name: &str, target: &Target) -> bool {
+    name == target.plural || name == target.name() || name.eq_ignore_ascii_case(&target.kind)
 }
 
 #[cfg(test)]
@@ -199,6 +194,8 @@ mod tests {
         assert_eq!(narrowed(&selection(None, &["bars"], &[])).as_deref(), Ok("bars.a.io"));
         assert_eq!(narrowed(&selection(None, &["bars.a.io"], &[])).as_deref(), Ok("bars.a.io"));
         assert_eq!(narrowed(&selection(None, &[], &["foo"])).as_deref(), Ok("foos.a.io"));
+        assert_eq!(narrowed(&selection(None, &["Foo"], &[])).as_deref(), Ok("foos.a.io"));
+        assert_eq!(narrowed(&selection(None, &[], &["bars.a.io"])).as_deref(), Ok("bars.a.io"));
         assert_eq!(narrowed(&selection(Some("n"), &[], &[])).as_deref(), Ok("foos.a.io"));
     }
 

@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = policy::load_files(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
     if args.resolved && args.output != Output::Yaml {
-        bail!("--resolved goes with -o yaml");
+        bail!("--resolved requires -o yaml");
     }
     let text = match &args.name {
         Some(name) => {
@@ -74,7 +74,7 @@ fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Resu
         Output::Markdown => render::markdown(&Page::of(convention)),
         Output::Json => format!("{:#}\n", data::convention(&whole(name, sources)?, convention)),
         Output::Yaml if args.resolved => serde_saphyr::to_string(&whole(name, sources)?)?,
-        Output::Yaml => PolicySet::document(sources, name).with_context(|| gone(name))?,
+        Output::Yaml => PolicySet::document(sources, name).with_context(|| missing(name))?,
         Output::Mermaid => match Graph::of(convention) {
             Some(graph) => graph.to_mermaid(),
             None => bail!("convention {name} has no phase, and so no graph of phases"),
@@ -84,11 +84,11 @@ fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Resu
 
 /// The document with everything that it extends.
 fn whole(name: &str, sources: &[Source]) -> anyhow::Result<StatusConvention> {
-    PolicySet::whole_document(sources, name).with_context(|| gone(name))
+    PolicySet::whole_document(sources, name).with_context(|| missing(name))
 }
 
-fn gone(name: &str) -> String {
-    format!("the document of {name} is gone")
+fn missing(name: &str) -> String {
+    format!("cannot find the document of {name}")
 }
 
 fn list<'c>(

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use crate::source::{self, Diagnostic, Source};
+use super::plurals::Plurals;
+use crate::source::{self, Diagnostic, Manifests, Source};
 
 /// Where the manifests are.
 #[derive(Debug, clap::Args)]
@@ -48,6 +49,15 @@ impl Input {
             bail!("name a file, a folder, or - for standard input");
         }
         Ok(source::open(&paths, self.recursive))
+    }
+
+    /// Reads CustomResourceDefinitions. Returns the plurals of kinds, and the mistakes.
+    pub(super) fn plurals(&self, crds: &[PathBuf]) -> (Plurals, Vec<Diagnostic>) {
+        let (files, mut mistakes) = source::open(crds, self.recursive);
+        let crds = Manifests::read(&files);
+        let (plurals, more) = Plurals::of_crds(&crds);
+        mistakes.extend(crds.mistakes().iter().cloned().chain(more));
+        (plurals, mistakes)
     }
 }
 

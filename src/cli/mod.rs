@@ -14,7 +14,6 @@ pub mod doctor;
 pub mod explain;
 mod fail_on;
 mod input;
-mod judge;
 pub mod lint;
 mod output;
 pub mod plurals;
@@ -32,7 +31,9 @@ mod table;
 pub mod test;
 pub mod time;
 mod values;
+mod writer;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -125,19 +126,33 @@ pub fn run() -> ExitCode {
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // If stderr is closed, there is no other place to report the error.
-            let _ = writeln!(io::stderr(), "{error:#}");
+            say(format_args!("{error:#}"));
             ExitCode::from(2)
         }
     }
 }
 
+/// The context of an error of stdout while results are printed.
+const NO_REPORT: &str = "cannot write the report";
+
+/// Prints a line on stderr. If stderr is closed, there is no other place to report this, and it must
+/// not end the command.
+fn say(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Prints all errors but the last and returns the last.
+fn fail_with(mut errors: impl DoubleEndedIterator<Item = anyhow::Error>) -> anyhow::Result<()> {
+    let Some(last) = errors.next_back() else { return Ok(()) };
+    errors.for_each(|error| say(format_args!("{error:#}")));
+    Err(last)
+}
+
+/// Whether stdout was closed. The causes of other errors do not count: the connection to an API server
+/// can also break.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-    })
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

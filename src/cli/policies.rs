@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::policy::{self, PolicySet, Source};
+use crate::policy::{self, PolicySet};
 
 /// Where the policies are.
 #[derive(Debug, clap::Args)]
@@ -15,11 +15,6 @@ pub struct Policies {
 impl Policies {
     /// Reads and compiles the policies.
     pub(super) fn load(&self) -> anyhow::Result<PolicySet> {
-        Ok(PolicySet::compile(&sources(&self.paths)?)?)
+        Ok(PolicySet::compile(&policy::load(&self.paths)?)?)
     }
-}
-
-/// Reads policy documents; without a path, the example policies.
-pub(super) fn sources(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
-    Ok(policy::load(paths)?)
 }

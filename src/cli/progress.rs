@@ -1,9 +1,11 @@
 //! The progress of a long run: a bar on a terminal, otherwise a line every few seconds.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::say;
 
 /// Progress on stderr.
 #[derive(Debug)]
@@ -44,8 +46,7 @@ impl Progress {
         }
         self.printed = now;
         let line = line(self.what, self.done, self.total, now - self.start);
-        // A closed stderr must not end the run.
-        let _ = writeln!(io::stderr(), "{line}; {}", details());
+        say(format_args!("{line}; {}", details()));
     }
 
     /// Runs a function that prints, with the bar hidden.

@@ -66,10 +66,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut table = Vec::new();
     let reply = admit(&policies, args.webhook, &body, args.now.get(), |request, verdict| {
         denied = verdict.is_denied();
-        let names = verdict.policies.iter().filter_map(|index| {
-            policies.policies().get(usize::from(*index)).map(|policy| policy.name.as_str())
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
+        let names = policies.names_of(&verdict.policies).collect::<Vec<_>>().join(", ");
         let decision = if denied { "denied" } else { "allowed" };
         let judged = if names.is_empty() { "no policy selects it".into() } else { names };
         table.push(format!(

@@ -12,7 +12,6 @@ use self::record::Record;
 use super::Outcome;
 use super::input::Input;
 use super::output::Output;
-use super::plurals::Plurals;
 use super::policies::Policies;
 use super::time::Now;
 use crate::source::{self, Manifests};
@@ -55,11 +54,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.crds])?;
     let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
-    let (crd_files, unread_crds) = source::open(&args.crds, args.input.recursive);
-    let crds = Manifests::read(&crd_files);
-    let (plurals, no_crds) = Plurals::of_crds(&crds);
-    let mistakes = unread_crds.iter().chain(crds.mistakes()).chain(&no_crds);
-    let mistakes = mistakes.chain(&unread).chain(manifests.mistakes());
+    let (plurals, mistakes) = args.input.plurals(&args.crds);
+    let mistakes = mistakes.iter().chain(&unread).chain(manifests.mistakes());
     let mut mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
     let mut records = Vec::with_capacity(manifests.iter().len());
     for manifest in manifests.iter() {

@@ -1,9 +1,7 @@
 //! What the policies select in a cluster: the first step of audit and backfill.
 
-use std::io::{self, Write};
-
-use super::checks;
 use super::connection::{Connection, Selection};
+use super::{checks, say};
 use crate::cluster::{Check, Cluster, Query, Target, precheck};
 use crate::policy::PolicySet;
 
@@ -24,12 +22,12 @@ impl Survey {
         connection: &Connection,
         selection: &Selection,
         policies: &PolicySet,
-        report: impl FnOnce(&[Check]) -> io::Result<()>,
+        report: impl FnOnce(&[Check]),
     ) -> anyhow::Result<Self> {
         let cluster = connection.open().await?;
         let found = cluster.targets(policies).await?;
         let gaps = precheck::gaps(&found);
-        report(&gaps)?;
+        report(&gaps);
         let unavailable = found.unavailable().map(str::to_owned).collect();
         let targets = selection.narrow(found.list, &found.gaps)?;
         Ok(Self { cluster, targets, gaps, unavailable })
@@ -41,10 +39,9 @@ impl Survey {
         selection: &Selection,
         policies: &PolicySet,
     ) -> anyhow::Result<Self> {
-        let complain = |gaps: &[Check]| checks::complain(&mut io::stderr(), gaps);
-        let survey = Self::make(connection, selection, policies, complain).await?;
+        let survey = Self::make(connection, selection, policies, checks::complain).await?;
         if survey.targets.is_empty() {
-            writeln!(io::stderr(), "no resources are left to judge")?;
+            say("no resources are left to judge");
         }
         Ok(survey)
     }

@@ -17,7 +17,7 @@ use kube::{Client, Config};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 
-use super::{Backoff, ClusterError, Patience, told};
+use super::{Backoff, ClusterError, Patience, with_causes};
 
 /// A connected cluster. Clones share their connections.
 #[derive(Clone)]
@@ -315,7 +315,7 @@ fn without_secrets(error: KubeconfigError) -> Silence {
             format!("invalid YAML: {}", error.without_snippet()).into()
         }
         // Its message contains its cause.
-        error => told(&error).into(),
+        error => with_causes(&error).into(),
     }
 }
 
@@ -352,7 +352,7 @@ const METADATA_ONLY: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::told;
+    use crate::cluster::with_causes;
 
     async fn configured(server: &str, token: &str) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -364,7 +364,7 @@ mod tests {
         );
         std::fs::write(&path, text).unwrap();
         let configured = configure(Some(&path), None).await;
-        configured.map(|(config, _)| config).map_err(|error| told(&error))
+        configured.map(|(config, _)| config).map_err(|error| with_causes(&error))
     }
 
     #[tokio::test]

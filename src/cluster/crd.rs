@@ -1,11 +1,9 @@
 //! The schema of a custom resource: which fields of a status the API server stores.
 
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::pages::crd_path;
-use super::{Cluster, ClusterError, Identity, Patience, Target};
+use super::{Cluster, ClusterError, Patience, Target};
 
 /// The definition of a target.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,36 +36,6 @@ pub enum Place<'s> {
     Pruned,
 }
 
-#[derive(Deserialize)]
-struct Document<'a> {
-    #[serde(borrow, default)]
-    metadata: Identity<'a>,
-    #[serde(borrow)]
-    spec: Spec<'a>,
-}
-
-#[derive(Deserialize)]
-struct Spec<'a> {
-    #[serde(borrow)]
-    versions: Vec<Version<'a>>,
-    /// In definitions that were created as v1beta1.
-    #[serde(rename = "preserveUnknownFields", default)]
-    preserve: bool,
-}
-
-#[derive(Deserialize)]
-struct Version<'a> {
-    name: String,
-    #[serde(borrow, default)]
-    schema: Option<VersionSchema<'a>>,
-}
-
-#[derive(Deserialize)]
-struct VersionSchema<'a> {
-    #[serde(borrow, rename = "openAPIV3Schema", default)]
-    schema: Option<&'a RawValue>,
-}
-
 impl Cluster {
     /// The definition of a target. Missing permission is not an error: backfill and audit work
     /// without it.
@@ -87,31 +55,26 @@ impl Cluster {
 }
 
 impl Definition {
-    /// Reads the schema of one version. The other versions are not parsed: a definition may have a
-    /// megabyte.
+    /// Reads the schema of one version.
     #[must_use]
     pub fn read(text: &[u8], version: &str) -> Self {
-        let document: Document<'_> = match serde_json::from_slice(text) {
+        let mut document: Value = match serde_json::from_slice(text) {
             Ok(document) => document,
             Err(error) => return Self::Unknown(format!("invalid definition: {error}")),
         };
-        let custom = |schema| {
-            let uid = document.metadata.uid.into_owned();
-            Self::Custom { uid, schema: Schema(schema) }
-        };
-        if document.spec.preserve {
-            return custom(free());
+        let uid = document["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        // In definitions that were created as v1beta1.
+        if document["spec"]["preserveUnknownFields"] == true {
+            return Self::Custom { uid, schema: Schema(free()) };
         }
-        let Some(found) = document.spec.versions.into_iter().find(|found| found.name == version)
-        else {
+        let versions = document.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+        let mut versions = versions.into_iter().flatten();
+        let Some(found) = versions.find(|found| found["name"] == version) else {
             return Self::Unknown(format!("the definition has no version {version}"));
         };
-        let schema = found.schema.and_then(|schema| schema.schema);
-        match schema.map(|schema| serde_json::from_str(schema.get())) {
-            None => custom(free()),
-            Some(Ok(schema)) => custom(schema),
-            Some(Err(error)) => Self::Unknown(format!("invalid schema: {error}")),
-        }
+        let schema = found.pointer_mut("/schema/openAPIV3Schema").map(Value::take);
+        let schema = schema.filter(|schema| !schema.is_null()).unwrap_or_else(free);
+        Self::Custom { uid, schema: Schema(schema) }
     }
 
     /// The uid of the definition; empty if it has none, or cannot be read.

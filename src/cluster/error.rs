@@ -76,7 +76,7 @@ impl ClusterError {
 /// An error with its causes, in one line. Messages of some libraries already contain the cause; it is
 /// not repeated.
 #[must_use]
-pub fn told(error: &(dyn Error + 'static)) -> String {
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -117,9 +117,9 @@ mod tests {
         let layer = |text, source: Option<Layer>| Layer { text, source: source.map(Box::new) };
         let inner = || layer("no such file", None);
         let middle = || layer("cannot read x: no such file", Some(inner()));
-        assert_eq!(told(&middle()), "cannot read x: no such file");
+        assert_eq!(with_causes(&middle()), "cannot read x: no such file");
         let outer = layer("cannot use the kubeconfig", Some(middle()));
-        assert_eq!(told(&outer), "cannot use the kubeconfig: cannot read x: no such file");
-        assert_eq!(told(&layer("a", Some(inner()))), "a: no such file");
+        assert_eq!(with_causes(&outer), "cannot use the kubeconfig: cannot read x: no such file");
+        assert_eq!(with_causes(&layer("a", Some(inner()))), "a: no such file");
     }
 }

@@ -2,7 +2,8 @@
 //! tunnel may lead to another cluster.
 
 use super::hash::fnv1a_128;
-use super::{Cluster, ClusterError, Identity, Patience};
+use super::identity::read_object;
+use super::{Cluster, ClusterError, Patience};
 
 impl Cluster {
     /// A text that distinguishes this cluster from others at the same address: the uid of the
@@ -21,9 +22,9 @@ impl Cluster {
             Err(error) => return Err(error),
         };
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        let identity = Identity::parse(text)
+        let object = read_object(text)
             .map_err(|source| ClusterError::BadAnswer { what: what.to_owned(), source })?;
-        Ok(format!("the kube-system {}", identity.uid))
+        Ok(format!("the kube-system {}", object.metadata.uid))
     }
 }
 

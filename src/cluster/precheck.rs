@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use json_patch::jsonptr::Token;
 use serde_json::Value;
 
 use super::crd::{Definition, Place, Schema};
@@ -72,9 +73,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
         }
     };
     let mut checks = Vec::new();
-    for policy in
-        target.policies.iter().filter_map(|index| policies.policies().get(usize::from(*index)))
-    {
+    for policy in target.policies.iter().filter_map(|index| policies.get(*index)) {
         for (pointer, values) in settings(policy) {
             let found = mismatch(schema, &pointer, &values);
             let Some((message, help)) = found else { continue };
@@ -136,8 +135,7 @@ fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
 }
 
 fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
-    let member = member.replace('~', "~0").replace('/', "~1");
-    let path = format!("{list}/0/{member}").parse::<Pointer>();
+    let path = format!("{list}/0/{}", Token::new(member).encoded()).parse::<Pointer>();
     path.map(|path| each(&path, sources)).unwrap_or_default()
 }
 

@@ -5,7 +5,7 @@ use crate::model::{Object, Operation, Resource, Subject, Writer};
 use crate::policy::PolicySet;
 
 /// One resource in one version, with the policies that judge it in this version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// `vshn.appcat.vshn.io`; empty for the core group.
     pub group: String,
@@ -68,15 +68,19 @@ impl Target {
         format!("{}/{name}", self.path(namespace))
     }
 
+    fn resource(&self) -> Resource<'_> {
+        Resource {
+            group: self.group.as_str().into(),
+            version: self.version.as_str().into(),
+            resource: self.plural.as_str().into(),
+        }
+    }
+
     /// A stored object as the subject of a status write that changes nothing. Old and new are the same
     /// object, so the write introduces no violation.
     pub(super) fn subject<'a>(&'a self, object: Object<'a>, writer: Writer<'a>) -> Subject<'a> {
         Subject {
-            resource: Resource {
-                group: self.group.as_str().into(),
-                version: self.version.as_str().into(),
-                resource: self.plural.as_str().into(),
-            },
+            resource: self.resource(),
             subresource: self.subresource().into(),
             operation: Operation::Update,
             writer,
@@ -93,16 +97,8 @@ impl Target {
     /// The policies that judge status writes of this resource through `subresource`.
     pub(super) fn selected(&self, policies: &PolicySet, subresource: &str) -> Vec<u16> {
         let subject = Subject {
-            resource: Resource {
-                group: self.group.as_str().into(),
-                version: self.version.as_str().into(),
-                resource: self.plural.as_str().into(),
-            },
             subresource: subresource.into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
-            object: Object::default(),
-            old: None,
+            ..self.subject(Object::default(), Writer::default())
         };
         policies.select(&subject).map(|(index, _)| index).collect()
     }

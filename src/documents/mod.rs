@@ -17,6 +17,7 @@ mod policy;
 mod rule;
 mod schema;
 mod shapes;
+pub mod suite;
 
 pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
 pub use condition::{

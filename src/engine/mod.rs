@@ -54,7 +54,7 @@ pub(crate) use choice::imposed;
 pub use evidence::{Facts, Truth};
 pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;
-pub use review::{Found, Review, review};
+pub use review::{Found, PatchFailed, Review, review};
 pub use standing::Standing;
 pub use verdict::{Cause, Finding, Verdict};
 

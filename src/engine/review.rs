@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Action, Cause, Finding, decide};
@@ -19,56 +20,63 @@ pub struct Review {
     pub patch: Vec<PatchOperation>,
     /// The patched status; `None` if nothing changed.
     pub status: Option<Value>,
-    /// Whether the patch does not apply, which is a bug. The object was judged without the patch.
-    pub patch_failed: bool,
 }
 
+/// The mutating webhook made a patch that does not apply, so there is nothing to validate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a patch was made that does not apply: a bug in statusgate")]
+pub struct PatchFailed;
+
 /// A finding that does not borrow from its subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// The policy of the rule. If several policies have the same finding, the one with the strongest
     /// action.
     pub policy: String,
     /// The rule id, such as `appcat/phase-ready`.
     pub rule: String,
+    /// The action.
+    pub action: Action,
     /// The field as in errors of the API server: `status.conditions[0].type`.
     pub field: String,
     /// The kind of the violation.
     pub cause: Cause,
     /// One complete sentence, without the rule id.
     pub message: String,
-    /// The action.
-    pub action: Action,
     /// The other policies with the same finding, each with its own action.
+    #[serde(skip)]
     pub others: Vec<(String, Action)>,
 }
 
-/// Judges a write as a cluster with both webhooks: the validating webhook gets the patched object. Without
-/// an old object, the state is judged as a first write.
-#[must_use]
-pub fn review(policies: &PolicySet, subject: Subject<'_>, now: Timestamp) -> Review {
+/// Judges a write as a cluster with both webhooks, or with the validating webhook alone. The validating
+/// webhook gets the patched object. Without an old object, the state is judged as a first write.
+///
+/// # Errors
+/// When the patch does not apply.
+pub fn review<'a>(
+    policies: &'a PolicySet,
+    mut subject: Subject<'a>,
+    mutate: bool,
+    now: Timestamp,
+) -> Result<Review, PatchFailed> {
     let mut review = Review::default();
-    let verdict = decide(policies, &subject, Webhook::Mutate, now);
+    if mutate {
+        let verdict = decide(policies, &subject, Webhook::Mutate, now);
+        if verdict.patch_failed {
+            return Err(PatchFailed);
+        }
+        review.findings.extend(verdict.findings.iter().map(Found::from));
+        if let (Some(patch), Some(status)) = (verdict.patch, verdict.status) {
+            review.patch = patch.0;
+            review.status = Some(status.to_value());
+            // A patch changes only the status.
+            subject.object = subject.object.with_status(Some(status));
+        }
+    }
+    let verdict = decide(policies, &subject, Webhook::Validate, now);
     review.findings.extend(verdict.findings.iter().map(Found::from));
-    review.patch_failed = verdict.patch_failed;
-    if let (Some(patch), Some(status)) = (verdict.patch, verdict.status) {
-        review.patch = patch.0;
-        review.status = Some(status.to_value());
-        // A patch changes only the status.
-        let object = subject.object.with_status(Some(status));
-        review.validate(policies, &Subject { object, ..subject }, now);
-    } else {
-        review.validate(policies, &subject, now);
-    }
-    review
-}
-
-impl Review {
-    fn validate(&mut self, policies: &PolicySet, subject: &Subject<'_>, now: Timestamp) {
-        let verdict = decide(policies, subject, Webhook::Validate, now);
-        self.findings.extend(verdict.findings.iter().map(Found::from));
-        self.policies = verdict.policies;
-    }
+    review.policies = verdict.policies;
+    Ok(review)
 }
 
 impl From<&Finding<'_>> for Found {
@@ -108,13 +116,13 @@ mod tests {
             object: Object::parse(text).unwrap(),
             old: None,
         };
-        review(&policies, subject, Timestamp::UNIX_EPOCH)
+        review(&policies, subject, true, Timestamp::UNIX_EPOCH).unwrap()
     }
 
     #[test]
     fn a_default_satisfies_the_validating_webhook() {
         let review = reviewed(r#"{"status":{"instanceNamespace":"n"}}"#);
-        assert!(!review.patch.is_empty() && !review.patch_failed);
+        assert!(!review.patch.is_empty());
         assert_eq!((review.policies.len(), review.findings.as_slice()), (1, [].as_slice()));
     }
 

@@ -9,15 +9,18 @@ use super::choice::{Choice, choose};
 use super::evidence::{facts_of, phase_of, phase_path};
 
 /// The phase of an object, and the phases that its evidence allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Standing<'p> {
     /// The written phase; `None` if it is absent or not a string.
     pub phase: Option<String>,
     /// The phases that the evidence does not contradict, highest priority first.
+    #[serde(rename = "admissiblePhases")]
     pub admissible: Vec<&'p str>,
     /// Why the written phase is invalid. An absent phase contradicts nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<String>,
     /// The phase that the mutating webhook would set: the imposed or the repaired phase.
+    #[serde(rename = "wouldBecome", skip_serializing_if = "Option::is_none")]
     pub instead: Option<&'p str>,
 }
 

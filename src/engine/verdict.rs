@@ -112,6 +112,12 @@ impl Cause {
     }
 }
 
+impl serde::Serialize for Cause {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.reason())
+    }
+}
+
 /// The result for one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict<'p> {

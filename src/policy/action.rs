@@ -1,7 +1,8 @@
 //! What happens when a rule is violated.
 
 /// What happens when a rule is violated, mildest first: a ceiling is a minimum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Action {
     /// An audit annotation and a metric.
     Audit,
@@ -24,6 +25,9 @@ pub enum Disposition {
 }
 
 impl Action {
+    /// All actions, the worst first.
+    pub const WORST_FIRST: [Self; 4] = [Self::Deny, Self::Repair, Self::Warn, Self::Audit];
+
     /// As logs, metrics and tables spell it.
     #[must_use]
     pub const fn label(self) -> &'static str {

@@ -102,6 +102,16 @@ impl PolicySet {
         self.policies.iter().map(|policy| policy.name.as_str())
     }
 
+    /// The policy with this place in [`Self::policies`].
+    pub fn get(&self, index: u16) -> Option<&Policy> {
+        self.policies.get(usize::from(index))
+    }
+
+    /// The names of the policies with these places.
+    pub fn names_of(&self, indices: &[u16]) -> impl Iterator<Item = &str> {
+        indices.iter().filter_map(|index| Some(self.get(*index)?.name.as_str()))
+    }
+
     /// All conventions, built in and given, by name.
     #[must_use]
     pub fn conventions(&self) -> &Conventions {

@@ -10,19 +10,23 @@ use super::tree::Span;
 use super::{Place, Source, one_line};
 
 /// One mistake in one source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// The source, and the bytes of it.
+    #[serde(skip)]
     pub(crate) span: Span,
+    /// The name of the source. [`Diagnostics::new`] sets it.
+    pub file: Box<str>,
     /// The error, in one sentence without a full stop.
     pub message: String,
     /// The fix, if it is known.
+    #[serde(skip)]
     pub help: Option<String>,
     /// The convention that inherits the mistake, if the text is right in its own convention.
+    #[serde(skip)]
     pub inherited_by: Option<String>,
-    /// The name of the source. [`Diagnostics::new`] sets it.
-    pub file: Box<str>,
     /// The location. `None` if nothing of the source could be read. [`Diagnostics::new`] sets it.
+    #[serde(flatten)]
     pub place: Option<Box<Place>>,
 }
 

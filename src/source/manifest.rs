@@ -298,13 +298,7 @@ mod tests {
             "apiVersion: v1\nkind: List\nitems:\n- ",
         ];
         let texts = prop::collection::vec(prop::sample::select(parts.to_vec()), 0..24);
-        let config = ProptestConfig {
-            cases: 2000,
-            rng_seed: proptest::test_runner::RngSeed::Fixed(0x6f64_6421),
-            failure_persistence: None,
-            ..ProptestConfig::default()
-        };
-        proptest!(config, |(text in texts, name in prop::sample::select(vec!["a.yaml", "a.json"]))| {
+        proptest!(ProptestConfig::with_cases(2000), |(text in texts, name in prop::sample::select(vec!["a.yaml", "a.json"]))| {
             let files = [Source::new(name, text.concat())];
             let manifests = Manifests::read(&files);
             for manifest in manifests.iter() {

@@ -9,7 +9,8 @@ use super::split::Split;
 use super::{Diagnostic, one_line};
 
 /// The kind and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Identity {
     /// `group/version`, or a version alone for the core group.
     pub api_version: String,

@@ -4,24 +4,29 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
 
 use super::Source;
 use super::text::Lines;
 
 /// A location: enough to name it and to draw it, without the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The file's name.
+    #[serde(skip)]
     pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column of the first character, from 1.
     pub column: usize,
     /// The column behind the last character, on the same line.
+    #[serde(rename = "endColumn")]
     pub end_column: usize,
     /// The text of the line, or a part of a long line.
+    #[serde(skip)]
     excerpt: String,
     /// The bytes of the excerpt that carets mark.
+    #[serde(skip)]
     within: Range<usize>,
 }
 

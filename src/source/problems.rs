@@ -1,12 +1,11 @@
-//! Reading a tree and collecting every mistake on the way.
+//! Collects all mistakes of a document, with their locations.
 
 use std::cell::RefCell;
 
 use super::Diagnostic;
-use super::tree::{Key, Node, Span, Value};
+use super::tree::{Node, Span, Value};
 
-/// Collects mistakes. Reading goes on after a mistake: what could not be read is `None`, and the
-/// mistake is here.
+/// The mistakes so far. Reading continues after a mistake.
 #[derive(Default)]
 pub(crate) struct Problems {
     list: RefCell<Vec<Diagnostic>>,
@@ -17,7 +16,7 @@ impl Problems {
         self.list.into_inner()
     }
 
-    /// How many mistakes there are so far.
+    /// The number of mistakes so far.
     pub(crate) fn count(&self) -> usize {
         self.list.borrow().len()
     }
@@ -39,67 +38,7 @@ impl Problems {
         self.list.borrow_mut().push(mistake);
     }
 
-    /// The members of a mapping.
-    pub(crate) fn map<'n>(&'n self, node: &'n Node) -> Option<Map<'n>> {
-        match &node.value {
-            Value::Map(entries) => {
-                Some(Map { problems: self, node, entries, asked: RefCell::default() })
-            }
-            other => self.wrong(node, "a mapping", other),
-        }
-    }
-
-    pub(crate) fn string<'n>(&self, node: &'n Node) -> Option<&'n str> {
-        match &node.value {
-            Value::String(text) => Some(text),
-            other => self.wrong(node, "a string", other),
-        }
-    }
-
-    /// A list, each item read by `read`; what cannot be read is left out (and reported).
-    pub(crate) fn list<'n, T>(
-        &self,
-        node: &'n Node,
-        mut read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        match &node.value {
-            Value::List(items) => items.iter().filter_map(&mut read).collect(),
-            other => {
-                self.wrong::<()>(node, "a list", other);
-                Vec::new()
-            }
-        }
-    }
-
-    /// A list, or a single item in its place.
-    pub(crate) fn one_or_many<'n, T>(
-        &self,
-        node: &'n Node,
-        mut read: impl FnMut(&'n Node) -> Option<T>,
-    ) -> Vec<T> {
-        match &node.value {
-            Value::List(_) => self.list(node, read),
-            _ => read(node).into_iter().collect(),
-        }
-    }
-
-    /// A list of texts.
-    pub(crate) fn strings(&self, node: &Node) -> Vec<String> {
-        self.list(node, |item| self.string(item).map(str::to_owned))
-    }
-
-    /// One of a few words.
-    pub(crate) fn word<T: Copy>(&self, node: &Node, words: &[(&str, T)]) -> Option<T> {
-        let text = self.string(node)?;
-        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-        if found.is_none() {
-            let names = words.iter().map(|(word, _)| *word);
-            self.unknown(&node.span, "value", text, names);
-        }
-        found
-    }
-
-    /// A name that is not among those that exist: says which do, and the nearest one.
+    /// Reports an unknown name, with the nearest known name or all of them.
     pub(crate) fn unknown<'w>(
         &self,
         span: &Span,
@@ -110,14 +49,9 @@ impl Problems {
         let help = did_you_mean(found, known);
         self.report_with_help(span, format!("unknown {what} \"{found}\""), Some(help));
     }
-
-    fn wrong<T>(&self, node: &Node, wanted: &str, found: &Value) -> Option<T> {
-        self.report(&node.span, format!("this must be {wanted}, it is {}", found.kind()));
-        None
-    }
 }
 
-/// The name that is nearest to one that does not exist, or all that do.
+/// A help for an unknown name: the nearest known name, or all of them.
 pub(crate) fn did_you_mean<'w>(
     found: &str,
     known: impl Iterator<Item = &'w str> + Clone,
@@ -128,7 +62,7 @@ pub(crate) fn did_you_mean<'w>(
     }
 }
 
-/// The name that is nearest to one that does not exist, where one is so near that it was meant.
+/// The nearest known name, if it is similar enough to be the intended one.
 pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let found = found.to_lowercase();
     known
@@ -138,7 +72,7 @@ pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// A place in a document that is compiled: it reports what is wrong there.
+/// A location in a document. It reports mistakes there.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'p> {
     problems: &'p Problems,
@@ -152,7 +86,7 @@ impl<'p> At<'p> {
         Self { problems, node, span: &node.span, key: &node.span }
     }
 
-    /// The value of a key; the mapping itself, where it has no such key.
+    /// The value of a key, or the mapping itself if it has no such key.
     pub(crate) fn key(self, name: &str) -> Self {
         let Value::Map(entries) = &self.node.value else { return self };
         match entries.iter().find(|(key, _)| key.name == name) {
@@ -161,7 +95,7 @@ impl<'p> At<'p> {
         }
     }
 
-    /// An item of a list; a value that stands for a list of one, where there is no list.
+    /// An item of a list, or the value itself if it is not a list.
     pub(crate) fn item(self, index: usize) -> Self {
         let Value::List(items) = &self.node.value else { return self };
         items.get(index).map_or(self, |node| Self { node, span: &node.span, ..self })
@@ -172,7 +106,7 @@ impl<'p> At<'p> {
         Self { span: self.key, ..self }
     }
 
-    /// Where a key is among the others, in the order of the document.
+    /// The position of a key among the others, in the order of the document.
     pub(crate) fn position(self, name: &str) -> Option<usize> {
         let Value::Map(entries) = &self.node.value else { return None };
         entries.iter().position(|(key, _)| key.name == name)
@@ -183,7 +117,7 @@ impl<'p> At<'p> {
         self.node
     }
 
-    /// Whether nothing was reported so far.
+    /// Whether there are no mistakes so far.
     pub(crate) fn is_clean(self) -> bool {
         self.problems.count() == 0
     }
@@ -202,7 +136,7 @@ impl<'p> At<'p> {
         }
     }
 
-    /// A name that does not exist: reports the nearest one that does, or all.
+    /// [`Problems::unknown`] at this location.
     pub(crate) fn unknown<'w>(
         self,
         what: &str,
@@ -210,46 +144,5 @@ impl<'p> At<'p> {
         known: impl Iterator<Item = &'w str> + Clone,
     ) {
         self.problems.unknown(self.span, what, found, known);
-    }
-}
-
-/// A mapping being read: remembers which keys were asked for, so that the others are mistakes.
-pub(crate) struct Map<'n> {
-    problems: &'n Problems,
-    pub(crate) node: &'n Node,
-    entries: &'n [(Key, Node)],
-    asked: RefCell<Vec<&'static str>>,
-}
-
-impl<'n> Map<'n> {
-    /// The value of a key that may be missing. `null` is a value: only the caller knows whether it
-    /// is the same as absence.
-    pub(crate) fn get(&self, name: &'static str) -> Option<&'n Node> {
-        self.asked.borrow_mut().push(name);
-        self.entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
-    }
-
-    /// The value of a key that must be there.
-    pub(crate) fn required(&self, name: &'static str) -> Option<&'n Node> {
-        let found = self.get(name);
-        if found.is_none() {
-            self.problems.report(&self.node.span, format!("\"{name}\" is missing here"));
-        }
-        found
-    }
-
-    /// All keys and values.
-    pub(crate) fn entries(&self) -> &'n [(Key, Node)] {
-        self.entries
-    }
-
-    /// Reports the keys that nobody asked for. Call it last.
-    pub(crate) fn close(self) {
-        let asked = self.asked.borrow();
-        for (key, _) in self.entries {
-            if !asked.contains(&key.name.as_str()) {
-                self.problems.unknown(&key.span, "key", &key.name, asked.iter().copied());
-            }
-        }
     }
 }

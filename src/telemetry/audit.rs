@@ -7,7 +7,6 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -32,46 +31,27 @@ struct Inner {
     broken_policies: Gauge,
 }
 
-/// The numbers of one pass. Every list has at most one entry for the same labels.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AuditNumbers {
-    /// Objects by policy, resource and phase.
-    pub objects: Vec<(PolicyLabels, String, u64)>,
-    /// Conditions by policy, resource, type and status.
-    pub conditions: Vec<(PolicyLabels, (String, &'static str), u64)>,
-    /// Objects by policy, resource, rule and action of a finding.
-    pub findings: Vec<(PolicyLabels, (String, &'static str), u64)>,
-    /// Objects with a disagreement by policy and resource: all, and those where it persists.
-    pub disagreements: Vec<(PolicyLabels, u64, u64)>,
-    /// Objects that backfill would change, by policy and resource.
-    pub to_fill_in: Vec<(PolicyLabels, u64)>,
-    /// Objects that the audit could not judge.
-    pub unjudged: u64,
-    /// Resources that the audit could not list.
-    pub unlisted: Vec<String>,
-    /// Resources that policies name but the audit skipped, by check.
-    pub gaps: Vec<(&'static str, u64)>,
-    /// The duration of the pass.
-    pub seconds: f64,
-    /// The end of the pass, in seconds since 1970.
-    pub now: i64,
+/// A gauge of one pass.
+#[derive(Clone, Debug)]
+pub struct AuditGauge {
+    /// The name, without the common prefix.
+    pub name: &'static str,
+    /// The help.
+    pub help: &'static str,
+    /// The values, each with its own labels.
+    pub values: Vec<(Labels, u64)>,
 }
 
-/// A policy and a resource (`vshnredis.vshn.appcat.vshn.io`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct PolicyLabels {
-    /// The policy.
-    pub policy: String,
-    /// The resource.
-    pub resource: String,
-}
+/// The names and values of labels.
+pub type Labels = Vec<(&'static str, String)>;
 
 impl AuditMetrics {
-    /// Publishes the numbers of a pass. The pass is a success if every resource could be listed.
-    pub fn show(&self, numbers: &AuditNumbers) {
+    /// Publishes the numbers of a pass and its duration in seconds. `success` is the end of a pass that
+    /// listed every resource, in seconds since 1970.
+    pub fn show(&self, gauges: Vec<AuditGauge>, seconds: f64, success: Option<i64>) {
         let mut inner = self.lock();
-        inner.count(numbers.unlisted.is_empty().then_some(numbers.now));
-        if let Ok(text) = numbers.encode() {
+        inner.count(success);
+        if let Ok(text) = encode_pass(gauges, seconds) {
             inner.last_pass = text;
         }
     }
@@ -144,72 +124,27 @@ impl Inner {
     }
 }
 
-impl AuditNumbers {
-    fn encode(&self) -> Result<String, fmt::Error> {
-        let mut registry = Registry::with_prefix(PREFIX);
-        let mut gauges = |name, help, rows: Vec<(Labels, u64)>| {
-            let family = Family::<Labels, Gauge>::default();
-            for (labels, count) in rows {
-                family.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
-            }
-            registry.register(name, help, family);
-        };
-        let objects = self.objects.iter().map(|(of, phase, n)| (of.with(&[("phase", phase)]), *n));
-        gauges("objects", "Objects by their stored phase", objects.collect());
-        let conditions = self.conditions.iter().map(|(of, (kind, status), count)| {
-            (of.with(&[("type", kind), ("status", status)]), *count)
-        });
-        gauges("conditions", "Conditions by type and status", conditions.collect());
-        let findings = self.findings.iter().map(|(of, (rule, action), count)| {
-            (of.with(&[("rule", rule), ("action", action)]), *count)
-        });
-        gauges("findings", "Objects with a finding, by rule and action", findings.collect());
-        let disagreements = self.disagreements.iter();
-        gauges(
-            "disagreements",
-            "Objects with a disagreement, new or not",
-            disagreements.clone().map(|(of, all, _)| (of.with(&[]), *all)).collect(),
-        );
-        gauges(
-            "lasting_disagreements",
-            "Objects with a disagreement that persists for longer than --older-than",
-            disagreements.map(|(of, _, lasting)| (of.with(&[]), *lasting)).collect(),
-        );
-        let to_fill_in = self.to_fill_in.iter().map(|(of, count)| (of.with(&[]), *count));
-        gauges("to_fill_in", "Objects that backfill would change", to_fill_in.collect());
-        let unlisted = self.unlisted.iter().map(|name| (vec![("resource", name.clone())], 1));
-        gauges("unlisted", "1 for a resource that could not be listed", unlisted.collect());
-        let gaps = self.gaps.iter().map(|(check, n)| (vec![("check", (*check).to_owned())], *n));
-        gauges(
-            "gaps",
-            "Resources that policies name but the audit skipped, by check",
-            gaps.collect(),
-        );
-
-        let unjudged = Gauge::<i64>::default();
-        unjudged.set(i64::try_from(self.unjudged).unwrap_or(i64::MAX));
-        registry.register("unjudged", "Objects that could not be judged", unjudged);
-        let duration = Gauge::<f64, AtomicU64>::default();
-        duration.set(self.seconds);
-        let help = "Duration of the last pass";
-        registry.register_with_unit("duration", help, Unit::Seconds, duration);
-        let mut text = String::new();
-        encode(&mut text, &registry)?;
-        Ok(text)
+fn encode_pass(gauges: Vec<AuditGauge>, seconds: f64) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix(PREFIX);
+    for AuditGauge { name, help, values } in gauges {
+        let family = Family::<Labels, Gauge>::default();
+        for (labels, value) in &values {
+            family.get_or_create(labels).set(i64::try_from(*value).unwrap_or(i64::MAX));
+        }
+        match family.get(&Vec::new()) {
+            // In a family, it would have empty braces.
+            Some(alone) => registry.register(name, help, alone.clone()),
+            None => registry.register(name, help, family.clone()),
+        }
     }
+    let duration = Gauge::<f64, AtomicU64>::default();
+    duration.set(seconds);
+    let help = "Duration of the last pass";
+    registry.register_with_unit("duration", help, Unit::Seconds, duration);
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
 }
-
-impl PolicyLabels {
-    fn with(&self, more: &[(&'static str, &str)]) -> Labels {
-        [("policy", &*self.policy), ("resource", &*self.resource)]
-            .iter()
-            .chain(more)
-            .map(|(name, value)| (*name, (*value).to_owned()))
-            .collect()
-    }
-}
-
-type Labels = Vec<(&'static str, String)>;
 
 const PREFIX: &str = "statusgate_audit";
 
@@ -217,40 +152,25 @@ const PREFIX: &str = "statusgate_audit";
 mod tests {
     use super::*;
 
-    fn numbers(rule: &str) -> AuditNumbers {
-        let of = PolicyLabels { policy: "p".into(), resource: "foos.a.io".into() };
-        AuditNumbers {
-            objects: vec![(of.clone(), "Ready".into(), 3)],
-            conditions: vec![(of.clone(), ("Ready".into(), "True"), 2)],
-            findings: vec![(of.clone(), (rule.to_owned(), "deny"), 1)],
-            disagreements: vec![(of.clone(), 2, 1)],
-            to_fill_in: vec![(of, 0)],
-            gaps: vec![("subresource", 2)],
-            seconds: 0.5,
-            now: 1000,
-            ..AuditNumbers::default()
-        }
+    fn gauges(rule: &str) -> Vec<AuditGauge> {
+        let labels = vec![("policy", "p".to_owned()), ("rule", rule.to_owned())];
+        let gauge = |name, values| AuditGauge { name, help: "Objects", values };
+        vec![gauge("findings", vec![(labels, 1)]), gauge("unjudged", vec![(Vec::new(), 2)])]
     }
 
     #[test]
     fn a_pass_replaces_the_previous_one() {
         let metrics = AuditMetrics::default();
-        metrics.show(&numbers("c/old"));
-        metrics.show(&numbers("c/new"));
+        metrics.show(gauges("c/old"), 0.5, Some(900));
+        metrics.show(gauges("c/new"), 0.5, Some(1000));
         let text = metrics.encode().unwrap();
         assert!(!text.contains("c/old"), "{text}");
         for line in [
-            r#"statusgate_audit_findings{policy="p",resource="foos.a.io",rule="c/new",action="deny"} 1"#,
-            r#"statusgate_audit_objects{policy="p",resource="foos.a.io",phase="Ready"} 3"#,
-            r#"statusgate_audit_conditions{policy="p",resource="foos.a.io",type="Ready",status="True"} 2"#,
-            r#"statusgate_audit_disagreements{policy="p",resource="foos.a.io"} 2"#,
-            r#"statusgate_audit_lasting_disagreements{policy="p",resource="foos.a.io"} 1"#,
-            r#"statusgate_audit_to_fill_in{policy="p",resource="foos.a.io"} 0"#,
+            r#"statusgate_audit_findings{policy="p",rule="c/new"} 1"#,
+            "statusgate_audit_unjudged 2",
             r#"statusgate_audit_passes_total{outcome="success"} 2"#,
             "statusgate_audit_last_success_timestamp_seconds 1000",
             "statusgate_audit_duration_seconds 0.5",
-            "statusgate_audit_unjudged 0",
-            r#"statusgate_audit_gaps{check="subresource"} 2"#,
             "statusgate_audit_broken_policies 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
@@ -262,17 +182,12 @@ mod tests {
     #[test]
     fn a_failed_pass_keeps_the_numbers_and_the_time_of_the_last_success() {
         let metrics = AuditMetrics::default();
-        metrics.show(&numbers("c/a"));
-        metrics.show(&AuditNumbers {
-            unlisted: vec!["bars.a.io".into()],
-            now: 2000,
-            ..numbers("c/a")
-        });
+        metrics.show(gauges("c/a"), 0.5, Some(1000));
+        metrics.show(gauges("c/a"), 0.5, None);
         metrics.failed();
         let text = metrics.encode().unwrap();
         assert!(text.contains("statusgate_audit_last_success_timestamp_seconds 1000\n"), "{text}");
         assert!(text.contains(r#"statusgate_audit_passes_total{outcome="failure"} 2"#), "{text}");
-        assert!(text.contains(r#"statusgate_audit_unlisted{resource="bars.a.io"} 1"#), "{text}");
         assert!(text.contains("c/a"));
         assert!(text.contains("statusgate_audit_failed_reports 0\n"), "{text}");
         metrics.reports(3);

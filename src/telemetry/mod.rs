@@ -10,7 +10,7 @@ pub mod latency;
 pub mod logs;
 pub mod metrics;
 
-pub use audit::{AuditMetrics, AuditNumbers, PolicyLabels};
+pub use audit::{AuditGauge, AuditMetrics, Labels};
 pub use latency::Latency;
 pub use logs::{Format, Logs};
 pub use metrics::{Counters, Decision, Label, Metrics, WebhookMetrics};

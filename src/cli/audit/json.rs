@@ -2,31 +2,31 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cluster::audit::{Findings, Judged, Row, Tally};
-use crate::cluster::{Target, told};
-use crate::engine::{Action, Found};
+use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
+use crate::cluster::{Target, with_causes};
+use crate::engine::Action;
 use crate::policy::PolicySet;
 
 /// The line of one object.
 pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {
     let states = &judged.states;
-    let name = |index: u16| policies.policies().get(usize::from(index)).map(|policy| &*policy.name);
-    let names: Vec<&str> = states.iter().filter_map(|state| name(state.policy)).collect();
-    let findings = states.iter().flat_map(|state| &state.findings).map(finding);
-    let passing = states.iter().flat_map(|state| &state.passing).map(finding);
+    let name = |state: &State<'_>| Some(policies.get(state.policy)?.name.as_str());
+    let names: Vec<&str> = states.iter().filter_map(name).collect();
+    let findings = states.iter().flat_map(|state| &state.findings);
+    let passing = states.iter().flat_map(|state| &state.passing);
     let mut line = json!({
         "apiVersion": target.api_version(),
         "kind": target.kind,
-        "name": judged.identity.name,
-        "uid": judged.identity.uid,
+        "name": judged.metadata.name,
+        "uid": judged.metadata.uid,
         "policies": names,
-        "worst": judged.worst().map(Action::label),
+        "worst": judged.worst(),
         "findings": findings.collect::<Vec<_>>(),
         "passing": passing.collect::<Vec<_>>(),
-        "toFillIn": judged.fills_in,
+        "toFillIn": judged.backfill,
     });
-    if !judged.identity.namespace.is_empty() {
-        line["namespace"] = judged.identity.namespace.as_ref().into();
+    if !judged.metadata.namespace.is_empty() {
+        line["namespace"] = judged.metadata.namespace.as_ref().into();
     }
     if let Some(phase) = states.iter().find_map(|state| state.phase.as_deref()) {
         line["phase"] = phase.into();
@@ -43,12 +43,12 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
 /// The line with the counts.
 pub(super) fn summary(findings: &Findings) -> Value {
     let Findings { tally, failures, .. } = findings;
-    let Tally { objects, found, fills_in, broken, .. } = tally;
-    let failures = failures.iter().map(|failure| Value::from(told(failure)));
+    let Tally { objects, found, backfill, broken, .. } = tally;
+    let failures = failures.iter().map(|failure| Value::from(with_causes(failure)));
     json!({"summary": {
         "objects": objects,
         "worst": by_action(|action| found.get(&action).copied().unwrap_or_default()),
-        "toFillIn": fills_in,
+        "toFillIn": backfill,
         "unjudged": broken.0,
         "failures": failures.collect::<Vec<_>>(),
         "kinds": tally.worst_first().into_iter().map(row).collect::<Vec<_>>(),
@@ -57,7 +57,7 @@ pub(super) fn summary(findings: &Findings) -> Value {
 
 fn row(row: &Row) -> Value {
     let rules = row.rules.iter().map(|((rule, action), sums)| {
-        json!({"rule": rule, "action": action.label(), "objects": sums.objects,
+        json!({"rule": rule, "action": action, "objects": sums.objects,
             "findings": sums.findings})
     });
     let mut conditions = Map::new();
@@ -76,7 +76,7 @@ fn row(row: &Row) -> Value {
         "clean": row.clean(),
         "disagreements": row.disagreements,
         "passing": row.passing(),
-        "toFillIn": row.fills_in,
+        "toFillIn": row.backfill,
         "phases": row.phases,
         "conditions": conditions,
         "rules": rules.collect::<Vec<_>>(),
@@ -84,21 +84,8 @@ fn row(row: &Row) -> Value {
 }
 
 fn by_action(count: impl Fn(Action) -> u64) -> Value {
-    let actions = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
-    actions
+    Action::WORST_FIRST
         .map(|action| (action.label().to_owned(), Value::from(count(action))))
         .into_iter()
         .collect()
-}
-
-/// A finding in the format of `check`.
-fn finding(found: &Found) -> Value {
-    json!({
-        "policy": found.policy,
-        "rule": found.rule,
-        "action": found.action.label(),
-        "field": found.field,
-        "cause": found.cause.reason(),
-        "message": found.message,
-    })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::super::report::{by_action, plural};
 use super::super::table;
 use crate::cluster::audit::{Findings, Row, RuleSums};
 use crate::engine::Action;
@@ -28,14 +29,14 @@ fn write_kinds(out: &mut impl Write, rows: &[&Row], with_age: bool) -> io::Resul
     header.push("to backfill");
     let mut table = table::new(&header);
     for row in rows {
-        let counts = ACTIONS.map(|action| row.worst(action));
+        let counts = Action::WORST_FIRST.map(|action| row.worst(action));
         // `+`: the kind is incomplete.
         let objects = format!("{}{}", row.objects, if row.complete { "" } else { "+" });
         let mut cells = vec![row.policy.clone(), row.target.kind.clone(), objects];
         cells.extend(counts.iter().map(u64::to_string));
         cells.push(row.clean().to_string());
         cells.extend(with_age.then(|| row.passing().to_string()));
-        cells.push(row.fills_in.to_string());
+        cells.push(row.backfill.to_string());
         table.add_row(cells);
     }
     writeln!(out, "{}", table::text(&mut table))
@@ -117,22 +118,13 @@ fn rules<'r>(rows: &[&'r Row]) -> Vec<(&'r Row, &'r str, Action, &'r RuleSums)> 
 
 fn sentence(findings: &Findings) -> String {
     let tally = &findings.tally;
-    let found: Vec<String> = ACTIONS
-        .iter()
-        .filter_map(|action| Some((action, tally.found.get(action)?)))
-        .map(|(action, count)| format!("{count} {}", action.label()))
-        .collect();
-    let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
-    let objects = tally.objects;
-    let mut text = format!("{objects} object{}: {found}", if objects == 1 { "" } else { "s" });
-    if tally.fills_in > 0 {
-        text.push_str(&format!("; {} to backfill (statusgate backfill)", tally.fills_in));
+    let objects = plural(usize::try_from(tally.objects).unwrap_or(usize::MAX), "object");
+    let mut text = format!("{objects}: {}", by_action(&tally.found));
+    if tally.backfill > 0 {
+        text.push_str(&format!("; {} to backfill (statusgate backfill)", tally.backfill));
     }
     if !findings.failures.is_empty() {
         text.push_str("; the audit is incomplete");
     }
     text
 }
-
-/// The worst first.
-const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];

@@ -1,5 +1,6 @@
 //! `audit --watch`: repeats the audit and serves the counts as metrics.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,13 +11,13 @@ use super::super::signals::Signals;
 use super::super::survey::Survey;
 use super::super::{Outcome, time};
 use super::Args;
-use crate::cluster::audit::{Findings, Store, Stored, audit};
-use crate::cluster::{Check, told};
+use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
+use crate::cluster::{Check, with_causes};
 use crate::engine::Action;
 use crate::policy::PolicySet;
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
-use crate::telemetry::{AuditMetrics, AuditNumbers, PolicyLabels};
+use crate::telemetry::{AuditGauge, AuditMetrics, Labels};
 
 /// Audits until a signal arrives.
 pub(super) fn run(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {
@@ -94,19 +95,17 @@ impl Watch<'_> {
         let report = |found: &[Check]| {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
-            Ok(())
         };
         let survey = Survey::make(connection, selection, &self.policies, report).await?;
         let Survey { cluster, targets, .. } = &survey;
         let findings = audit(cluster, &self.policies, &plan, targets, &mut |_, _| Ok(())).await?;
-        let mut numbers = numbers(&findings);
-        numbers.gaps = count_gaps(&survey.gaps);
-        numbers.unlisted.extend(survey.unavailable.iter().cloned());
-        numbers.seconds = start.elapsed().as_secs_f64();
-        numbers.now = time::clock().as_second();
-        self.metrics.show(&numbers);
+        let unlisted = unlisted(&findings, &survey);
+        let success = unlisted.is_empty().then(|| time::clock().as_second());
+        let seconds = start.elapsed().as_secs_f64();
+        let gauges = gauges(&findings, &unlisted, &survey.gaps);
+        self.metrics.show(gauges, seconds, success);
         for failure in &findings.failures {
-            tracing::error!(error = told(failure), "a kind could not be judged");
+            tracing::error!(error = with_causes(failure), "a kind could not be judged");
         }
         let count = |action| findings.tally.found.get(&action).copied().unwrap_or_default();
         tracing::info!(
@@ -115,8 +114,8 @@ impl Watch<'_> {
             repair = count(Action::Repair),
             warn = count(Action::Warn),
             audit = count(Action::Audit),
-            lasting = numbers.disagreements.iter().map(|(.., lasting)| lasting).sum::<u64>(),
-            seconds = numbers.seconds,
+            lasting = complete(&findings).iter().map(|row| row.lasting).sum::<u64>(),
+            seconds,
             "audited"
         );
         // After the metrics: a server that rejects reports may be slow.
@@ -129,7 +128,7 @@ impl Watch<'_> {
         let failed = match super::write(self.args, survey, store, findings).await {
             Ok(Stored { written, unchanged, deleted, failures }) => {
                 for failure in &failures {
-                    tracing::error!(error = told(failure), "a report could not be stored");
+                    tracing::error!(error = with_causes(failure), "a report could not be stored");
                 }
                 tracing::debug!(written, unchanged, deleted, "reports");
                 failures.len()
@@ -154,38 +153,81 @@ fn log_gaps(known: &[Check], found: &[Check]) {
     }
 }
 
-/// The number of gaps per check, including zeros: alerts need them.
-fn count_gaps(gaps: &[Check]) -> Vec<(&'static str, u64)> {
-    let count = |id: &str| gaps.iter().filter(|check| check.id == id).count() as u64;
-    ["served", "subresource", "api-group"].map(|id| (id, count(id))).into()
+/// The resources and groups that could not be listed, each once.
+fn unlisted(findings: &Findings, survey: &Survey) -> BTreeSet<String> {
+    let rows = findings.tally.worst_first().into_iter().filter(|row| !row.complete);
+    rows.map(|row| row.target.name()).chain(survey.unavailable.iter().cloned()).collect()
 }
 
-/// The counts as metrics. Incomplete kinds are omitted: a number that is too low would end a correct
+/// The kinds with metrics. Incomplete kinds are omitted: a number that is too low would end a correct
 /// alert.
-fn numbers(findings: &Findings) -> AuditNumbers {
-    let mut numbers = AuditNumbers { unjudged: findings.tally.broken.0, ..AuditNumbers::default() };
-    for row in findings.tally.worst_first() {
-        let resource = row.target.name();
-        if !row.complete {
-            if !numbers.unlisted.contains(&resource) {
-                numbers.unlisted.push(resource);
-            }
-            continue;
-        }
-        let of = PolicyLabels { policy: row.policy.clone(), resource };
-        let phases = row.phases.iter().map(|(phase, count)| (of.clone(), phase.clone(), *count));
-        numbers.objects.extend(phases);
-        let conditions =
-            row.conditions.iter().map(|(key, count)| (of.clone(), key.clone(), *count));
-        numbers.conditions.extend(conditions);
-        let findings = row.rules.iter().map(|((rule, action), sums)| {
-            (of.clone(), (rule.clone(), action.label()), sums.objects)
-        });
-        numbers.findings.extend(findings);
-        numbers.disagreements.push((of.clone(), row.disagreements, row.lasting));
-        numbers.to_fill_in.push((of, row.fills_in));
-    }
-    numbers
+fn complete(findings: &Findings) -> Vec<&Row> {
+    findings.tally.worst_first().into_iter().filter(|row| row.complete).collect()
+}
+
+/// Labels and values of one policy and resource.
+type Values<'r> = Vec<(Vec<(&'static str, &'r str)>, u64)>;
+
+/// The metrics of a pass.
+fn gauges(findings: &Findings, unlisted: &BTreeSet<String>, gaps: &[Check]) -> Vec<AuditGauge> {
+    let rows = complete(findings);
+    let gauge = |name, help, values: for<'r> fn(&'r Row) -> Values<'r>| {
+        let of_row = |row: &&Row| -> Vec<(Labels, u64)> {
+            let of = [("policy", row.policy.clone()), ("resource", row.target.name())];
+            let with = |more: Vec<(&'static str, &str)>| {
+                let more = more.into_iter().map(|(name, value)| (name, value.to_owned()));
+                of.iter().cloned().chain(more).collect()
+            };
+            values(row).into_iter().map(|(more, value)| (with(more), value)).collect()
+        };
+        AuditGauge { name, help, values: rows.iter().flat_map(of_row).collect() }
+    };
+    // Including zeros: alerts need them.
+    let gaps = ["served", "subresource", "api-group"].map(|id| {
+        let count = gaps.iter().filter(|check| check.id == id).count() as u64;
+        (vec![("check", id.to_owned())], count)
+    });
+    vec![
+        gauge("objects", "Objects by their stored phase", |row| {
+            row.phases.iter().map(|(phase, count)| (vec![("phase", &**phase)], *count)).collect()
+        }),
+        gauge("conditions", "Conditions by type and status", |row| {
+            let labels = |kind, status| vec![("type", kind), ("status", status)];
+            let conditions = row.conditions.iter();
+            conditions.map(|((kind, status), count)| (labels(&**kind, *status), *count)).collect()
+        }),
+        gauge("findings", "Objects with a finding, by rule and action", |row| {
+            let labels = |rule, action| vec![("rule", rule), ("action", action)];
+            let rules = row.rules.iter();
+            rules.map(|((rule, of), sums)| (labels(&**rule, of.label()), sums.objects)).collect()
+        }),
+        gauge("disagreements", "Objects with a disagreement, new or not", |row| {
+            vec![(Vec::new(), row.disagreements)]
+        }),
+        gauge(
+            "lasting_disagreements",
+            "Objects with a disagreement that persists for longer than --older-than",
+            |row| vec![(Vec::new(), row.lasting)],
+        ),
+        gauge("to_fill_in", "Objects that backfill would change", |row| {
+            vec![(Vec::new(), row.backfill)]
+        }),
+        AuditGauge {
+            name: "unlisted",
+            help: "1 for a resource that could not be listed",
+            values: unlisted.iter().map(|name| (vec![("resource", name.clone())], 1)).collect(),
+        },
+        AuditGauge {
+            name: "gaps",
+            help: "Resources that policies name but the audit skipped, by check",
+            values: gaps.into(),
+        },
+        AuditGauge {
+            name: "unjudged",
+            help: "Objects that could not be judged",
+            values: vec![(Vec::new(), findings.tally.broken.0)],
+        },
+    ]
 }
 
 /// The reason of `/readyz` before the end of the first pass.
@@ -193,3 +235,24 @@ const NO_PASS: &str = "the first pass has not finished";
 
 /// Longer than controllers need to write phase and conditions in sequence, and than most retries.
 const LASTING: Duration = Duration::from_secs(600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Scrape;
+
+    #[test]
+    fn gaps_and_unjudged_objects_are_exposed_without_any_object() {
+        let metrics = AuditMetrics::default();
+        let unlisted = BTreeSet::from(["bars.a.io".to_owned()]);
+        metrics.show(gauges(&Findings::default(), &unlisted, &[]), 0.5, None);
+        let text = metrics.encode().unwrap();
+        for line in [
+            r#"statusgate_audit_unlisted{resource="bars.a.io"} 1"#,
+            r#"statusgate_audit_gaps{check="subresource"} 0"#,
+            "statusgate_audit_unjudged 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+}

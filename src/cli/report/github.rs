@@ -7,7 +7,7 @@ use crate::engine::Action;
 use crate::source::{Place, one_line};
 
 /// Writes a command for each finding and each unreadable document, then the totals.
-pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     for (object, found, place) in report.findings() {
         let level = match found.action {
             Action::Deny => "error",

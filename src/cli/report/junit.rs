@@ -1,17 +1,14 @@
 //! JUnit XML for Jenkins and GitLab. A library would only provide the escaping below.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::Report;
+use indexmap::IndexMap;
 
-/// One `<testsuite>`.
-#[derive(Debug)]
-pub(in crate::cli) struct Suite {
-    pub(in crate::cli) name: String,
-    pub(in crate::cli) cases: Vec<Case>,
-}
+use super::{Located, Report};
+
+/// The cases of each `<testsuite>` by its name, in order of their first case.
+pub(in crate::cli) type Suites = IndexMap<String, Vec<Case>>;
 
 /// One `<testcase>`.
 #[derive(Debug)]
@@ -34,50 +31,22 @@ pub(in crate::cli) enum Outcome {
     Broken(String),
 }
 
-/// Suites by name, in order of their first case.
-#[derive(Debug, Default)]
-pub(in crate::cli) struct Suites {
-    list: Vec<Suite>,
-    places: HashMap<String, usize>,
-}
-
-impl Suites {
-    /// The cases of a suite.
-    pub(in crate::cli) fn of(&mut self, name: &str) -> &mut Vec<Case> {
-        let at = match self.places.get(name) {
-            Some(at) => *at,
-            None => {
-                self.places.insert(name.to_owned(), self.list.len());
-                self.list.push(Suite { name: name.to_owned(), cases: Vec::new() });
-                self.list.len() - 1
-            }
-        };
-        &mut self.list[at].cases
-    }
-
-    pub(in crate::cli) fn into_list(self) -> Vec<Suite> {
-        self.list
-    }
-}
-
 /// One suite per file, one case per object.
-pub(super) fn suites(report: &Report) -> Vec<Suite> {
-    let mut suites = Suites::default();
-    for file in &report.files {
-        suites.of(file);
-    }
+pub(super) fn suites(report: &Report<'_>) -> Suites {
+    let files = report.files.iter();
+    let mut suites: Suites = files.map(|file| (file.clone(), Vec::new())).collect();
     for object in &report.objects {
-        let line = |(found, place): &(super::Found, super::Place)| {
+        let line = |Located { found, place }: &Located| {
             let (action, field, rule) = (found.action.label(), &found.field, &found.rule);
             format!("{place}: {action}: {field}: {} [{rule}]", found.message)
         };
         let (failed, passed): (Vec<_>, Vec<_>) =
-            object.findings.iter().partition(|(found, _)| report.fail_on.includes(found.action));
+            object.findings.iter().partition(|at| report.fail_on.includes(at.found.action));
         let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");
         let result = match failed.split_first() {
             None if object.policies.is_empty() => Outcome::Skipped("no policy selects it"),
             None => Outcome::Passed,
-            Some(((first, _), others)) => {
+            Some((Located { found: first, .. }, others)) => {
                 let more = match others.len() {
                     0 => String::new(),
                     more => format!(" (and {more} more)"),
@@ -88,27 +57,27 @@ pub(super) fn suites(report: &Report) -> Vec<Suite> {
         };
         let name = object.identity.to_string();
         let class = object.identity.api_version.clone();
-        suites.of(&object.file).push(Case { class, name, result, output: lines(passed) });
+        let case = Case { class, name, result, output: lines(passed) };
+        suites.entry(object.file.clone()).or_default().push(case);
     }
     for mistake in &report.mistakes {
         let name =
             mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
         let (class, output) = ("document".to_owned(), String::new());
         let result = Outcome::Broken(mistake.message.clone());
-        suites.of(&mistake.file).push(Case { class, name, result, output });
+        let case = Case { class, name, result, output };
+        suites.entry(mistake.file.to_string()).or_default().push(case);
     }
-    suites.into_list()
+    suites
 }
 
 /// Writes the document.
-pub(in crate::cli) fn write(suites: &[Suite], out: &mut impl Write) -> io::Result<()> {
-    let cases = || suites.iter().flat_map(|suite| &suite.cases);
+pub(in crate::cli) fn write(suites: &Suites, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    writeln!(out, "<testsuites name=\"statusgate\"{}>", counts(cases()))?;
-    for suite in suites {
-        let name = escaped(&suite.name);
-        writeln!(out, "  <testsuite name=\"{name}\"{}>", counts(suite.cases.iter()))?;
-        for case in &suite.cases {
+    writeln!(out, "<testsuites name=\"statusgate\"{}>", counts(suites.values().flatten()))?;
+    for (name, cases) in suites {
+        writeln!(out, "  <testsuite name=\"{}\"{}>", escaped(name), counts(cases.iter()))?;
+        for case in cases {
             write_case(case, out)?;
         }
         writeln!(out, "  </testsuite>")?;

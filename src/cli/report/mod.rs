@@ -1,7 +1,7 @@
 //! The report of `check`, in formats for people and pipelines.
 
 mod github;
-pub(super) mod json;
+mod json;
 pub(super) mod junit;
 mod sarif;
 mod table;
@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use json_patch::PatchOperation;
+use serde::Serialize;
 
 use super::fail_on::FailOn;
 use crate::engine::{Action, Found};
@@ -34,52 +35,38 @@ pub(super) enum Format {
 
 /// The results of a run.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct Report<'p> {
+    pub(super) policies: &'p PolicySet,
     /// The files in order, including those without objects.
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
     pub(super) mistakes: Vec<Diagnostic>,
-    /// The rules with findings, by id.
-    pub(super) rules: BTreeMap<String, Rule>,
     pub(super) fail_on: FailOn,
     pub(super) verbose: bool,
 }
 
-/// The declaration of a rule; empty if unknown.
-#[derive(Debug, Default)]
-pub(super) struct Rule {
-    pub(super) message: String,
-    pub(super) source: String,
-}
-
 /// One object with its findings.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct Judged {
     pub(super) file: String,
     pub(super) document: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) item: Option<usize>,
+    #[serde(flatten)]
     pub(super) identity: Identity,
     /// The policies that select it. Without one, it was not judged.
     pub(super) policies: Vec<String>,
-    pub(super) findings: Vec<(Found, Place)>,
+    pub(super) findings: Vec<Located>,
     pub(super) patch: Vec<PatchOperation>,
 }
 
-/// The rules of the findings.
-pub(super) fn rules(objects: &[Judged], policies: &PolicySet) -> BTreeMap<String, Rule> {
-    let mut rules = BTreeMap::new();
-    for (found, _) in objects.iter().flat_map(|object| &object.findings) {
-        if rules.contains_key(&found.rule) {
-            continue;
-        }
-        let policy = policies.policies().iter().find(|policy| *policy.name == *found.policy);
-        let rule = policy.and_then(|policy| policy.rule(&found.rule)).map(|declared| Rule {
-            message: declared.message.clone().unwrap_or_default(),
-            source: declared.source.clone(),
-        });
-        rules.insert(found.rule.clone(), rule.unwrap_or_default());
-    }
-    rules
+/// A finding with its location.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Located {
+    #[serde(flatten)]
+    pub(super) found: Found,
+    #[serde(flatten)]
+    pub(super) place: Place,
 }
 
 /// The totals of a report.
@@ -89,11 +76,17 @@ pub(super) struct Totals<'r> {
     pub(super) patched: usize,
     /// Objects by policy.
     pub(super) policies: BTreeMap<&'r str, usize>,
-    /// Findings by action, the worst first.
-    pub(super) findings: [(Action, usize); 4],
+    findings: BTreeMap<Action, u64>,
 }
 
-impl Report {
+impl Totals<'_> {
+    /// The number of findings with this action.
+    pub(super) fn of(&self, action: Action) -> u64 {
+        self.findings.get(&action).copied().unwrap_or_default()
+    }
+}
+
+impl Report<'_> {
     /// Writes the report.
     pub(super) fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
         match format {
@@ -112,29 +105,21 @@ impl Report {
 
     fn findings(&self) -> impl Iterator<Item = (&Judged, &Found, &Place)> {
         self.objects.iter().flat_map(|object| {
-            object.findings.iter().map(move |(found, place)| (object, found, place))
+            object.findings.iter().map(move |Located { found, place }| (object, found, place))
         })
     }
 
     fn totals(&self) -> Totals<'_> {
-        let mut totals = Totals {
-            findings: [Action::Deny, Action::Repair, Action::Warn, Action::Audit]
-                .map(|action| (action, 0)),
-            judged: 0,
-            patched: 0,
-            policies: BTreeMap::new(),
-        };
+        let mut totals =
+            Totals { judged: 0, patched: 0, policies: BTreeMap::new(), findings: BTreeMap::new() };
         for object in &self.objects {
             totals.judged += usize::from(!object.policies.is_empty());
             totals.patched += usize::from(!object.patch.is_empty());
             for policy in &object.policies {
                 *totals.policies.entry(policy).or_default() += 1;
             }
-            for (found, _) in &object.findings {
-                let counts = totals.findings.iter_mut();
-                for (_, count) in counts.filter(|(action, _)| *action == found.action) {
-                    *count += 1;
-                }
+            for Located { found, .. } in &object.findings {
+                *totals.findings.entry(found.action).or_default() += 1;
             }
         }
         totals
@@ -142,7 +127,7 @@ impl Report {
 }
 
 /// `12 objects in 3 files: 9 judged (appcat 9), 3 selected by no policy. 2 deny, 1 warn.`
-impl std::fmt::Display for Report {
+impl std::fmt::Display for Report<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let totals = self.totals();
         let objects = self.objects.len();
@@ -156,14 +141,7 @@ impl std::fmt::Display for Report {
         if totals.judged < objects {
             write!(formatter, ", {} selected by no policy", objects - totals.judged)?;
         }
-        let found: Vec<String> = totals
-            .findings
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(action, count)| format!("{count} {}", action.label()))
-            .collect();
-        let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
-        write!(formatter, "; {found}")?;
+        write!(formatter, "; {}", by_action(&totals.findings))?;
         if totals.patched > 0 {
             write!(formatter, "; {} would be patched", totals.patched)?;
         }
@@ -179,13 +157,31 @@ pub(super) fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// `2 deny, 1 warn`, or `no findings`.
+pub(super) fn by_action(counts: &BTreeMap<Action, u64>) -> String {
+    let counts = counts.iter().rev().map(|(action, count)| format!("{count} {}", action.label()));
+    let counts: Vec<String> = counts.collect();
+    if counts.is_empty() { "no findings".to_owned() } else { counts.join(", ") }
+}
+
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use crate::source::{Manifests, Source};
 
+    static POLICIES: LazyLock<PolicySet> = LazyLock::new(|| {
+        let text = "{apiVersion: statusgate.dev/v1alpha1, kind: StatusConvention, metadata: {name: c}, spec: {title: C, \
+                    rules: [{id: deny, when: {deleting: true}, action: Deny, path: /status/phase, \
+                    message: a phase is a word, source: 'the book, p. 1'}]}}\n---\n\
+                    {apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: p}, spec: {convention: c, \
+                    resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]}}\n";
+        PolicySet::compile(&[Source::new("c.yaml", text)]).unwrap()
+    });
+
     /// Two objects of one file, one of them with findings of each action, and a broken file.
-    pub(in crate::cli) fn report() -> Report {
+    fn report() -> Report<'static> {
         let text = "apiVersion: g/v1\nkind: Thing\nmetadata: {name: a, namespace: s}\nstatus:\n  phase: 'rea,dy: 100%'\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: <b>}\n---\n- 1\n";
         let files = [Source::new("some folder/a.yaml", text)];
         let manifests = Manifests::read(&files);
@@ -200,8 +196,9 @@ pub(super) mod tests {
         };
         let objects = manifests.iter().map(|manifest| {
             let judged = manifest.identity.kind == "Thing";
-            let actions = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
-            let findings = actions.map(|action| (found(action), manifest.place("status.phase")));
+            let place = manifest.place("status.phase");
+            let findings = Action::WORST_FIRST
+                .map(|action| Located { found: found(action), place: place.clone() });
             let patch = r#"[{"op":"add","path":"/status/x","value":null}]"#;
             Judged {
                 file: manifest.file.to_owned(),
@@ -217,16 +214,13 @@ pub(super) mod tests {
             files: vec!["some folder/a.yaml".to_owned()],
             objects: objects.collect(),
             mistakes: manifests.mistakes().to_vec(),
-            rules: BTreeMap::from([(
-                "c/deny".to_owned(),
-                Rule { message: "a phase is a word".into(), source: "the book, p. 1".into() },
-            )]),
+            policies: &POLICIES,
             fail_on: FailOn::Deny,
             verbose: true,
         }
     }
 
-    pub(in crate::cli) fn written(format: Format) -> String {
+    fn written(format: Format) -> String {
         let mut out = Vec::new();
         report().write(format, &mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -5,19 +5,23 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Report, Rule};
+use super::Report;
 use crate::engine::Action;
+use crate::policy::DeclaredRule;
 use crate::source::Place;
 
 /// Writes one run: rules, results, and unreadable documents as notifications of the tool.
-pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let rules: BTreeMap<&str, Action> =
-        report.findings().fold(BTreeMap::new(), |mut all, found| {
-            let (_, found, _) = found;
-            let strongest = all.entry(found.rule.as_str()).or_insert(found.action);
-            *strongest = found.action.max(*strongest);
-            all
-        });
+pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
+    // The strongest action and the first policy of each rule.
+    let mut rules: BTreeMap<&str, (Action, &str)> = BTreeMap::new();
+    for (_, found, _) in report.findings() {
+        let (strongest, _) = rules.entry(&found.rule).or_insert((found.action, &found.policy));
+        *strongest = found.action.max(*strongest);
+    }
+    let declared = |rule: &str, policy: &str| {
+        let mut policies = report.policies.policies().iter();
+        policies.find(|known| *known.name == *policy)?.rule(rule)
+    };
     let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
     let results = report.findings().map(|(object, found, place)| {
         let logical = format!("{} {}", object.identity, found.field);
@@ -53,7 +57,7 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules
                     .iter()
-                    .map(|(id, action)| rule(id, *action, report.rules.get(*id)))
+                    .map(|(id, (action, policy))| rule(id, *action, declared(id, policy)))
                     .collect::<Vec<_>>(),
             }},
             // The alternative is UTF-16 units.
@@ -70,12 +74,12 @@ pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A rule with its declaration. Not from a finding, which contains values of one object.
-fn rule(id: &str, action: Action, declared: Option<&Rule>) -> Value {
+fn rule(id: &str, action: Action, declared: Option<&DeclaredRule>) -> Value {
     let mut rule = json!({"id": id, "defaultConfiguration": {"level": level(action)}});
-    let Some(Rule { message, source }) = declared else { return rule };
-    let texts = [message.clone(), source_of(source)];
-    let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-    if !message.is_empty() {
+    let Some(DeclaredRule { message, source, .. }) = declared else { return rule };
+    let source = (!source.is_empty()).then(|| format!("Source: {source}"));
+    let texts: Vec<String> = message.iter().cloned().chain(source).collect();
+    if let Some(message) = message {
         rule["shortDescription"] = json!({"text": message});
     }
     if !texts.is_empty() {
@@ -83,10 +87,6 @@ fn rule(id: &str, action: Action, declared: Option<&Rule>) -> Value {
         rule["help"] = json!({"text": texts.join(". ")});
     }
     rule
-}
-
-fn source_of(source: &str) -> String {
-    if source.is_empty() { String::new() } else { format!("Source: {source}") }
 }
 
 const fn level(action: Action) -> &'static str {

@@ -2,24 +2,24 @@
 
 use std::io::{self, Write};
 
-use super::Report;
+use super::{Located, Report};
 use crate::source::one_line;
 
 /// Writes each finding with its location and a caret, then the totals. The caller reports unreadable
 /// documents.
-pub(super) fn write(report: &Report, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     for object in &report.objects {
         let identity = &object.identity;
         // Findings at the same location share one excerpt.
-        for same in object.findings.chunk_by(|(_, one), (_, other)| one == other) {
-            for (found, place) in same {
+        for same in object.findings.chunk_by(|one, other| one.place == other.place) {
+            for Located { found, place } in same {
                 let (action, field) = (found.action.label(), &found.field);
                 let (message, rule) = (&found.message, &found.rule);
                 let line = format!("{identity}: {field}: {message} [{rule}]");
                 writeln!(out, "{place}: {action}: {}", one_line(&line))?;
             }
-            for (_, place) in same.iter().take(1) {
-                writeln!(out, "{}", place.picture())?;
+            for first in same.iter().take(1) {
+                writeln!(out, "{}", first.place.picture())?;
             }
         }
         if report.verbose {

@@ -14,7 +14,7 @@ use crate::source::{Identity, Manifest};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record<'m> {
-    #[serde(flatten, serialize_with = "identity")]
+    #[serde(flatten)]
     pub(super) identity: &'m Identity,
     /// `{status, message, conditions}`, or `{error, message}`.
     #[serde(flatten, serialize_with = "result")]
@@ -32,7 +32,7 @@ pub(super) struct Record<'m> {
 pub(super) struct Judged<'p> {
     pub(super) policy: &'p str,
     /// `None` under a convention without phases.
-    #[serde(flatten, serialize_with = "standing")]
+    #[serde(flatten)]
     pub(super) standing: Option<Standing<'p>>,
 }
 
@@ -97,19 +97,6 @@ fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
     }
 }
 
-fn identity<S: Serializer>(identity: &Identity, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Wire<'i> {
-        api_version: &'i str,
-        kind: &'i str,
-        namespace: &'i str,
-        name: &'i str,
-    }
-    let Identity { api_version, kind, namespace, name } = identity;
-    Wire { api_version, kind, namespace, name }.serialize(serializer)
-}
-
 fn result<S: Serializer>(
     result: &Result<KStatus, ComputeError>,
     serializer: S,
@@ -123,27 +110,4 @@ fn result<S: Serializer>(
         Ok(result) => result.serialize(serializer),
         Err(error) => Wire { error: true, message: error.to_string() }.serialize(serializer),
     }
-}
-
-fn standing<S: Serializer>(
-    standing: &Option<Standing<'_>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Wire<'s> {
-        phase: Option<&'s str>,
-        admissible_phases: &'s [&'s str],
-        #[serde(skip_serializing_if = "Option::is_none")]
-        contradiction: Option<&'s str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        would_become: Option<&'s str>,
-    }
-    let wire = standing.as_ref().map(|standing| Wire {
-        phase: standing.phase.as_deref(),
-        admissible_phases: &standing.admissible,
-        contradiction: standing.contradiction.as_deref(),
-        would_become: standing.instead,
-    });
-    wire.serialize(serializer)
 }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::super::report::plural;
 use super::super::table;
 use super::record::Record;
+use crate::cluster::object_path;
 use crate::kstatus::{Status, aggregate};
-use crate::source::one_line;
+use crate::source::{Identity, one_line};
 
 /// Characters of a message: with the other columns about two lines of a terminal.
 const MAX_MESSAGE: usize = 80;
@@ -18,7 +20,8 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
     let mut table = table::new(&[&["kind", "name", "kstatus"], phases, &["message"]].concat());
     for record in records {
         let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
-        let mut row = vec![record.identity.kind.clone(), name(record), status(record)];
+        let Identity { kind, namespace, name, .. } = record.identity;
+        let mut row = vec![kind.clone(), object_path(namespace, name), status(record)];
         row.extend(phases);
         row.push(message(record));
         table.add_row(row.iter().map(|cell| one_line(cell)));
@@ -35,13 +38,6 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
         }
     }
     writeln!(out, "{}", summary(records))
-}
-
-fn name(record: &Record<'_>) -> String {
-    match (record.identity.namespace.as_str(), record.identity.name.as_str()) {
-        ("", name) => name.to_owned(),
-        (namespace, name) => format!("{namespace}/{name}"),
-    }
 }
 
 fn status(record: &Record<'_>) -> String {
@@ -79,12 +75,12 @@ fn summary(records: &[Record<'_>]) -> String {
     for record in records {
         *counts.entry(status(record)).or_default() += 1;
     }
-    let objects = if records.len() == 1 { "object" } else { "objects" };
+    let objects = plural(records.len(), "object");
     let whole = aggregate(records.iter().map(Record::status), Status::Current);
     let counts: Vec<String> =
         counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
     match counts.as_slice() {
-        [] => format!("0 {objects}"),
-        counts => format!("{} {objects}: {whole} ({})", records.len(), counts.join(", ")),
+        [] => objects,
+        counts => format!("{objects}: {whole} ({})", counts.join(", ")),
     }
 }

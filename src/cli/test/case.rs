@@ -5,6 +5,7 @@
 //! it. So every document is read twice: these members come from the JSON of the manifest reader, their
 //! locations from the tree.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -12,10 +13,9 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use crate::cli::time;
-use crate::engine::Action;
-use crate::model::Operation;
+use crate::documents::{self, suite};
 use crate::source::Identity;
-use crate::source::tree::{Node, Problems, Span};
+use crate::source::tree::{At, Node, Problems, Span};
 
 /// One document: the policies, and the cases.
 #[derive(Debug)]
@@ -31,50 +31,16 @@ pub(super) struct Suite {
 /// One write with its expected result.
 #[derive(Debug)]
 pub(super) struct Case {
-    pub(super) name: String,
+    pub(super) written: suite::Case,
     /// The location of its name.
     pub(super) place: Span,
     pub(super) identity: Identity,
     /// JSON text.
     pub(super) object: String,
     pub(super) old: Option<String>,
-    pub(super) user: String,
-    pub(super) groups: Vec<String>,
-    pub(super) operation: Option<Operation>,
-    pub(super) subresource: Option<String>,
     pub(super) now: Timestamp,
-    pub(super) expect: Expectation,
-}
-
-/// The expected result of a write. A part that is `None` is not compared.
-#[derive(Debug, Default)]
-pub(super) struct Expectation {
-    pub(super) verdict: Option<Word>,
-    /// All findings, in any order.
-    pub(super) findings: Option<Vec<ExpectedFinding>>,
     /// All operations, in order; empty for none.
     pub(super) patch: Option<Vec<PatchOperation>>,
-    /// The whole status after the mutating webhook.
-    pub(super) status: Option<Value>,
-}
-
-/// A verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    Allow,
-    /// Allowed with warnings.
-    Warn,
-    Deny,
-}
-
-/// An expected finding. A part that is `None` is not compared.
-#[derive(Clone, Debug)]
-pub(super) struct ExpectedFinding {
-    pub(super) rule: String,
-    pub(super) field: Option<String>,
-    pub(super) action: Option<Action>,
-    /// A part of the message.
-    pub(super) message: Option<String>,
 }
 
 impl Suite {
@@ -87,143 +53,77 @@ impl Suite {
 }
 
 /// Whether a document contains cases. Policies in the same folder do not.
-pub(super) fn is_suite(node: &Node, problems: &Problems) -> bool {
-    problems.map(node).is_some_and(|map| map.get("apiVersion").is_none())
+pub(super) fn is_suite(node: &Node) -> bool {
+    node.member("apiVersion").is_none()
 }
 
 /// Reads a document with cases. `json` is the same document, read like a manifest; `folder` contains
 /// it.
-pub(super) fn read(node: &Node, json: &Value, folder: &Path, problems: &Problems) -> Option<Suite> {
-    let map = problems.map(node)?;
-    let policies_node = map.get("policies");
-    let policies = policies_node
-        .map(|node| problems.one_or_many(node, |item| problems.string(item)))
-        .unwrap_or_default();
-    let convention_node = map.get("convention");
-    let convention = convention_node.and_then(|node| problems.string(node)).map(str::to_owned);
-    let now = map.get("now").and_then(|node| read_time(node, problems)).unwrap_or(LATE);
-    let mut cases: Vec<Case> = Vec::new();
-    if let Some(node) = map.required("cases") {
-        let mut index = 0..;
-        problems.list(node, |item| {
-            let json = &json["cases"][index.next().unwrap_or(usize::MAX)];
-            let case = read_case(item, json, now, problems)?;
-            if cases.iter().any(|other| other.name == case.name) {
-                let message = format!("there is a case \"{}\" already", case.name);
-                problems.report(&case.place, message);
-            }
-            cases.push(case);
-            Some(())
-        });
-    }
-    map.close();
-    let place = policies_node.or(convention_node).unwrap_or(node).span.clone();
-    let policies = policies.into_iter().map(|path| folder.join(path)).collect();
-    Some(Suite { policies, convention, place, cases })
-}
-
-fn read_case(node: &Node, json: &Value, now: Timestamp, problems: &Problems) -> Option<Case> {
-    let map = problems.map(node)?;
-    let name = map.required("name");
-    let object =
-        map.required("object").and_then(|node| read_object(node, &json["object"], problems));
-    let old = map.get("old").and_then(|node| read_object(node, &json["old"], problems));
-    let (mut user, mut groups) = (String::new(), Vec::new());
-    if let Some(writer) = map.get("writer").and_then(|node| problems.map(node)) {
-        let text = writer.get("user").and_then(|node| problems.string(node));
-        user = text.unwrap_or_default().to_owned();
-        groups = writer.get("groups").map(|node| problems.strings(node)).unwrap_or_default();
-        writer.close();
-    }
-    let operations = [Operation::Create, Operation::Update, Operation::Delete];
-    let operation = map.get("operation").and_then(|node| {
-        problems.word(node, &operations.map(|operation| (operation.name(), operation)))
-    });
-    let subresource = map.get("subresource").and_then(|node| problems.string(node));
-    let now = map.get("now").map_or(Some(now), |node| read_time(node, problems));
-    let expect =
-        map.required("expect").and_then(|node| read_expectation(node, &json["expect"], problems));
-    map.close();
-    let (identity, object) = object?;
-    let name_node = name?;
-    Some(Case {
-        name: problems.string(name_node)?.to_owned(),
-        place: name_node.span.clone(),
-        identity,
-        object,
-        old: old.map(|(_, text)| text),
-        user,
-        groups,
-        operation,
-        subresource: subresource.map(str::to_owned),
-        now: now?,
-        expect: expect?,
+pub(super) fn read(
+    mut node: Node,
+    json: &Value,
+    folder: &Path,
+    problems: &Problems,
+) -> Option<Suite> {
+    let suite::Suite { policies, convention, now, cases } =
+        documents::spec(&mut node, true, problems)?;
+    let at = At::root(&node, problems);
+    let now = now.and_then(|text| read_time(&text, at.key("now"))).unwrap_or(LATE);
+    let mut names = HashSet::new();
+    let read = |(index, case): (usize, suite::Case)| {
+        let at = at.key("cases").item(index);
+        if !names.insert(case.name.clone()) {
+            at.key("name").report(format!("there is a case \"{}\" already", case.name));
+        }
+        read_case(case, &json["cases"][index], now, at)
+    };
+    let cases = cases.into_iter().enumerate().filter_map(read).collect();
+    let policies = policies.map(|paths| paths.0).unwrap_or_default();
+    let place = node.member("policies").or_else(|| node.member("convention")).unwrap_or(&node);
+    Some(Suite {
+        policies: policies.into_iter().map(|path| folder.join(path)).collect(),
+        convention,
+        place: place.span.clone(),
+        cases,
     })
 }
 
-fn read_time(node: &Node, problems: &Problems) -> Option<Timestamp> {
-    let read = time::parse(problems.string(node)?);
-    read.map_err(|message| problems.report(&node.span, message)).ok()
+fn read_case(mut written: suite::Case, json: &Value, now: Timestamp, at: At<'_>) -> Option<Case> {
+    let object = read_object(&json["object"], at.key("object"));
+    let old = json.get("old").and_then(|json| read_object(json, at.key("old")));
+    let now = written.now.as_ref().map_or(Some(now), |text| read_time(text, at.key("now")));
+    let expected = &json["expect"];
+    let patch = expected.get("patch").map(|json| read_patch(json, at.key("expect").key("patch")));
+    written.expect.status = expected.get("status").cloned();
+    let (identity, object) = object?;
+    Some(Case {
+        written,
+        place: at.key("name").node().span.clone(),
+        identity,
+        object,
+        old: old.map(|(_, text)| text),
+        now: now?,
+        patch: patch.flatten(),
+    })
 }
 
-fn read_object(node: &Node, json: &Value, problems: &Problems) -> Option<(Identity, String)> {
+fn read_time(text: &str, at: At<'_>) -> Option<Timestamp> {
+    time::parse(text).map_err(|message| at.report(message)).ok()
+}
+
+fn read_object(json: &Value, at: At<'_>) -> Option<(Identity, String)> {
     let text = json.to_string();
-    match Identity::of(&text) {
-        Ok(identity) => Some((identity, text)),
-        Err(message) => {
-            problems.report(&node.span, message);
-            None
-        }
-    }
+    let identity = Identity::of(&text).map_err(|message| at.report(message)).ok()?;
+    Some((identity, text))
 }
 
-fn read_expectation(node: &Node, json: &Value, problems: &Problems) -> Option<Expectation> {
-    let map = problems.map(node)?;
-    let verdicts = [("allow", Word::Allow), ("warn", Word::Warn), ("deny", Word::Deny)];
-    let verdict = map.get("verdict").and_then(|node| problems.word(node, &verdicts));
-    let findings =
-        map.get("findings").map(|node| problems.list(node, |item| read_finding(item, problems)));
-    let patch_node = map.get("patch");
-    let patch = patch_node.and_then(|node| read_patch(node, &json["patch"], problems));
-    let status = map.get("status").map(|_| json["status"].clone());
-    let is_empty = map.entries().is_empty();
-    map.close();
-    if is_empty {
-        problems.report(&node.span, "a case that expects nothing cannot fail");
-    }
-    Some(Expectation { verdict, findings, patch, status })
-}
-
-const ACTIONS: [(&str, Action); 4] = [
-    ("Deny", Action::Deny),
-    ("Repair", Action::Repair),
-    ("Warn", Action::Warn),
-    ("Audit", Action::Audit),
-];
-
-fn read_finding(node: &Node, problems: &Problems) -> Option<ExpectedFinding> {
-    let map = problems.map(node)?;
-    let text = |node: Option<&Node>| node.and_then(|node| problems.string(node)).map(str::to_owned);
-    let rule = text(map.required("rule"));
-    let field = text(map.get("field"));
-    let action = map.get("action").and_then(|node| problems.word(node, &ACTIONS));
-    let message = text(map.get("message"));
-    map.close();
-    Some(ExpectedFinding { rule: rule?, field, action, message })
-}
-
-fn read_patch(node: &Node, json: &Value, problems: &Problems) -> Option<Vec<PatchOperation>> {
+fn read_patch(json: &Value, at: At<'_>) -> Option<Vec<PatchOperation>> {
     if json == "none" {
         return Some(Vec::new());
     }
     let patch = serde_json::from_value(json.clone());
-    if let Err(error) = &patch {
-        let help =
-            "write `none`, or a list such as [{op: add, path: /status/phase, value: Unknown}]";
-        let message = format!("not a JSON patch: {error}");
-        problems.report_with_help(&node.span, message, Some(help.to_owned()));
-    }
-    patch.ok()
+    let help = "write `none`, or a list such as [{op: add, path: /status/phase, value: Unknown}]";
+    patch.map_err(|error| at.report_with_help(format!("not a JSON patch: {error}"), help)).ok()
 }
 
 /// The default time of a case: constant, so that results do not change, and late, so that no time in a

@@ -1,12 +1,11 @@
 //! Compares the expected with the actual result.
 
+use json_patch::PatchOperation;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use super::case::{Expectation, ExpectedFinding, Word};
-use crate::cli::judge::Judgement;
-use crate::engine::Action;
-use crate::engine::Found;
+use crate::documents::suite::{Expectation, ExpectedFinding, Word};
+use crate::engine::{Action, Found, Review};
 
 /// A part that differs.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +19,8 @@ pub(super) struct Difference {
 /// Compares the parts that are expected. `status` is the status after the mutating webhook.
 pub(super) fn compare(
     expected: &Expectation,
-    found: &Judgement,
+    patch: Option<&[PatchOperation]>,
+    found: &Review,
     status: Option<&Value>,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
@@ -43,12 +43,12 @@ pub(super) fn compare(
     if let Some(findings) = &expected.findings {
         add("findings", compare_findings(findings, &found.findings));
     }
-    if let Some(patch) = &expected.patch {
+    if let Some(patch) = patch {
         // One operation a line.
-        let lines = |patch: &[json_patch::PatchOperation]| {
+        let lines = |patch: &[PatchOperation]| {
             patch.iter().map(|operation| format!("{operation}\n")).collect::<String>()
         };
-        if *patch != found.patch {
+        if patch != found.patch {
             add("patch", diff(&lines(patch), &lines(&found.patch)));
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn compare(
 }
 
 impl Word {
-    fn of(found: &Judgement) -> Self {
+    fn of(found: &Review) -> Self {
         let strongest = found.findings.iter().map(|found| found.action).max();
         strongest.map_or(Self::Allow, Self::by)
     }
@@ -110,7 +110,7 @@ impl ExpectedFinding {
     fn fits(&self, found: &Found) -> bool {
         self.rule == found.rule
             && self.field.as_ref().is_none_or(|field| *field == found.field)
-            && self.action.is_none_or(|action| action == found.action)
+            && self.action.is_none_or(|action| Action::from(action) == found.action)
             && self.message.as_ref().is_none_or(|message| found.message.contains(message))
     }
 
@@ -124,7 +124,7 @@ impl ExpectedFinding {
 /// In the format of a finding, with `*` for parts that are not compared.
 impl std::fmt::Display for ExpectedFinding {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let action = self.action.map_or("*", Action::label);
+        let action = self.action.map_or("*", |action| Action::from(action).label());
         let field = self.field.as_deref().unwrap_or("*");
         let message = self.message.as_deref().unwrap_or("*");
         write!(formatter, "{action}: {field}: {message} [{}]", self.rule)
@@ -180,15 +180,16 @@ mod tests {
 
     #[test]
     fn what_is_not_expected_is_not_compared() {
-        let judgement = Judgement { findings: vec![found("a", "x")], ..Judgement::default() };
-        assert_eq!(compare(&Expectation::default(), &judgement, None), []);
+        let review = Review { findings: vec![found("a", "x")], ..Review::default() };
+        assert_eq!(compare(&Expectation::default(), None, &review, None), []);
         let all = Expectation {
             verdict: Some(Word::Deny),
             findings: Some(Vec::new()),
-            patch: Some(Vec::new()),
+            patch: None,
             status: Some(json!({"phase": "Ready", "same": 1})),
         };
-        let differences = compare(&all, &judgement, Some(&json!({"phase": "ready", "same": 1})));
+        let differences =
+            compare(&all, Some(&[]), &review, Some(&json!({"phase": "ready", "same": 1})));
         let parts: Vec<_> = differences.iter().map(|difference| difference.part).collect();
         assert_eq!(parts, ["verdict", "findings", "status"]);
         assert_eq!(differences[0].lines, ["- deny", "+ warn", "+   warn: x: some words [a]"]);

@@ -15,14 +15,15 @@ use serde_json::Value;
 
 use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
-use super::Outcome;
 use super::check::policies;
 use super::input::check_stdin;
-use super::judge::{judge, writer};
 use super::plurals::Plurals;
-use super::report::json::Unread;
 use super::report::{junit, plural};
 use super::request::{Request, Unfit};
+use super::writer::writer;
+use super::{Outcome, say};
+use crate::documents::suite::{self, CaseWriter};
+use crate::engine;
 use crate::model::Operation;
 use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
 use crate::source::tree::{self, Node, Problems};
@@ -92,16 +93,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     out.flush()?;
     if mistakes > 0 {
-        let mut stderr = io::stderr().lock();
-        for mistake in &bench.unread {
-            writeln!(stderr, "{mistake}")?;
-        }
+        bench.unread.iter().for_each(say);
         if !wrong.list().is_empty() {
-            writeln!(stderr, "{wrong}")?;
+            say(&wrong);
         }
-        for (_, broken) in &bench.broken {
-            writeln!(stderr, "{broken}")?;
-        }
+        bench.broken.iter().for_each(|(_, broken)| say(broken));
         bail!("{} in the cases", plural(mistakes, "mistake"));
     }
     // No cases are not an error, but a filter without matches is.
@@ -133,10 +129,10 @@ impl Bench {
         let folder = Path::new(&file.name).parent().unwrap_or_else(|| Path::new(""));
         let problems = Problems::default();
         let (mut suites, mut wrong) = (Vec::new(), Vec::new());
-        let nodes = documents.iter().map(|document| &document.root);
-        for node in nodes.filter(|node| case::is_suite(node, &problems)) {
+        let nodes = documents.into_iter().map(|document| document.root);
+        for node in nodes.filter(case::is_suite) {
             let before = problems.count();
-            match json_of(file, node) {
+            match json_of(file, &node) {
                 Ok(json) => {
                     let suite = case::read(node, &json, folder, &problems);
                     let kept = if problems.count() == before { &mut suites } else { &mut wrong };
@@ -173,12 +169,12 @@ impl Bench {
 
     fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
         let Some(policies) = self.load(suite) else { return };
-        let wanted = |case: &&Case| filter.is_none_or(|filter| case.name.contains(filter));
+        let wanted = |case: &&Case| filter.is_none_or(|filter| case.written.name.contains(filter));
         for case in suite.cases.iter().filter(wanted) {
             match try_case(case, &policies) {
                 Ok(differences) => tried.push(Tried {
                     place: Place::of(file, &case.place.bytes),
-                    name: case.name.clone(),
+                    name: case.written.name.clone(),
                     differences,
                 }),
                 Err(message) => {
@@ -200,21 +196,23 @@ fn json_of(file: &Source, node: &Node) -> Result<Value, Diagnostic> {
 }
 
 fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
+    let suite::Case { writer: user, operation, subresource, expect, .. } = &case.written;
+    let CaseWriter { user, groups } = user.clone().unwrap_or_default();
     let request = Request {
         identity: &case.identity,
         object: &case.object,
         old: case.old.as_deref(),
-        writer: writer(&case.user, &case.groups),
+        writer: writer(user.as_deref().unwrap_or_default(), groups.as_deref().unwrap_or_default()),
     };
     let cannot = |unfit: Unfit| {
         let which = if unfit.is_old { "old object" } else { "object" };
         format!("the {which} cannot be judged: {unfit}")
     };
     let mut subject = request.subject(policies, &Plurals::default()).map_err(cannot)?;
-    if let Some(operation) = case.operation {
-        subject.operation = operation;
+    if let Some(operation) = *operation {
+        subject.operation = operation.into();
     }
-    if let Some(subresource) = &case.subresource {
+    if let Some(subresource) = subresource {
         subject.subresource = subresource.into();
     }
     if subject.operation == Operation::Delete {
@@ -222,17 +220,18 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         let object = std::mem::take(&mut subject.object);
         subject.old.get_or_insert(object);
     }
-    let judgement = judge(policies, subject, case.now, true);
+    let review =
+        engine::review(policies, subject, true, case.now).map_err(|error| error.to_string())?;
     // A misspelled kind would always be allowed. A case that names the request is intentional.
-    if judgement.policies.is_empty() && case.operation.is_none() && case.subresource.is_none() {
+    if review.policies.is_empty() && operation.is_none() && subresource.is_none() {
         return Err(format!("no policy selects this {}: nothing is tested", case.identity.kind));
     }
     let written = || {
         let mut object: Value = serde_json::from_str(&case.object).ok()?;
         object.get_mut("status").map(Value::take)
     };
-    let status = judgement.status.clone().or_else(written);
-    Ok(compare(&case.expect, &judgement, status.as_ref()))
+    let status = review.status.clone().or_else(written);
+    Ok(compare(expect, case.patch.as_deref(), &review, status.as_ref()))
 }
 
 fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
@@ -298,7 +297,7 @@ fn json(
         .collect();
     let mut mistakes = Vec::new();
     for mistake in &bench.unread {
-        mistakes.push(serde_json::to_value(Unread::of(mistake))?);
+        mistakes.push(serde_json::to_value(mistake)?);
     }
     mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
     for (name, message) in &bench.broken {
@@ -311,11 +310,12 @@ fn json(
     writeln!(out)
 }
 
-fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Suite> {
+fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites {
     let mut suites = junit::Suites::default();
     let mut add = |file: &str, name: String, result: junit::Outcome| {
         let (class, output) = (file.to_owned(), String::new());
-        suites.of(file).push(junit::Case { class, name, result, output });
+        let case = junit::Case { class, name, result, output };
+        suites.entry(file.to_owned()).or_default().push(case);
     };
     for Tried { place, name, differences } in tried {
         let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();
@@ -343,5 +343,5 @@ fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> Vec<junit::Sui
     for (policies, message) in &bench.broken {
         add(policies, "policies".to_owned(), junit::Outcome::Broken(message.clone()));
     }
-    suites.into_list()
+    suites
 }

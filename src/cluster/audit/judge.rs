@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::super::identity::read_object;
-use super::super::{Identity, Target, told};
-use super::lasting::{Disagreements, newest_transition};
-use crate::engine::{Action, Found, decide, facts_of, review};
+use super::super::{Target, object_path, with_causes};
+use super::lasting::{is_disagreement, newest_transition};
+use crate::engine::{Action, Found, PatchFailed, decide, facts_of, review};
 use crate::model::{
-    Conditions, Json, Object, Operation, Resource, Subject, Webhook, Writer, parse_rfc3339,
+    Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
+    parse_rfc3339,
 };
 use crate::policy::{Policy, PolicySet};
 
@@ -19,8 +20,6 @@ use crate::policy::{Policy, PolicySet};
 pub struct Judge<'p> {
     policies: &'p PolicySet,
     by_name: HashMap<&'p str, u16>,
-    /// By the index of the policy in the set.
-    disagreements: Vec<Disagreements<'p>>,
     older_than: Option<i64>,
 }
 
@@ -28,11 +27,11 @@ pub struct Judge<'p> {
 #[derive(Debug)]
 pub struct Judged<'a> {
     /// Its identity.
-    pub identity: Identity<'a>,
+    pub metadata: Metadata<'a>,
     /// The result under each policy that judged it.
     pub states: Vec<State<'a>>,
     /// Whether backfill would write it.
-    pub fills_in: bool,
+    pub backfill: bool,
     /// The newest transition time, otherwise the creation, in Unix seconds.
     pub since: Option<i64>,
     /// Why it could not be judged.
@@ -61,20 +60,14 @@ impl<'p> Judge<'p> {
     /// without a number, all count.
     #[must_use]
     pub fn new(policies: &'p PolicySet, older_than: Option<i64>) -> Self {
-        let list = policies.policies();
-        Self {
-            policies,
-            by_name: (0..).zip(list).map(|(index, policy)| (&*policy.name, index)).collect(),
-            disagreements: list.iter().map(Disagreements::of).collect(),
-            older_than,
-        }
+        Self { policies, by_name: policies.names().zip(0..).collect(), older_than }
     }
 
     /// Judges a stored object as the write of an unnamed user, who matches none of a policy's
     /// `writers`.
     ///
     /// # Errors
-    /// When the text is no object with a name.
+    /// When the text is not an object with a name.
     pub fn object<'a>(
         &self,
         target: &'a Target,
@@ -82,47 +75,44 @@ impl<'p> Judge<'p> {
         now: Timestamp,
     ) -> Result<Judged<'a>, serde_json::Error> {
         let object = read_object(text)?;
-        let identity = Identity::from(&object.metadata);
+        let metadata = object.metadata.clone();
         let mut judged =
-            Judged { identity, states: Vec::new(), fills_in: false, since: None, broken: None };
+            Judged { metadata, states: Vec::new(), backfill: false, since: None, broken: None };
         let object = match object.judgeable() {
             Ok(object) => object,
             // One object that is too large must not end the run.
             Err(error) => {
-                judged.broken = Some(format!("cannot be judged: {}", told(&error)));
+                judged.broken = Some(format!("cannot be judged: {}", with_causes(&error)));
                 return Ok(judged);
             }
         };
-        // What is filled in is what backfill would write, which knows that nobody moved the phase
-        // just now; a first write would also get the time of its transition.
+        // As backfill judges it: nothing moved the phase just now. A first write would also get the time
+        // of its transition.
         let subject = target.subject(object, Writer::default());
         let verdict = decide(self.policies, &subject, Webhook::Mutate, now);
-        judged.fills_in = verdict.patch.is_some();
-        drop(verdict);
-        let Subject { object, resource, .. } = subject;
+        judged.backfill = verdict.patch.is_some();
+        let Subject { object, resource, .. } = &subject;
         for index in &target.policies {
-            let Some(policy) = self.policies.policies().get(usize::from(*index)) else { continue };
-            let newest = newest_transition(policy, &object, &target.version, now.as_second());
+            let Some(policy) = self.policies.get(*index) else { continue };
+            let newest = newest_transition(policy, object, &target.version, now.as_second());
             judged.since = judged.since.max(newest);
-            judged.states.push(state(*index, policy, &object, &resource));
+            judged.states.push(state(*index, policy, object, resource));
         }
         let created = object.metadata.creation_timestamp.as_deref();
         let created = created.and_then(parse_rfc3339);
         judged.since = judged.since.or(created);
-        let subject = Subject {
-            resource,
-            subresource: target.subresource().into(),
-            // Without the subresource, the first write of a status is the creation.
-            operation: if target.status_subresource {
-                Operation::Update
-            } else {
-                Operation::Create
-            },
-            writer: Writer::default(),
-            object,
-            old: None,
+        // Without the subresource, the first write of a status is the creation.
+        let operation =
+            if target.status_subresource { Operation::Update } else { Operation::Create };
+        let subject = Subject { operation, old: None, ..subject };
+        let findings = match review(self.policies, subject, true, now) {
+            Ok(review) if !verdict.patch_failed => review.findings,
+            _ => {
+                let broken = Some(PatchFailed.to_string());
+                return Ok(Judged { states: Vec::new(), broken, ..judged });
+            }
         };
-        for mut found in review(self.policies, subject, now).findings {
+        for mut found in findings {
             // Count it for each policy that reports it.
             for (policy, action) in std::mem::take(&mut found.others) {
                 self.file(Found { policy, action, ..found.clone() }, now.as_second(), &mut judged);
@@ -138,8 +128,8 @@ impl<'p> Judge<'p> {
         let Some(state) = judged.states.iter_mut().find(|state| state.policy == *index) else {
             return;
         };
-        let disagreements = self.disagreements.get(usize::from(*index));
-        if !disagreements.is_some_and(|rules| rules.contain(&found.rule)) {
+        let policy = self.policies.get(*index);
+        if !policy.is_some_and(|policy| is_disagreement(policy, &found.rule)) {
             state.findings.push(found);
             return;
         }
@@ -158,6 +148,12 @@ impl<'p> Judge<'p> {
 }
 
 impl Judged<'_> {
+    /// `namespace/name`, or only the name.
+    #[must_use]
+    pub fn path(&self) -> String {
+        object_path(&self.metadata.namespace, &self.metadata.name)
+    }
+
     /// The worst action under any policy.
     #[must_use]
     pub fn worst(&self) -> Option<Action> {
@@ -291,10 +287,10 @@ mod tests {
         let state = &judged.states[0];
         assert_eq!(state.phase.as_deref(), Some("Ready"));
         assert_eq!(state.conditions, [("Ready".into(), "False")]);
-        assert_eq!((judged.since, judged.fills_in), (Some(1_717_243_200), false));
+        assert_eq!((judged.since, judged.backfill), (Some(1_717_243_200), false));
         let empty = judge.object(&target, r#"{"metadata":{"name":"a"}}"#, Timestamp::UNIX_EPOCH);
         let empty = empty.unwrap();
-        assert_eq!((empty.states[0].phase.as_deref(), empty.fills_in), (None, true));
+        assert_eq!((empty.states[0].phase.as_deref(), empty.backfill), (None, true));
         assert_eq!((empty.worst(), empty.since), (None, None));
     }
 

@@ -1,36 +1,13 @@
 //! Which findings are disagreements, and how long an object is unchanged.
 
-use std::collections::HashSet;
-
 use crate::model::{Json, Object, parse_rfc3339};
 use crate::policy::convention::ConditionList;
 use crate::policy::{Disposition, Policy};
 
-/// The rules of a policy that report disagreements: between phase and conditions, or between
-/// conditions.
-#[derive(Debug)]
-pub(super) struct Disagreements<'p>(HashSet<&'p str>);
-
-impl<'p> Disagreements<'p> {
-    /// The rules with the policy's `disagreement` action. A finding has only the resulting action, so
-    /// the rule id identifies it.
-    pub(super) fn of(policy: &'p Policy) -> Self {
-        let convention = &policy.convention;
-        let is = |action: &Disposition| *action == Disposition::Disagreement;
-        let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
-        let phases = phases.filter(|phase| phase.necessary.is_some());
-        let rules = convention.rules.iter().filter(|rule| is(&rule.action));
-        let each = convention.conditions.iter().flat_map(|list| &list.each);
-        let each = each.filter(|rule| is(&rule.action));
-        let ids = phases.map(|phase| phase.rule.as_str());
-        let ids = ids.chain(rules.map(|rule| rule.id.as_str()));
-        Self(ids.chain(each.map(|rule| rule.id.as_str())).collect())
-    }
-
-    /// Whether the rule reports disagreements.
-    pub(super) fn contain(&self, rule: &str) -> bool {
-        self.0.contains(rule)
-    }
+/// Whether a rule of a policy reports disagreements, between phase and conditions or between conditions.
+/// A finding has only the resulting action, so the rule id identifies it.
+pub(super) fn is_disagreement(policy: &Policy, rule: &str) -> bool {
+    policy.rule(rule).is_some_and(|rule| rule.actions.contains(&Disposition::Disagreement))
 }
 
 /// The newest transition time of the phase and of the conditions in all lists of the convention, in Unix
@@ -74,16 +51,16 @@ mod tests {
     #[test]
     fn disagreements_are_contradicted_phases_and_rules_with_this_action() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let of = |name: &str| {
-            let policy = policies.policies().iter().find(|policy| *policy.name == *name).unwrap();
-            Disagreements::of(policy)
+        let is = |name: &str, rule: &str| {
+            let policy = policies.policies().iter().find(|policy| *policy.name == *name);
+            is_disagreement(policy.unwrap(), rule)
         };
-        assert!(of("appcat").contain("appcat/phase-ready"));
-        assert!(!of("appcat").contain("appcat/phase-value"));
-        assert!(!of("appcat").contain("appcat/phase-unknown"), "nothing contradicts Unknown");
-        assert!(of("stackable").contain("stackable/paused-and-stopped"));
+        assert!(is("appcat", "appcat/phase-ready"));
+        assert!(!is("appcat", "appcat/phase-value"));
+        assert!(!is("appcat", "appcat/phase-unknown"), "nothing contradicts Unknown");
+        assert!(is("stackable", "stackable/paused-and-stopped"));
         assert!(
-            !of("stackable").contain("stackable/available-while-stopped"),
+            !is("stackable", "stackable/available-while-stopped"),
             "it always warns, independent of the policy"
         );
     }

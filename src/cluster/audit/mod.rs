@@ -59,14 +59,14 @@ pub type OnObject<'a> = dyn FnMut(&Target, &Judged<'_>) -> io::Result<()> + 'a;
 /// a failure of the server ends it. The findings contain these failures.
 ///
 /// # Errors
-/// Those of `on_object`.
+/// Those of `on_object`, and a panic.
 pub async fn audit(
     cluster: &Cluster,
     policies: &PolicySet,
     plan: &Plan,
     targets: &[Target],
     on_object: &mut OnObject<'_>,
-) -> io::Result<Findings> {
+) -> Result<Findings, AuditError> {
     let judge = Judge::new(policies, plan.older_than);
     let tally = Tally::new(policies, targets, plan.examples);
     let mut findings = Findings { tally, ..Findings::default() };
@@ -80,25 +80,32 @@ pub async fn audit(
         };
         match list(cluster, &judge, plan, target, &mut note).await {
             Ok(()) => findings.tally.complete(index),
-            Err(Abort::Report(error)) => return Err(error),
-            Err(Abort::Cluster(error)) => {
+            Err(AuditError::Cluster(error)) => {
                 let ends = error.is_of_the_server();
                 findings.failures.push(error);
                 if ends {
                     break;
                 }
             }
+            Err(error) => return Err(error),
         }
     }
     Ok(findings)
 }
 
+/// Why a kind is incomplete, or the audit ended.
 #[derive(Debug, thiserror::Error)]
-enum Abort {
+#[non_exhaustive]
+pub enum AuditError {
+    /// A kind cannot be listed. [`Findings`] contains it.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    #[error(transparent)]
+    /// The report cannot be written.
+    #[error("cannot write the report")]
     Report(#[from] io::Error),
+    /// A task panicked.
+    #[error("a task ended unexpectedly: this is a bug in statusgate")]
+    Lost(#[from] tokio::task::JoinError),
 }
 
 async fn list(
@@ -107,17 +114,17 @@ async fn list(
     plan: &Plan,
     target: &Target,
     note: &mut dyn FnMut(&Judged<'_>) -> io::Result<()>,
-) -> Result<(), Abort> {
+) -> Result<(), AuditError> {
     let mut seen = Seen::default();
     let mut load = cluster.pages(target, &plan.query).growing().load(None);
     loop {
-        let (pages, page) = load.await.map_err(io::Error::from)?;
+        let (pages, page) = load.await?;
         let Some(page) = page? else { return Ok(()) };
         load = pages.load(None);
         for text in page.items().map_err(|source| target.bad_list(source))? {
             let judged = judge.object(target, text, (plan.clock)());
             let judged = judged.map_err(|source| target.bad_list(source))?;
-            if seen.insert(&judged.identity) {
+            if seen.insert(&judged.metadata) {
                 note(&judged)?;
             }
         }

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use serde_json::{Value, json};
 
@@ -25,7 +26,8 @@ pub(super) const API_VERSION: &str = "wgpolicyk8s.io/v1alpha2";
 #[derive(Debug, Default)]
 pub struct Reports {
     by_namespace: BTreeMap<String, Report>,
-    held: usize,
+    /// The number of results of all namespaces.
+    held: BTreeMap<Action, usize>,
 }
 
 /// The results of one namespace.
@@ -52,7 +54,8 @@ struct Kept {
 impl Reports {
     /// Adds the findings of an object. Findings above the limit are only counted.
     pub(super) fn add(&mut self, target: &Target, judged: &Judged<'_>) {
-        let report = self.by_namespace.entry(judged.identity.namespace.to_string()).or_default();
+        let namespace: &str = &judged.metadata.namespace;
+        let report = self.by_namespace.entry(namespace.to_owned()).or_default();
         for state in &judged.states {
             report.pass += u64::from(state.findings.is_empty());
             for found in &state.findings {
@@ -60,21 +63,48 @@ impl Reports {
                     Action::Deny => report.fail += 1,
                     Action::Repair | Action::Warn | Action::Audit => report.warn += 1,
                 }
-                let room = report.held() < MAX_RESULTS && self.held < MAX_HELD;
-                if !room && !report.give_way(found.action) {
-                    continue;
-                }
-                self.held += usize::from(room);
-                report.keep(Kept {
-                    api_version: target.api_version(),
-                    kind: target.kind.clone(),
-                    name: judged.identity.name.to_string(),
-                    uid: judged.identity.uid.to_string(),
-                    since: judged.since,
-                    found: found.clone(),
-                });
             }
         }
+        for found in judged.states.iter().flat_map(|state| &state.findings) {
+            if !self.make_room(namespace, found.action) {
+                continue;
+            }
+            let kept = Kept {
+                api_version: target.api_version(),
+                kind: target.kind.clone(),
+                name: judged.metadata.name.to_string(),
+                uid: judged.metadata.uid.to_string(),
+                since: judged.since,
+                found: found.clone(),
+            };
+            *self.held.entry(found.action).or_default() += 1;
+            if let Some(report) = self.by_namespace.get_mut(namespace) {
+                report.kept.entry(Reverse(found.action)).or_default().push(kept);
+            }
+        }
+    }
+
+    /// Makes room for a result. At the limit of its namespace or of all namespaces, drops the last of
+    /// the mildest results there if they are milder. Returns whether there is room.
+    fn make_room(&mut self, namespace: &str, action: Action) -> bool {
+        let own = self.by_namespace.get(namespace);
+        let range = if own.is_some_and(|report| report.held() >= MAX_RESULTS) {
+            (Bound::Included(namespace), Bound::Included(namespace))
+        } else if self.held.values().sum::<usize>() >= MAX_HELD {
+            (Bound::Unbounded, Bound::Unbounded)
+        } else {
+            return true;
+        };
+        // Without milder results, there is no search through all namespaces.
+        let milder = self.held.iter_mut().filter(|(kept, count)| **kept < action && **count > 0);
+        for (kept, count) in milder {
+            let mut reports = self.by_namespace.range_mut::<str, _>(range).rev();
+            if reports.any(|(_, report)| report.drop_last(*kept)) {
+                *count -= 1;
+                return true;
+            }
+        }
+        false
     }
 
     /// The documents, by namespace; "" for the ClusterPolicyReport.
@@ -90,14 +120,8 @@ impl Report {
         self.kept.values().map(Vec::len).sum()
     }
 
-    fn keep(&mut self, kept: Kept) {
-        self.kept.entry(Reverse(kept.found.action)).or_default().push(kept);
-    }
-
-    /// Drops the last of the mildest results for a worse one.
-    fn give_way(&mut self, action: Action) -> bool {
-        let mut milder = self.kept.iter_mut().rev().take_while(|(kept, _)| kept.0 < action);
-        milder.find_map(|(_, results)| results.pop()).is_some()
+    fn drop_last(&mut self, action: Action) -> bool {
+        self.kept.get_mut(&Reverse(action)).and_then(Vec::pop).is_some()
     }
 
     fn document(&self, namespace: &str) -> Value {
@@ -197,8 +221,8 @@ const MAX_MESSAGE: usize = 500;
 mod tests {
     use super::super::State;
     use super::*;
-    use crate::cluster::Identity;
     use crate::engine::Cause;
+    use crate::model::Metadata;
 
     fn target() -> Target {
         Target {
@@ -223,11 +247,11 @@ mod tests {
             others: Vec::new(),
         };
         let judged = Judged {
-            identity: Identity {
+            metadata: Metadata {
                 name: name.to_owned().into(),
                 namespace: namespace.to_owned().into(),
                 uid: "u".into(),
-                ..Identity::default()
+                ..Metadata::default()
             },
             states: vec![State {
                 policy: 0,
@@ -237,7 +261,7 @@ mod tests {
                 passing: Vec::new(),
                 lasting: 0,
             }],
-            fills_in: false,
+            backfill: false,
             since: Some(7),
             broken: None,
         };
@@ -298,6 +322,23 @@ mod tests {
             shop["metadata"]["annotations"]["statusgate.dev/results"],
             "1000 of 1002, the worst first; the summary counts all"
         );
+    }
+
+    #[test]
+    fn all_reports_together_are_bounded_and_keep_the_worst() {
+        let mut reports = Reports::default();
+        for number in 0..MAX_HELD {
+            let namespace = format!("n{:02}", number * 60 / MAX_HELD);
+            add(&mut reports, &namespace, "warned", &[Action::Warn]);
+        }
+        add(&mut reports, "z", "denied", &[Action::Deny]);
+        add(&mut reports, "z", "one too many", &[Action::Warn]);
+        let documents = documents(&reports);
+        let results = |document: &Value| document["results"].as_array().unwrap().len();
+        assert_eq!(documents.iter().map(results).sum::<usize>(), MAX_HELD);
+        let last = documents.last().unwrap();
+        assert_eq!(last["results"][0]["resources"][0]["name"], "denied");
+        assert_eq!(results(last), 1);
     }
 
     #[test]

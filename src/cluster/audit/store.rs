@@ -7,7 +7,8 @@ use hyper::body::Bytes;
 
 use super::super::client::Call;
 use super::super::hash::fnv1a_64;
-use super::super::{Backoff, Cluster, ClusterError, Identity, Patience, Query, Target};
+use super::super::identity::read_object;
+use super::super::{Backoff, Cluster, ClusterError, Patience, Query, Target};
 use super::report::{API_VERSION, MANAGED_BY, REPORT_NAME, Reports};
 
 /// Writes reports, and deletes those of namespaces without judged objects.
@@ -119,9 +120,9 @@ async fn existing(cluster: &Cluster, namespace: &str) -> Result<BTreeSet<String>
         let mut pages = cluster.pages(&target, &query);
         while let Some(page) = pages.next().await? {
             for text in page.items().map_err(|source| target.bad_list(source))? {
-                let identity = Identity::parse(text).map_err(|source| target.bad_list(source))?;
-                if identity.name == REPORT_NAME {
-                    found.insert(identity.namespace.into_owned());
+                let object = read_object(text).map_err(|source| target.bad_list(source))?;
+                if object.metadata.name == REPORT_NAME {
+                    found.insert(object.metadata.namespace.into_owned());
                 }
             }
         }

@@ -18,13 +18,13 @@ pub struct Tally {
     /// Objects with findings, by the worst action; each once.
     pub found: BTreeMap<Action, u64>,
     /// Objects that backfill would write, each once.
-    pub fills_in: u64,
+    pub backfill: u64,
     /// The number of objects that could not be judged, and examples with the reason.
     pub broken: (u64, Vec<String>),
 }
 
 /// The counts of one policy and kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Row {
     /// The kind.
     pub target: Target,
@@ -45,7 +45,7 @@ pub struct Row {
     /// Objects with a persistent disagreement.
     pub lasting: u64,
     /// Objects that backfill would write, for any of their policies.
-    pub fills_in: u64,
+    pub backfill: u64,
     /// Objects by phase; `(none)` without one.
     pub phases: BTreeMap<String, u64>,
     /// Conditions by type and status.
@@ -81,21 +81,13 @@ impl Tally {
         let mut rows = Vec::new();
         for (index, target) in targets.iter().enumerate() {
             for place in &target.policies {
-                let policy = policies.policies().get(usize::from(*place));
+                let policy = policies.get(*place);
                 rows.push(Row {
                     target: target.clone(),
                     index,
                     place: *place,
                     policy: policy.map(|policy| policy.name.to_string()).unwrap_or_default(),
-                    complete: false,
-                    objects: 0,
-                    worst: BTreeMap::new(),
-                    disagreements: 0,
-                    lasting: 0,
-                    fills_in: 0,
-                    phases: BTreeMap::new(),
-                    conditions: BTreeMap::new(),
-                    rules: BTreeMap::new(),
+                    ..Row::default()
                 });
             }
         }
@@ -108,7 +100,7 @@ impl Tally {
     pub fn worst_first(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_cached_key(|row| {
-            let counts = ACTIONS.map(|action| Reverse(row.worst(action)));
+            let counts = Action::WORST_FIRST.map(|action| Reverse(row.worst(action)));
             (counts, Reverse(row.objects), row.policy.clone(), row.target.name())
         });
         rows
@@ -125,12 +117,12 @@ impl Tally {
         if let Some(reason) = &judged.broken {
             self.broken.0 += 1;
             if self.broken.1.len() < self.examples.max(1) {
-                self.broken.1.push(format!("{}: {reason}", judged.identity.path()));
+                self.broken.1.push(format!("{}: {reason}", judged.path()));
             }
             return;
         }
         self.objects += 1;
-        self.fills_in += u64::from(judged.fills_in);
+        self.backfill += u64::from(judged.backfill);
         if let Some(worst) = judged.worst() {
             *self.found.entry(worst).or_default() += 1;
         }
@@ -171,7 +163,7 @@ impl Row {
 
     fn add(&mut self, judged: &Judged<'_>, state: &State<'_>, examples: usize) {
         self.objects += 1;
-        self.fills_in += u64::from(judged.fills_in);
+        self.backfill += u64::from(judged.backfill);
         self.lasting += u64::from(state.lasting > 0);
         self.disagreements += u64::from(state.lasting > 0 || !state.passing.is_empty());
         if let Some(worst) = state.worst() {
@@ -200,7 +192,7 @@ impl Row {
 impl Example {
     fn of(judged: &Judged<'_>, found: &Found) -> Self {
         let (field, message) = (found.field.clone(), found.message.clone());
-        Self { path: judged.identity.path(), field, message }
+        Self { path: judged.path(), field, message }
     }
 }
 
@@ -214,9 +206,6 @@ fn other(_: String) -> String {
     "(other)".to_owned()
 }
 
-/// The worst first.
-const ACTIONS: [Action; 4] = [Action::Deny, Action::Repair, Action::Warn, Action::Audit];
-
 /// Stored values are not bounded: a time in a phase would create a count, and a metric, per object.
 /// The largest convention needs a third of this.
 const MAX_KEYS: usize = 100;
@@ -224,8 +213,8 @@ const MAX_KEYS: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Identity;
     use crate::engine::Cause;
+    use crate::model::Metadata;
 
     fn target(plural: &str) -> Target {
         Target {
@@ -256,7 +245,7 @@ mod tests {
             others: Vec::new(),
         };
         Judged {
-            identity: Identity { name: "n".into(), namespace: "s".into(), ..Identity::default() },
+            metadata: Metadata { name: "n".into(), namespace: "s".into(), ..Metadata::default() },
             states: vec![State {
                 policy: 0,
                 phase: Some(phase.into()),
@@ -265,7 +254,7 @@ mod tests {
                 passing: Vec::new(),
                 lasting: 0,
             }],
-            fills_in: true,
+            backfill: true,
             since: None,
             broken: None,
         }
@@ -279,7 +268,7 @@ mod tests {
         tally.add(0, &judged("Ready", &[warn]));
         tally.add(0, &judged("Failed", &[]));
         let row = tally.worst_first()[0];
-        assert_eq!((row.objects, row.clean(), row.fills_in), (3, 1, 3));
+        assert_eq!((row.objects, row.clean(), row.backfill), (3, 1, 3));
         assert_eq!((row.worst(Action::Deny), row.worst(Action::Warn)), (1, 1));
         let sums = &row.rules[&("c/b".to_owned(), Action::Warn)];
         assert_eq!((sums.findings, sums.objects, sums.examples.len()), (3, 2, 1));

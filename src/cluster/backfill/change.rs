@@ -1,5 +1,6 @@
 //! The changes of a patch for people: the leaves that differ.
 
+use json_patch::jsonptr::Token;
 use serde_json::{Map, Value};
 
 /// One changed value. The patch itself is not a diff: it contains created parents, but not the replaced
@@ -40,8 +41,9 @@ fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
     names.sort();
     names.dedup();
     for name in names {
-        let escaped = name.replace('~', "~0").replace('/', "~1");
-        collect(&format!("{path}/{escaped}"), before.get(name), after.get(name), found);
+        let token = Token::new(name);
+        let path = format!("{path}/{}", token.encoded());
+        collect(&path, before.get(name), after.get(name), found);
     }
 }
 

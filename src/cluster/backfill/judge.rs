@@ -5,10 +5,10 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Target;
 use super::change::{Change, changes};
-use super::{Identity, Target};
-use crate::engine::{Verdict, decide};
-use crate::model::{Json, Object, Webhook, Writer};
+use crate::engine::{PatchFailed, Verdict, decide};
+use crate::model::{Json, Metadata, Object, Webhook, Writer};
 use crate::policy::PolicySet;
 
 /// The writer for policies with `writers`: the service account of `deploy/backfill`, regardless of the
@@ -53,7 +53,7 @@ pub(super) fn judge(
     object: Object<'_>,
     now: Timestamp,
 ) -> Judged {
-    let named = Named::from(&Identity::from(&object.metadata));
+    let named = Named::from(&object.metadata);
     let writer = Writer { user: WRITER.into(), groups: Vec::new() };
     let subject = match object.judgeable() {
         Ok(object) => target.subject(object, writer),
@@ -70,9 +70,7 @@ pub(super) fn judge(
 
 fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
     if verdict.patch_failed {
-        return Todo::Broken(
-            "a patch was made that does not apply: a bug in statusgate".to_owned(),
-        );
+        return Todo::Broken(PatchFailed.to_string());
     }
     let Some(patch) = &verdict.patch else { return Todo::Nothing };
     // A null and a missing member differ.
@@ -121,13 +119,13 @@ impl Named {
     }
 }
 
-impl From<&Identity<'_>> for Named {
-    fn from(identity: &Identity<'_>) -> Self {
+impl From<&Metadata<'_>> for Named {
+    fn from(metadata: &Metadata<'_>) -> Self {
         Self {
-            namespace: identity.namespace.to_string(),
-            name: identity.name.to_string(),
-            uid: identity.uid.to_string(),
-            resource_version: identity.resource_version.to_string(),
+            namespace: metadata.namespace.to_string(),
+            name: metadata.name.to_string(),
+            uid: metadata.uid.to_string(),
+            resource_version: metadata.resource_version.to_string(),
         }
     }
 }

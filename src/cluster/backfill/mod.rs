@@ -29,11 +29,11 @@ pub use shard::{Shard, ShardError};
 
 use self::judge::{Judged, Named, Todo, judge};
 use self::pace::Pace;
-use self::write::{Abort, Desk, Written};
+use self::write::{Abort, Shared, Written};
 use self::writers::Writers;
 use super::identity::{Seen, read_object};
 use super::pages::Load;
-use super::{Cluster, ClusterError, Identity, Page, Pages, Query, Target};
+use super::{Cluster, ClusterError, Page, Pages, Query, Target};
 use crate::model::Object;
 use crate::policy::PolicySet;
 
@@ -154,7 +154,7 @@ impl BackfillError {
 
 /// A run.
 pub struct Backfill<'a> {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     plan: &'a Plan,
     journal: &'a mut Journal,
     audience: &'a mut dyn Audience,
@@ -180,20 +180,19 @@ impl<'a> Backfill<'a> {
         audience: &'a mut dyn Audience,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let desk = Arc::new(Desk {
+        let shared = Arc::new(Shared {
             cluster: cluster.clone(),
             policies,
-            clock: plan.clock,
+            plan: plan.clone(),
             pace: Pace::new(plan.qps),
             stop: stop.clone(),
             hopeless: watch::Sender::new(false),
-            distrusted: plan.distrusted.clone(),
             allowed: AtomicBool::new(false),
             allowed_to_read: AtomicBool::new(false),
         });
-        let writers = Writers::start(&desk, plan.concurrency);
+        let writers = Writers::start(&shared, plan.concurrency);
         Self {
-            desk,
+            shared,
             plan,
             journal,
             audience,
@@ -213,7 +212,7 @@ impl<'a> Backfill<'a> {
     /// When the run cannot continue. The journal and the report contain the completed writes.
     pub async fn run(mut self, targets: &[Target]) -> Result<End, BackfillError> {
         let mut end = End::default();
-        let cluster = self.desk.cluster.clone();
+        let cluster = self.shared.cluster.clone();
         for target in targets {
             (self.deleted, self.undone, self.version) = (0, 0, None);
             if *self.stop.borrow() {
@@ -223,10 +222,10 @@ impl<'a> Backfill<'a> {
                 self.audience.finished_earlier(target, patched);
                 continue;
             }
-            self.desk.hopeless.send_replace(false);
+            self.shared.hopeless.send_replace(false);
             let outcome = self.go_over(target).await;
             if outcome.as_ref().is_err_and(BackfillError::is_of_everything) {
-                self.desk.hopeless.send_replace(true);
+                self.shared.hopeless.send_replace(true);
             }
             // In any case, wait for the requests in flight and record their results.
             let drained = self.drain(target).await;
@@ -263,9 +262,9 @@ impl<'a> Backfill<'a> {
     }
 
     async fn go_over(&mut self, target: &Target) -> Result<(), BackfillError> {
-        let shared = Arc::new(target.clone());
+        let owned = Arc::new(target.clone());
         let mut seen = Seen::default();
-        let mut load = self.desk.cluster.pages(target, &self.plan.query).growing().load(None);
+        let mut load = self.shared.cluster.pages(target, &self.plan.query).growing().load(None);
         while let Some((pages, page)) = self.await_page(target, load).await? {
             let Some(page) = page? else { break };
             // A small rest is cheaper as one list since a write. So wait for a write first.
@@ -274,9 +273,9 @@ impl<'a> Backfill<'a> {
                 if waits { Ahead::Waits(Box::new(pages)) } else { Ahead::Loads(pages.load(None)) };
             for text in page.items().map_err(|source| target.bad_list(source))? {
                 let object = read_object(text).map_err(|source| target.bad_list(source))?;
-                let identity = Identity::from(&object.metadata);
-                if self.plan.shard.holds(&identity.uid) && seen.insert(&identity) {
-                    self.object(&shared, object).await?;
+                let metadata = &object.metadata;
+                if self.plan.shard.holds(&metadata.uid) && seen.insert(metadata) {
+                    self.object(&owned, object).await?;
                     ahead = ahead.after(self.version.as_deref());
                 }
                 if *self.stop.borrow() {
@@ -330,7 +329,7 @@ impl<'a> Backfill<'a> {
         target: &Arc<Target>,
         object: Object<'_>,
     ) -> Result<(), BackfillError> {
-        let judged = judge(&self.desk.policies, target, object, (self.plan.clock)());
+        let judged = judge(&self.shared.policies, target, object, (self.plan.clock)());
         let earlier = self.journal.has_patched(target, &judged.object.uid);
         let outcome = match &judged.todo {
             _ if earlier => Outcome::Earlier,

@@ -5,31 +5,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
 use hyper::body::Bytes;
-use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
 use super::change::Change;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
-use super::{Identity, Outcome, Target};
+use super::{Outcome, Plan, Target};
 use crate::cluster::client::{Call, Reply, is_internal, is_no_request, retry_after};
 use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
 use crate::policy::PolicySet;
 
 /// The state that all writers share.
-pub(super) struct Desk {
+pub(super) struct Shared {
     pub(super) cluster: Cluster,
     pub(super) policies: Arc<PolicySet>,
-    pub(super) clock: fn() -> Timestamp,
+    pub(super) plan: Plan,
     pub(super) pace: Pace,
     /// True when the run must end.
     pub(super) stop: watch::Receiver<bool>,
     /// True when no more objects of the current target can be written. Without it, each queued object
     /// would use up its patience with the same failure.
     pub(super) hopeless: watch::Sender<bool>,
-    /// Targets with schema problems: their objects are read again after each write.
-    pub(super) distrusted: Vec<String>,
     /// Whether a write of this account has succeeded.
     pub(super) allowed: AtomicBool,
     /// Whether a read of a single object has succeeded.
@@ -66,11 +63,11 @@ enum Step {
     End(Outcome),
 }
 
-impl Desk {
+impl Shared {
     /// Writes an object, with retries.
     pub(super) async fn write(self: Arc<Self>, target: Arc<Target>, judged: Judged) -> Written {
         let mut job = Job {
-            desk: &self,
+            shared: &self,
             target: &target,
             judged,
             conflicts: 0,
@@ -102,7 +99,7 @@ impl Desk {
 
 /// The write of one object.
 struct Job<'d> {
-    desk: &'d Desk,
+    shared: &'d Shared,
     target: &'d Target,
     judged: Judged,
     conflicts: u32,
@@ -136,10 +133,10 @@ impl Job<'_> {
             Todo::Nothing => return Ok(Step::End(Outcome::Unchanged)),
             Todo::Broken(reason) => return Ok(Step::End(Outcome::Failed(reason.clone()))),
         };
-        self.desk.unless_stopped(self.desk.pace.turn()).await?;
+        self.shared.unless_stopped(self.shared.pace.turn()).await?;
         let path = self.path();
         let call = Call { method: Method::PATCH, path: &path, format: FORMAT, body };
-        let reply = self.desk.cluster.send(&call).await;
+        let reply = self.shared.cluster.send(&call).await;
         let answer = match &reply {
             Ok(answer) => answer,
             Err(silence) if is_no_request(silence) => {
@@ -147,12 +144,12 @@ impl Job<'_> {
             }
             Err(_) => {
                 self.unsure = true;
-                return self.wait(reply, Step::Send).await;
+                return self.wait(reply).await;
             }
         };
         match answer.status {
             200..300 => {
-                self.desk.allowed.store(true, Ordering::Relaxed);
+                self.shared.allowed.store(true, Ordering::Relaxed);
                 return Ok(self.stored(answer));
             }
             // A failed `test` of a patch gives a 422 without causes, and so do schemas and webhooks.
@@ -161,7 +158,7 @@ impl Job<'_> {
             404 if answer.is_missing(&self.judged.object.name) => {
                 return Ok(Step::End(Outcome::Deleted));
             }
-            404 if self.desk.cluster.is_removed(self.target).await => {
+            404 if self.shared.cluster.is_removed(self.target).await => {
                 let resource = self.target.name();
                 return Err(Abort::Hopeless(ClusterError::KindRemoved { resource }));
             }
@@ -171,26 +168,26 @@ impl Job<'_> {
                 return Ok(Step::End(Outcome::Rejected(answer.message())));
             }
             // A server that has just started may not know its roles yet.
-            401 | 403 if self.desk.allowed.load(Ordering::Relaxed) => {}
+            401 | 403 if self.shared.allowed.load(Ordering::Relaxed) => {}
             401 | 403 => return Err(self.hopeless(reply)),
             // The write may have been applied.
             500 | 502 | 504 => self.unsure = true,
             _ if answer.passes() => {}
             _ => return Ok(Step::End(Outcome::Rejected(answer.message()))),
         }
-        self.wait(reply, Step::Send).await
+        self.wait(reply).await
     }
 
     /// A successful write. If the version did not change, all of the patch was pruned.
     fn stored(&mut self, answer: &Answer) -> Step {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
-        let version = Identity::parse(text).map(|identity| identity.resource_version.into_owned());
+        let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
         if version.as_ref().is_ok_and(|version| *version == self.judged.object.resource_version) {
             let reason = "nothing was stored: the schema lacks the field, or does not allow null";
             return Step::End(Outcome::Rejected(reason.to_owned()));
         }
         self.version = version.ok();
-        if self.desk.distrusted.contains(&self.target.name()) {
+        if self.shared.plan.distrusted.contains(&self.target.name()) {
             Step::Confirm
         } else {
             Step::End(Outcome::Patched)
@@ -234,41 +231,42 @@ impl Job<'_> {
         let Named { namespace, name, .. } = self.judged.object.clone();
         let path = self.target.object_path(&namespace, &name);
         let body = loop {
-            self.desk.unless_stopped(self.desk.pace.turn()).await?;
-            let reply = self.desk.cluster.send(&Call::get(&path)).await;
+            self.shared.unless_stopped(self.shared.pace.turn()).await?;
+            let reply = self.shared.cluster.send(&Call::get(&path)).await;
             match &reply {
                 Ok(answer) if answer.status < 300 => {
-                    self.desk.allowed_to_read.store(true, Ordering::Relaxed);
+                    self.shared.allowed_to_read.store(true, Ordering::Relaxed);
                     break answer.body.clone();
                 }
                 Ok(answer) if answer.is_missing(&name) => return Ok(Err(Outcome::Deleted)),
                 // Like a write: permissions that worked before will work again.
                 Ok(Answer { status: 401 | 403, .. })
-                    if self.desk.allowed_to_read.load(Ordering::Relaxed) => {}
+                    if self.shared.allowed_to_read.load(Ordering::Relaxed) => {}
                 Ok(answer) if !answer.passes() && answer.status != 404 => {
                     let what = format!("get {}", self.target.name());
-                    return Err(Abort::Hopeless(self.desk.cluster.failed(&what, reply)));
+                    return Err(Abort::Hopeless(self.shared.cluster.failed(&what, reply)));
                 }
                 _ => {}
             }
-            if let Step::End(outcome) = self.wait(reply, Step::Send).await? {
+            if let Step::End(outcome) = self.wait(reply).await? {
                 return Ok(Err(outcome));
             }
         };
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        let judged = read_object(text)
-            .map(|object| judge(&self.desk.policies, self.target, object, (self.desk.clock)()));
+        let judged = read_object(text).map(|object| {
+            judge(&self.shared.policies, self.target, object, (self.shared.plan.clock)())
+        });
         Ok(judged.map_err(|error| Outcome::Failed(format!("invalid object: {error}"))))
     }
 
     /// Waits before the next attempt. If there is none: the end of this object, or of all objects.
-    async fn wait(&mut self, reply: Reply, next: Step) -> Result<Step, Abort> {
+    async fn wait(&mut self, reply: Reply) -> Result<Step, Abort> {
         let is_own = is_internal(&reply);
         let backoff = if is_own { &mut self.own } else { &mut self.server };
         match (backoff.wait(retry_after(&reply)), reply) {
             (Some(wait), _) => {
-                self.desk.unless_stopped(tokio::time::sleep(wait)).await?;
-                Ok(next)
+                self.shared.unless_stopped(tokio::time::sleep(wait)).await?;
+                Ok(Step::Send)
             }
             (None, Ok(answer)) if is_own => Ok(Step::End(Outcome::Failed(answer.message()))),
             (None, reply) => Err(self.hopeless(reply)),
@@ -278,7 +276,7 @@ impl Job<'_> {
     fn hopeless(&self, reply: Reply) -> Abort {
         let subresource = if self.target.status_subresource { "/status" } else { "" };
         let what = format!("patch {}{subresource}", self.target.name());
-        Abort::Hopeless(self.desk.cluster.failed(&what, reply))
+        Abort::Hopeless(self.shared.cluster.failed(&what, reply))
     }
 
     fn path(&self) -> String {

@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::Target;
 use super::judge::Judged;
-use super::write::{Desk, Written};
+use super::write::{Shared, Written};
 
 /// The writers and their queue.
 pub(super) struct Writers {
@@ -25,7 +25,7 @@ type Job = (Arc<Target>, Judged);
 
 impl Writers {
     /// Starts this number of writers.
-    pub(super) fn start(desk: &Arc<Desk>, concurrency: usize) -> Self {
+    pub(super) fn start(shared: &Arc<Shared>, concurrency: usize) -> Self {
         let concurrency = concurrency.max(1);
         // As many objects in the queue as in progress.
         let most = 2 * concurrency;
@@ -34,7 +34,7 @@ impl Writers {
         let queue = Arc::new(Mutex::new(queue));
         let mut tasks = JoinSet::new();
         for _ in 0..concurrency {
-            tasks.spawn(work(Arc::clone(desk), Arc::clone(&queue), sender.clone()));
+            tasks.spawn(work(Arc::clone(shared), Arc::clone(&queue), sender.clone()));
         }
         Self { jobs, results, tasks, under_way: 0, most }
     }
@@ -77,14 +77,14 @@ impl Writers {
 }
 
 async fn work(
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     queue: Arc<Mutex<mpsc::Receiver<Job>>>,
     results: mpsc::Sender<Written>,
 ) {
     loop {
         let job = queue.lock().await.recv().await;
         let Some((target, judged)) = job else { return };
-        if results.send(Arc::clone(&desk).write(target, judged).await).await.is_err() {
+        if results.send(Arc::clone(&shared).write(target, judged).await).await.is_err() {
             return;
         }
     }
