@@ -64,11 +64,9 @@ impl Bundle {
             source => unreadable_pem(key, source),
         })?;
         let leaf = chain.first().ok_or_else(|| no_certificate(certificate))?;
-        let unreadable = || {
-            CertificateError::new(format!(
-                "the certificate in {file} is not a readable X.509 certificate"
-            ))
-        };
+        let invalid =
+            |what: &str| CertificateError::new(format!("the certificate in {file} {what}"));
+        let unreadable = || invalid("is not a readable X.509 certificate");
         let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| unreadable())?;
         let time = |seconds| Timestamp::from_second(seconds).map_err(|_| unreadable());
         let not_before = time(leaf.validity().not_before.timestamp())?;
@@ -78,14 +76,11 @@ impl Bundle {
             names.value.general_names.iter().filter_map(readable_name).collect()
         });
         if not_after < now {
-            let message = format!("the certificate in {file} expired on {not_after}");
-            return Err(CertificateError::new(message));
+            return Err(invalid(&format!("expired on {not_after}")));
         }
         // API servers ignore the common name since Kubernetes 1.19.
         if names.is_empty() {
-            return Err(CertificateError::new(format!(
-                "the certificate in {file} has no DNS name or IP address (subject alternative name)"
-            )));
+            return Err(invalid("has no DNS name or IP address (subject alternative name)"));
         }
         let key = CertifiedKey::from_der(chain, secret, &ring::default_provider()).map_err(
             |source| match source {
