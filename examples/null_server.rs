@@ -16,7 +16,7 @@ use axum::response::Response;
 use axum::routing::post;
 use clap::Parser;
 use http_body_util::BodyExt;
-use statusgate::server::{CertificateSource, Server, Settings};
+use statusgate::server::{self, CertificateSource, Settings};
 
 /// Allows every review with a constant response.
 #[derive(Debug, Parser)]
@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<()> {
         ..Settings::new(certificate)
     };
     let router = Router::new().route("/mutate", post(answer)).route("/validate", post(answer));
-    Server::start_with_router(settings, router).await?.ended().await;
+    server::start_with_router(&settings, router)?.ended().await;
     Ok(())
 }
 

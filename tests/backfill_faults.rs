@@ -5,22 +5,27 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::net::SocketAddr;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::{Method, Uri};
+use axum::response::Response;
 use axum::routing::{get, patch};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
+use api::{Api, answer, failure, groups, resources, status};
+use command::Ended;
+
+#[path = "support/api.rs"]
+mod api;
+#[path = "support/command.rs"]
+mod command;
+
+const GROUP: &str = "vshn.appcat.vshn.io";
 const OBJECTS: usize = 1200;
 
 /// The fault of the server.
@@ -106,7 +111,7 @@ impl Fake {
             && read > OBJECTS / 2
             && self.fault() == Fault::Forbidden
         {
-            return said(403, "roles are not known yet", "");
+            return failure(403, "roles are not known yet", "");
         }
         drop(state);
         answer(200, &self.object(name.trim_start_matches("db-").parse().unwrap()))
@@ -131,20 +136,20 @@ impl Fake {
             return answer(200, &json!({"kind": filling, "metadata": {}, "items": []}));
         }
         if all && fault != Fault::Cache {
-            return said(504, "Too large resource version", "");
+            return failure(504, "Too large resource version", "");
         }
         match fault {
-            Fault::FirstList(code) if lists % 2 == 1 => return said(code, "not now", ""),
+            Fault::FirstList(code) if lists % 2 == 1 => return failure(code, "not now", ""),
             Fault::ExpiredTokens if token.ends_with('x') => {
                 let mut body = status(410, "expired", "");
                 body["metadata"] = json!({"continue": start.to_string()});
                 return answer(410, &body);
             }
-            Fault::Lists(code) => return said(code, "not now", ""),
+            Fault::Lists(code) => return failure(code, "not now", ""),
             Fault::Forbidden if start > 0 && lists == 4 => {
-                return said(403, "roles are not known yet", "");
+                return failure(403, "roles are not known yet", "");
             }
-            Fault::ExpiredList if token.ends_with('x') => return said(410, "expired", ""),
+            Fault::ExpiredList if token.ends_with('x') => return failure(410, "expired", ""),
             _ => {}
         }
         let end = if all { OBJECTS } else { (start + limit).min(OBJECTS) };
@@ -169,7 +174,7 @@ impl Fake {
 
     fn report(&self, namespace: String) -> Response {
         if namespace == "m" {
-            return said(403, "admission webhook \"other\" denied the request: no reports", "");
+            return failure(403, "admission webhook \"other\" denied the request: no reports", "");
         }
         self.state.lock().unwrap().reports.push(namespace);
         answer(200, &json!({}))
@@ -186,23 +191,27 @@ impl Fake {
         let hundredth = name.ends_with("00");
         let fault = self.fault();
         match fault {
-            Fault::Forbidden if first => return said(409, "changed", ""),
-            Fault::FirstWrite(code) if first => return said(code, "not now", ""),
-            Fault::Writes(code) => return said(code, "no", ""),
+            Fault::Forbidden if first => return failure(409, "changed", ""),
+            Fault::FirstWrite(code) if first => return failure(code, "not now", ""),
+            Fault::Writes(code) => return failure(code, "no", ""),
             Fault::Webhook if hundredth => {
-                return said(403, "admission webhook \"other\" denied the request: no", "");
+                return failure(403, "admission webhook \"other\" denied the request: no", "");
             }
-            Fault::Deleted if hundredth => return said(404, "not found", name),
+            Fault::Deleted if hundredth => return failure(404, "not found", name),
             _ => {}
         }
         let version = state.versions.entry(name.to_owned()).or_default();
         let expected = Value::from((*version + 1).to_string());
         if operations[1]["value"] != expected {
-            return said(422, "the server rejected our request due to an error in our request", "");
+            return failure(
+                422,
+                "the server rejected our request due to an error in our request",
+                "",
+            );
         }
         *version += 1;
         if fault == Fault::LostAnswers && hundredth && first {
-            return said(504, "the gateway gave up", "");
+            return failure(504, "the gateway gave up", "");
         }
         let metadata = json!({"name": name, "resourceVersion": (*version + 1).to_string()});
         answer(200, &json!({"kind": "PartialObjectMetadata", "metadata": metadata}))
@@ -214,50 +223,22 @@ fn query(uri: &Uri) -> HashMap<String, String> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn status(code: u16, message: &str, name: &str) -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "details": {"name": name}, "code": code})
-}
-
-fn said(code: u16, message: &str, name: &str) -> Response {
-    answer(code, &status(code, message, name))
-}
-
-fn answer(code: u16, body: &Value) -> Response {
-    (StatusCode::from_u16(code).unwrap(), body.to_string()).into_response()
-}
-
 /// A running fake server.
 struct Server {
     fake: Arc<Fake>,
-    address: SocketAddr,
-    served: JoinHandle<std::io::Result<()>>,
+    api: Api,
 }
 
 impl Server {
     async fn start(fault: Fault) -> Self {
         let fake = Arc::new(Fake { fault: Mutex::new(fault), state: Mutex::default() });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let routes = Router::new()
-            .route("/version", get(|| async { answer(200, &json!({"gitVersion": "v0.0.0"})) }))
-            .route("/apis", get(|State(fake): State<Arc<Fake>>| async move {
-                let group = |name: &str| {
-                    let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
-                    json!({"name": name, "versions": [version], "preferredVersion": version})
-                };
-                let mut groups = vec![group("vshn.appcat.vshn.io")];
-                if fake.fault() == Fault::GroupOut {
-                    groups.push(group("test.statusgate.dev"));
-                }
-                answer(200, &json!({"kind": "APIGroupList", "groups": groups}))
+            .route("/apis", get(async |State(fake): State<Arc<Fake>>| match fake.fault() {
+                Fault::GroupOut => groups(&[GROUP, "test.statusgate.dev"]),
+                _ => groups(&[GROUP]),
             }))
-            .route("/apis/vshn.appcat.vshn.io/v1", get(|| async {
-                let resource = |name: &str| json!({"name": name, "singularName": "", "kind": "VSHNRedis",
-                    "namespaced": true, "verbs": ["get", "list", "patch"]});
-                let resources = [resource("vshnredis"), resource("vshnredis/status")];
-                answer(200, &json!({"kind": "APIResourceList", "groupVersion": "vshn.appcat.vshn.io/v1",
-                    "resources": resources}))
+            .route("/apis/vshn.appcat.vshn.io/v1", get(async || {
+                resources(GROUP, &[("vshnredis", "VSHNRedis"), ("vshnredis/status", "VSHNRedis")])
             }))
             .route(
                 "/apis/vshn.appcat.vshn.io/v1/vshnredis",
@@ -285,10 +266,9 @@ impl Server {
                 }),
             )
             // The account may not read the CRD.
-            .fallback(|_: Method, _: Uri| async { said(403, "forbidden", "") })
+            .fallback(|_: Method, _: Uri| async { failure(403, "forbidden", "") })
             .with_state(Arc::clone(&fake));
-        let served = tokio::spawn(axum::serve(listener, routes).into_future());
-        Self { fake, address, served }
+        Self { fake, api: Api::serve(routes).await }
     }
 
     /// Sets the fault from now on.
@@ -301,38 +281,14 @@ impl Server {
         self.fake.state.lock().unwrap().clone()
     }
 
-    /// The command for this server.
-    fn command(&self, folder: &TempDir, command: &str) -> Command {
-        let address = self.address;
-        let kubeconfig = folder.path().join("kubeconfig");
-        let config = format!(
-            "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{{name: c, cluster: {{server: \
-             \"http://{address}\"}}}}], contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
-             users: [{{name: u, user: {{}}}}]}}"
-        );
-        fs::write(&kubeconfig, config).unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-        process.args([command, "--kubeconfig"]).arg(kubeconfig);
-        process
-    }
-
     /// Runs a backfill.
-    async fn backfill(&self, arguments: &[&str]) -> Output {
-        let folder = tempfile::tempdir().unwrap();
-        let mut process = self.command(&folder, "backfill");
-        process.arg("--concurrency=64").args(arguments);
-        tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.served.abort();
+    async fn backfill(&self, arguments: &[&str]) -> Ended {
+        self.api.run("backfill", &[&["--concurrency=64"], arguments].concat()).await
     }
 }
 
 /// Runs a backfill against a server with this fault; returns its end and the server's requests.
-async fn backfill(fault: Fault) -> (Output, Stored) {
+async fn backfill(fault: Fault) -> (Ended, Stored) {
     let server = Server::start(fault).await;
     (server.backfill(&[]).await, server.stored())
 }
@@ -348,18 +304,9 @@ async fn run_with_closed(stream: &str, mut process: Command) -> Output {
 }
 
 /// The numbers of the only row of the summary.
-fn sums(output: &Output) -> Vec<usize> {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let row = text.lines().last().unwrap_or_default().to_owned();
+fn sums(output: &Ended) -> Vec<usize> {
+    let row = output.out.lines().last().unwrap_or_default();
     row.split_whitespace().skip(2).map(|number| number.parse().unwrap()).collect()
-}
-
-fn told(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -379,21 +326,21 @@ async fn every_object_is_written_once_despite_failing_lists_and_first_attempts()
         Fault::Forbidden,
     ] {
         let (output, Stored { versions, .. }) = backfill(fault).await;
-        assert_eq!(output.status.code(), Some(0), "{fault:?}: {}", told(&output));
+        assert_eq!(output.code, Some(0), "{fault:?}: {}", output.text());
         assert_eq!(versions.len(), OBJECTS, "{fault:?}");
         assert!(versions.values().all(|version| *version == 1), "{fault:?}");
         let sums = sums(&output);
-        assert_eq!((sums[0], sums[1]), (OBJECTS, 0), "{fault:?}: {}", told(&output));
+        assert_eq!((sums[0], sums[1]), (OBJECTS, 0), "{fault:?}: {}", output.text());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_object_is_a_finding_and_the_others_are_written() {
     let (output, Stored { versions, .. }) = backfill(Fault::Webhook).await;
-    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    assert_eq!(output.code, Some(1), "{}", output.text());
     assert_eq!(versions.len(), OBJECTS - 12);
     assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 0, 0, 12, 0]);
-    let text = told(&output);
+    let text = output.text();
     let line = "rejected vshnredis.vshn.appcat.vshn.io n/db-0000: admission webhook \"other\" \
                 denied the request: no\n";
     assert!(text.contains(line), "{text}");
@@ -402,7 +349,7 @@ async fn a_rejected_object_is_a_finding_and_the_others_are_written() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_object_counts_as_done() {
     let (output, _) = backfill(Fault::Deleted).await;
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.code, Some(0), "{}", output.text());
     assert_eq!(sums(&output), [OBJECTS - 12, 0, 0, 12, 0, 0, 0]);
 }
 
@@ -410,7 +357,7 @@ async fn a_deleted_object_counts_as_done() {
 async fn the_first_page_is_small_and_the_next_pages_grow() {
     let server = Server::start(Fault::Nothing).await;
     let (output, stored) = (server.backfill(&["--dry-run"]).await, server.stored());
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.code, Some(0), "{}", output.text());
     // The first error counts.
     assert_eq!(stored.limits, [1, 50, 100, 200, 400, 500]);
 }
@@ -418,10 +365,10 @@ async fn the_first_page_is_small_and_the_next_pages_grow() {
 #[tokio::test(flavor = "multi_thread")]
 async fn few_objects_are_read_in_one_list_or_by_page_if_the_cache_does_not_answer() {
     let (output, stored) = backfill(Fault::Cache).await;
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.code, Some(0), "{}", output.text());
     assert_eq!(stored.limits, [1, 50, 0]);
     let (output, stored) = backfill(Fault::Nothing).await;
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.code, Some(0), "{}", output.text());
     assert_eq!(stored.limits, [1, 50, 0, 100, 200, 400, 500]);
 }
 
@@ -431,7 +378,7 @@ async fn without_a_write_the_cache_is_not_used() {
     server.backfill(&[]).await;
     let before = server.stored().limits.len();
     let output = server.backfill(&[]).await;
-    assert_eq!(sums(&output), [0, OBJECTS, 0, 0, 0, 0, 0], "{}", told(&output));
+    assert_eq!(sums(&output), [0, OBJECTS, 0, 0, 0, 0, 0], "{}", output.text());
     assert_eq!(server.stored().limits[before..], [1, 50, 100, 200, 400, 500]);
 }
 
@@ -439,7 +386,7 @@ async fn without_a_write_the_cache_is_not_used() {
 async fn objects_of_a_selector_are_not_counted_first() {
     let server = Server::start(Fault::Nothing).await;
     let (output, stored) = (server.backfill(&["--selector=a=b"]).await, server.stored());
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.code, Some(0), "{}", output.text());
     assert_eq!(stored.limits, [50, 100, 200, 400, 500]);
 }
 
@@ -450,30 +397,27 @@ async fn a_resumed_run_retries_rejected_objects() {
     let resume = ["--resume", journal.to_str().unwrap()];
     let server = Server::start(Fault::Webhook).await;
     let first = server.backfill(&resume).await;
-    assert_eq!(first.status.code(), Some(1), "{}", told(&first));
+    assert_eq!(first.code, Some(1), "{}", first.text());
     server.set_fault(Fault::Nothing);
     let second = server.backfill(&resume).await;
-    assert_eq!(second.status.code(), Some(0), "{}", told(&second));
-    assert_eq!(sums(&second), [12, 0, OBJECTS - 12, 0, 0, 0, 0], "{}", told(&second));
+    assert_eq!(second.code, Some(0), "{}", second.text());
+    assert_eq!(sums(&second), [12, 0, OBJECTS - 12, 0, 0, 0, 0], "{}", second.text());
     assert_eq!(server.stored().versions.len(), OBJECTS);
     // A finished kind is not listed again, and the output reports this.
     let third = server.backfill(&resume).await;
-    assert_eq!(third.status.code(), Some(0), "{}", told(&third));
-    assert_eq!(sums(&third), [0, 0, OBJECTS, 0, 0, 0, 0], "{}", told(&third));
+    assert_eq!(third.code, Some(0), "{}", third.text());
+    assert_eq!(sums(&third), [0, 0, OBJECTS, 0, 0, 0, 0], "{}", third.text());
     let line = "skipped vshnredis.vshn.appcat.vshn.io: the journal";
-    assert!(told(&third).contains(line), "{}", told(&third));
+    assert!(third.text().contains(line), "{}", third.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_fatal_error_no_waiting_write_is_sent() {
     let server = Server::start(Fault::Writes(401)).await;
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = server.command(&folder, "backfill");
-    process.arg("--concurrency=1");
-    let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    let output = server.api.run("backfill", &["--concurrency=1"]).await;
+    assert_eq!(output.code, Some(2), "{}", output.text());
     let line = "cannot patch vshnredis.vshn.appcat.vshn.io/status: not logged in: no";
-    assert!(told(&output).contains(line), "{}", told(&output));
+    assert!(output.text().contains(line), "{}", output.text());
     // The next write would wait just as long for an unavailable server.
     assert_eq!(server.stored().tries.len(), 1);
 }
@@ -493,9 +437,9 @@ async fn an_unavailable_api_group_is_an_error() {
     fs::write(&policies, POLICIES).unwrap();
     let server = Server::start(Fault::GroupOut).await;
     let output = server.backfill(&["--policies", policies.to_str().unwrap()]).await;
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert_eq!(output.code, Some(2), "{}", output.text());
     assert_eq!(server.stored().versions.len(), OBJECTS, "the others are written");
-    let text = told(&output);
+    let text = output.text();
     assert!(text.contains("skipped test.statusgate.dev/v1: its server does not respond"), "{text}");
     assert!(!text.contains("does not serve"), "nobody knows: {text}");
 }
@@ -503,8 +447,7 @@ async fn an_unavailable_api_group_is_an_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_before_the_first_object_ends_the_run() {
     let server = Server::start(Fault::Lists(503)).await;
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = server.command(&folder, "backfill");
+    let mut process = server.api.command("backfill");
     let child = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while server.stored().limits.len() < 3 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -512,8 +455,9 @@ async fn a_signal_before_the_first_object_ends_the_run() {
     let sent = Command::new("kill").args(["-TERM", "--", &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
     let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("stopped before the end"), "{}", told(&output));
+    let output = Ended::of(&output);
+    assert_eq!(output.code, Some(2), "{}", output.text());
+    assert!(output.text().contains("stopped before the end"), "{}", output.text());
     // The last of about thirty attempts comes after two minutes.
     assert!(server.stored().limits.len() < 10, "{:?}", server.stored().limits);
 }
@@ -521,23 +465,18 @@ async fn a_signal_before_the_first_object_ends_the_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_page_of_an_audit_is_small() {
     let server = Server::start(Fault::Nothing).await;
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = server.command(&folder, "audit");
-    let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
-    assert_ne!(output.status.code(), Some(2), "{}", told(&output));
+    let output = server.api.run("audit", &[]).await;
+    assert_ne!(output.code, Some(2), "{}", output.text());
     assert_eq!(server.stored().limits, [1, 50, 100, 200, 400, 500]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_rejects_its_report_does_not_affect_others() {
     let server = Server::start(Fault::Reports).await;
-    let folder = tempfile::tempdir().unwrap();
-    let mut process = server.command(&folder, "audit");
-    process.arg("--write");
-    let output = tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    let output = server.api.run("audit", &["--write"]).await;
+    assert_eq!(output.code, Some(2), "{}", output.text());
     assert_eq!(server.stored().reports, ["n"]);
-    let text = told(&output);
+    let text = output.text();
     assert!(text.contains("1 reports written, 0 deleted"), "{text}");
     assert!(text.contains("cannot apply the PolicyReport m/statusgate: not allowed: "), "{text}");
 }

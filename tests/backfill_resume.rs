@@ -5,17 +5,22 @@
 
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, patch};
-use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::net::TcpListener;
+use serde_json::json;
+
+use api::{Api, answer, failure, groups, resources};
+use command::Ended;
+
+#[path = "support/api.rs"]
+mod api;
+#[path = "support/command.rs"]
+mod command;
 
 /// An API server with two kinds: `things`, and `plains` without a status subresource.
 #[derive(Clone, Default)]
@@ -30,30 +35,21 @@ struct Cluster {
 
 type Shared = Arc<Mutex<Cluster>>;
 
-/// A running fake server, and a folder for files.
+/// A running fake server.
 struct Server {
     cluster: Shared,
-    folder: TempDir,
+    api: Api,
 }
 
 impl Server {
     async fn start(cluster: Cluster) -> Self {
         let cluster = Arc::new(Mutex::new(cluster));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(axum::serve(listener, routes(Arc::clone(&cluster))).into_future());
-        let folder = tempfile::tempdir().unwrap();
-        let config = format!(
-            "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{{name: c, cluster: {{server: \
-             \"http://{address}\"}}}}], contexts: [{{name: c, context: {{cluster: c, user: u}}}}], \
-             users: [{{name: u, user: {{}}}}]}}"
-        );
-        fs::write(folder.path().join("kubeconfig"), config).unwrap();
-        Self { cluster, folder }
+        let api = Api::serve(routes(Arc::clone(&cluster))).await;
+        Self { cluster, api }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.api.path(name)
     }
 
     /// Makes it another cluster; returns the requests to the previous one, with equal lists joined.
@@ -64,16 +60,14 @@ impl Server {
     }
 
     /// Runs a command with a policy over these resources.
-    async fn run(&self, command: &str, resources: &[&str], more: &[&str]) -> Output {
+    async fn run(&self, command: &str, resources: &[&str], more: &[&str]) -> Ended {
         let policy = self.path("policy.yaml");
         fs::write(&policy, policy_over(resources)).unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_statusgate"));
-        process.args([command, "--kubeconfig"]).arg(self.path("kubeconfig"));
-        process.arg("--policies").arg(policy).args(more);
-        tokio::task::spawn_blocking(move || process.output().unwrap()).await.unwrap()
+        let policies = ["--policies", policy.to_str().unwrap()];
+        self.api.run(command, &[&policies, more].concat()).await
     }
 
-    async fn resume(&self, journal: &FilePath) -> Output {
+    async fn resume(&self, journal: &FilePath) -> Ended {
         let more = ["--concurrency=1", "--resume", journal.to_str().unwrap()];
         self.run("backfill", &["things"], &more).await
     }
@@ -84,53 +78,55 @@ fn routes(cluster: Shared) -> Router {
                          Path((kind, name)): Path<(String, String)>| {
         cluster.lock().unwrap().asked.push(format!("patch {kind} {name}"));
         let metadata = json!({"name": name, "resourceVersion": "2"});
-        answer(&json!({"kind": "PartialObjectMetadata", "metadata": metadata}))
+        answer(200, &json!({"kind": "PartialObjectMetadata", "metadata": metadata}))
     };
     Router::new()
-        .route("/version", get(async || answer(&json!({"gitVersion": "v0.0.0"}))))
-        .route("/apis", get(async || {
-            let version = json!({"groupVersion": "t.io/v1", "version": "v1"});
-            let group = json!({"name": "t.io", "versions": [version], "preferredVersion": version});
-            answer(&json!({"kind": "APIGroupList", "groups": [group]}))
-        }))
-        .route("/apis/t.io/v1", get(async || {
-            let resource = |name: &str, kind: &str| json!({"name": name, "singularName": "", "kind": kind,
-                "namespaced": true, "verbs": ["get", "list", "patch"]});
-            let resources = [resource("things", "Thing"), resource("things/status", "Thing"),
-                resource("plains", "Plain")];
-            answer(&json!({"kind": "APIResourceList", "groupVersion": "t.io/v1", "resources": resources}))
-        }))
-        .route("/api/v1/namespaces/kube-system", get(async |State(cluster): State<Shared>| {
-            let uid = cluster.lock().unwrap().uid;
-            uid.map_or_else(forbidden, |uid| answer(&json!({"metadata": {"name": "kube-system", "uid": uid}})))
-        }))
+        .route("/apis", get(async || groups(&["t.io"])))
+        .route(
+            "/apis/t.io/v1",
+            get(async || {
+                let names = [("things", "Thing"), ("things/status", "Thing"), ("plains", "Plain")];
+                resources("t.io", &names)
+            }),
+        )
+        .route(
+            "/api/v1/namespaces/kube-system",
+            get(async |State(cluster): State<Shared>| {
+                let uid = cluster.lock().unwrap().uid;
+                uid.map_or_else(forbidden, |uid| {
+                    answer(200, &json!({"metadata": {"name": "kube-system", "uid": uid}}))
+                })
+            }),
+        )
         .route(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}",
             get(async |State(cluster): State<Shared>| {
                 let uid = cluster.lock().unwrap().definition;
                 let spec = json!({"versions": [{"name": "v1"}]});
-                uid.map_or_else(forbidden, |uid| answer(&json!({"metadata": {"uid": uid}, "spec": spec})))
+                uid.map_or_else(forbidden, |uid| {
+                    answer(200, &json!({"metadata": {"uid": uid}, "spec": spec}))
+                })
             }),
         )
-        .route("/apis/t.io/v1/{kind}", get(async |State(cluster): State<Shared>, Path(kind): Path<String>| {
-            cluster.lock().unwrap().asked.push(format!("list {kind}"));
-            let item = |name: &str| json!({"apiVersion": "t.io/v1", "kind": "Thing", "status": {},
+        .route(
+            "/apis/t.io/v1/{kind}",
+            get(async |State(cluster): State<Shared>, Path(kind): Path<String>| {
+                cluster.lock().unwrap().asked.push(format!("list {kind}"));
+                let item = |name: &str| {
+                    json!({"apiVersion": "t.io/v1", "kind": "Thing", "status": {},
                 "metadata": {"name": name, "namespace": "n", "uid": format!("uid-{name}"),
-                    "resourceVersion": "1"}});
-            answer(&json!({"metadata": {}, "items": [item("a"), item("b")]}))
-        }))
+                    "resourceVersion": "1"}})
+                };
+                answer(200, &json!({"metadata": {}, "items": [item("a"), item("b")]}))
+            }),
+        )
         .route("/apis/t.io/v1/namespaces/n/{kind}/{name}", patch(patched))
         .route("/apis/t.io/v1/namespaces/n/{kind}/{name}/status", patch(patched))
         .with_state(cluster)
 }
 
-fn answer(body: &Value) -> Response {
-    body.to_string().into_response()
-}
-
 fn forbidden() -> Response {
-    let status = json!({"kind": "Status", "message": "forbidden", "code": 403});
-    (StatusCode::FORBIDDEN, status.to_string()).into_response()
+    failure(403, "forbidden", "")
 }
 
 fn policy_over(resources: &[&str]) -> String {
@@ -138,14 +134,6 @@ fn policy_over(resources: &[&str]) -> String {
         "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: p}}, spec: {{convention: \
          appcat, resources: [{{apiGroups: [t.io], apiVersions: [v1], resources: [{}]}}]}}}}",
         resources.join(", ")
-    )
-}
-
-fn told(output: &Output) -> String {
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
     )
 }
 
@@ -157,18 +145,18 @@ async fn a_new_cluster_at_the_same_address_is_another_cluster() {
     let server = Server::start(cluster(Some("first"))).await;
     let journal = server.path("journal");
     let ended = server.resume(&journal).await;
-    assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
     assert_eq!(server.replace(cluster(Some("second"))), WRITTEN);
     let ended = server.resume(&journal).await;
-    assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
+    assert_eq!(ended.code, Some(2), "{}", ended.text());
     let line = "belongs to a run against a cluster with the kube-system first; the cluster at this \
                 address now has the kube-system second";
-    assert!(told(&ended).contains(line), "{}", told(&ended));
+    assert!(ended.text().contains(line), "{}", ended.text());
     // This may be the first cluster or another one.
     assert_eq!(server.replace(cluster(None)), [""; 0]);
     let ended = server.resume(&journal).await;
-    assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
-    assert!(told(&ended).contains("now has no identifier"), "{}", told(&ended));
+    assert_eq!(ended.code, Some(2), "{}", ended.text());
+    assert!(ended.text().contains("now has no identifier"), "{}", ended.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,14 +166,14 @@ async fn a_finished_kind_is_skipped_until_its_crd_is_installed_again() {
     let server = Server::start(cluster("first")).await;
     let journal = server.path("journal");
     let ended = server.resume(&journal).await;
-    assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
     assert_eq!(server.replace(cluster("first")), WRITTEN);
     let ended = server.resume(&journal).await;
-    assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
-    assert!(told(&ended).contains("the journal lists it as finished"), "{}", told(&ended));
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
+    assert!(ended.text().contains("the journal lists it as finished"), "{}", ended.text());
     assert_eq!(server.replace(cluster("second")), [""; 0], "progress is over what is left");
     let ended = server.resume(&journal).await;
-    assert_eq!(ended.status.code(), Some(0), "{}", told(&ended));
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
     assert_eq!(server.replace(cluster("second")), WRITTEN);
 }
 
@@ -196,9 +184,9 @@ async fn a_journal_that_is_not_a_file_is_an_error() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (path, kind) in [(&*pipe, "a pipe"), (FilePath::new("/dev/full"), "a device")] {
         let ended = server.resume(path).await;
-        assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
+        assert_eq!(ended.code, Some(2), "{}", ended.text());
         let line = format!("{} is {kind}: a journal must be a regular file", path.display());
-        assert!(told(&ended).contains(&line), "{}", told(&ended));
+        assert!(ended.text().contains(&line), "{}", ended.text());
     }
 }
 
@@ -220,8 +208,8 @@ async fn a_policy_with_a_wrong_subresource_is_reported_if_no_kind_remains() {
             (&["plains"], &["--namespace=n"]),
         ] {
             let ended = server.run(command, resources, more).await;
-            let text = told(&ended);
-            assert_eq!(ended.status.code(), Some(1), "{command} {resources:?} {more:?}: {text}");
+            let text = ended.text();
+            assert_eq!(ended.code, Some(1), "{command} {resources:?} {more:?}: {text}");
             assert_eq!(text.matches(PROBLEM).count(), 1, "{text}");
             assert!(text.contains("no resources are left to judge"), "{text}");
             assert!(!text.contains("serves none"), "{text}");
@@ -229,13 +217,13 @@ async fn a_policy_with_a_wrong_subresource_is_reported_if_no_kind_remains() {
         assert_eq!(server.replace(Cluster::default()), [""; 0]);
         // Kinds that exist are judged too. A typo in a name is still an error.
         let ended = server.run(command, &["things", "plains"], &[]).await;
-        assert_eq!(ended.status.code(), Some(1), "{}", told(&ended));
-        assert_eq!(told(&ended).matches(PROBLEM).count(), 1, "{}", told(&ended));
+        assert_eq!(ended.code, Some(1), "{}", ended.text());
+        assert_eq!(ended.text().matches(PROBLEM).count(), 1, "{}", ended.text());
         assert!(!server.replace(Cluster::default()).is_empty());
         let ended = server.run(command, &["things", "plains"], &["--resource=stones"]).await;
-        assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
+        assert_eq!(ended.code, Some(2), "{}", ended.text());
         let line = "no policy selects stones in this cluster; selected are things.t.io";
-        assert!(told(&ended).contains(line), "{}", told(&ended));
+        assert!(ended.text().contains(line), "{}", ended.text());
     }
 }
 
@@ -244,8 +232,8 @@ async fn a_cluster_without_the_selected_kinds_is_an_error() {
     let server = Server::start(Cluster::default()).await;
     for command in ["backfill", "audit"] {
         let ended = server.run(command, &["stones"], &[]).await;
-        assert_eq!(ended.status.code(), Some(2), "{}", told(&ended));
+        assert_eq!(ended.code, Some(2), "{}", ended.text());
         let line = "this cluster serves none of the resources that the policies name";
-        assert!(told(&ended).contains(line), "{}", told(&ended));
+        assert!(ended.text().contains(line), "{}", ended.text());
     }
 }

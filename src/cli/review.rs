@@ -11,11 +11,9 @@ use super::output::Output;
 use super::policies::Policies;
 use super::time::Now;
 use crate::model::Webhook;
+use crate::server::Limits;
 use crate::server::admit::admit;
 use crate::source::{ReadError, read_bytes};
-
-/// The maximum size of a review: the default of the server.
-const MAX_BYTES: u64 = 8 << 20;
 
 /// The arguments of `review`.
 #[derive(Debug, clap::Args)]
@@ -58,8 +56,11 @@ fn webhooks() -> impl TypedValueParser<Value = Webhook> {
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let name = args.file.display();
-    let body = match read_bytes(&args.file, MAX_BYTES) {
-        Err(ReadError::TooLarge(_)) => bail!("HTTP 413: {name} is larger than 8 MiB"),
+    let limit = Limits::default().body_bytes;
+    let body = match read_bytes(&args.file, limit as u64) {
+        Err(ReadError::TooLarge(_)) => {
+            bail!("HTTP 413: {name} is larger than {} MiB", limit >> 20)
+        }
         read => read.with_context(|| name.to_string())?,
     };
     let mut denied = false;

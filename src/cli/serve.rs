@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::signals::Signals;
 use super::{Outcome, values};
-use crate::server::{CertificateSource, Limits, Server, Settings};
+use crate::server::{self, CertificateSource, Limits, Settings};
 use crate::telemetry::logs::{self, Format, Logs};
 
 /// The arguments of `serve`.
@@ -183,7 +183,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 async fn serve(settings: Settings) -> anyhow::Result<()> {
     // Before the start: a signal during the start must not kill a server that already listens.
     let mut signals = Signals::listen()?;
-    let running = Server::start(settings).await?;
+    let running = server::start(&settings)?;
     let shutdown = running.shutdown();
     let mut ended = std::pin::pin!(running.ended());
     loop {

@@ -10,16 +10,16 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 
 use super::drain::StageWatch;
-use super::reload::{File, ReloadError, Reloader};
+use super::reload::{Reloader, reloader};
 use super::settings::{CertificateSource, Settings};
 use super::snapshot::Snapshot;
 use super::{StartError, clock};
 use crate::policy::{self, PolicySet, Source};
 use crate::telemetry::Metrics;
-use crate::tls::{Authority, Bundle, ClientAuthorities, Expiry, Pem, ServerTls};
+use crate::tls::{Authority, Bundle, CertificateError, ClientAuthorities, Expiry, Pem, ServerTls};
 
 /// The files that may change while the server runs.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Inputs {
     reloaders: Vec<Reloader>,
     certificate: Option<CertificateWatch>,
@@ -40,13 +40,12 @@ impl Inputs {
         if !settings.policies.is_empty() {
             let paths = settings.policies.clone();
             let (target, metrics) = (Arc::clone(&snapshot), Arc::clone(metrics));
-            self.reloaders.push(Reloader::new(
+            self.reloaders.push(reloader(
                 POLICIES,
-                &sources.into_iter().map(File::from).collect::<Vec<_>>(),
-                move || Ok(policy::load_files(&paths)?.into_iter().map(File::from).collect()),
-                move |files, _| {
-                    let sources: Vec<Source> = files.iter().map(File::source).collect();
-                    let policies = PolicySet::compile(&sources)?;
+                &sources,
+                move || Ok(policy::load_files(&paths)?),
+                move |sources, _| {
+                    let policies = PolicySet::compile(sources)?;
                     target.store(Arc::new(Snapshot::new(policies, &metrics)));
                     Ok(())
                 },
@@ -62,7 +61,7 @@ impl Inputs {
         metrics: &Metrics,
         now: Timestamp,
     ) -> Result<Arc<ServerTls>, StartError> {
-        let clients = settings.client_ca.as_deref().map(File::read).transpose()?;
+        let clients = settings.client_ca.as_deref().map(read).transpose()?;
         let authorities = clients.as_ref().map(|file| ClientAuthorities::parse(pem(file)));
         let authorities = authorities.transpose()?;
         let (bundle, pair) = match &settings.certificate {
@@ -76,16 +75,17 @@ impl Inputs {
         let tls = ServerTls::new(&bundle, authorities).map_err(StartError::FailedConfigureTls)?;
         let tls = Arc::new(tls);
         let current = Arc::new(ArcSwap::from_pointee(bundle));
-        self.certificate =
-            Some(CertificateWatch { current: Arc::clone(&current), logged: Expiry::Far });
+        let mut watch = CertificateWatch { current: Arc::clone(&current), logged: Expiry::Far };
+        watch.poll(now, metrics);
+        self.certificate = Some(watch);
         metrics.reloaded(CERTIFICATE, now.as_second());
 
         if let Some((certificate, key, files)) = pair {
             let target = Arc::clone(&tls);
-            self.reloaders.push(Reloader::new(
+            self.reloaders.push(reloader(
                 CERTIFICATE,
                 &files,
-                move || read_pair(&certificate, &key).map(Vec::from).map_err(ReloadError::from),
+                move || Ok(read_pair(&certificate, &key)?),
                 move |files, now| {
                     let bundle = parse_pair(files, now)?;
                     target.swap_certificate(&bundle)?;
@@ -97,19 +97,13 @@ impl Inputs {
         if let (Some(path), Some(file)) = (settings.client_ca.clone(), clients) {
             metrics.reloaded(CLIENT_CA, now.as_second());
             let target = Arc::clone(&tls);
-            self.reloaders.push(Reloader::new(
+            self.reloaders.push(reloader(
                 CLIENT_CA,
-                &[file],
-                move || Ok(vec![File::read(&path)?]),
-                move |files, _| {
-                    for file in files {
-                        target.swap_clients(ClientAuthorities::parse(pem(file))?)?;
-                    }
-                    Ok(())
-                },
+                &file,
+                move || Ok(read(&path)?),
+                move |file, _| Ok(target.swap_clients(ClientAuthorities::parse(pem(file))?)?),
             ));
         }
-        self.poll(now, metrics);
         Ok(tls)
     }
 
@@ -144,7 +138,7 @@ impl Inputs {
 
     fn poll(&mut self, now: Timestamp, metrics: &Metrics) {
         for reloader in &mut self.reloaders {
-            reloader.poll(now, metrics);
+            reloader(now, metrics);
         }
         if let Some(certificate) = &mut self.certificate {
             certificate.poll(now, metrics);
@@ -180,19 +174,28 @@ impl CertificateWatch {
     }
 }
 
-fn read_pair(certificate: &Path, key: &Path) -> Result<[File; 2], super::ReadError> {
-    Ok([File::read(certificate)?, File::read(key)?])
+fn read(path: &Path) -> Result<Source, StartError> {
+    let name = path.display().to_string();
+    match std::fs::read(path) {
+        // Text around the PEM blocks may have any encoding.
+        Ok(bytes) => Ok(Source::new(name, String::from_utf8_lossy(&bytes))),
+        Err(source) => Err(StartError::FailedReadFile { name, source }),
+    }
 }
 
-fn parse_pair(files: &[File], now: Timestamp) -> Result<Bundle, crate::tls::BundleError> {
-    let nothing = Pem { name: "nowhere", text: b"" };
-    let mut files = files.iter().map(pem);
-    let certificate = files.next().unwrap_or(nothing);
-    Bundle::parse(certificate, files.next().unwrap_or(nothing), now)
+fn read_pair(certificate: &Path, key: &Path) -> Result<[Source; 2], StartError> {
+    Ok([read(certificate)?, read(key)?])
 }
 
-fn pem(file: &File) -> Pem<'_> {
-    Pem { name: &file.name, text: &file.bytes }
+fn parse_pair(
+    [certificate, key]: &[Source; 2],
+    now: Timestamp,
+) -> Result<Bundle, CertificateError> {
+    Bundle::parse(pem(certificate), pem(key), now)
+}
+
+fn pem(file: &Source) -> Pem<'_> {
+    Pem { name: &file.name, text: file.text.as_bytes() }
 }
 
 fn self_signed(settings: &Settings, now: Timestamp) -> Result<Bundle, StartError> {

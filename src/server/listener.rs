@@ -14,11 +14,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::StartError;
 use super::connection::{self, Connections};
 
 /// A bound port and the settings of its connections.
 #[derive(Debug)]
 pub(super) struct Listener {
+    /// The bound address, with the real port if port 0 was requested.
+    pub(super) address: SocketAddr,
     tcp: TcpListener,
     connections: Arc<Connections>,
     permits: Arc<Semaphore>,
@@ -31,29 +34,16 @@ impl Listener {
         reuse_port: bool,
         max_connections: usize,
         connections: Arc<Connections>,
-    ) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // As in std and tokio: a restart must not wait for old connections in TIME_WAIT.
-        socket.set_reuseaddr(true)?;
-        if reuse_port {
-            socket.set_reuseport(true)?;
-        }
-        socket.bind(address)?;
-        Ok(Self {
-            tcp: socket.listen(BACKLOG)?,
-            connections,
-            permits: Arc::new(Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS))),
-        })
-    }
-
-    /// The bound address, with the real port if port 0 was requested.
-    pub(super) fn address(&self) -> io::Result<SocketAddr> {
-        self.tcp.local_addr()
+    ) -> Result<Self, StartError> {
+        let (tcp, address) = listen(address, reuse_port)
+            .map_err(|source| StartError::FailedListen { address, source })?;
+        let permits = Arc::new(Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS)));
+        Ok(Self { address, tcp, connections, permits })
     }
 
     /// Accepts until the server closes, then waits for the connections until the server ends.
     pub(super) async fn run(self) {
-        let Self { tcp, connections, permits } = self;
+        let Self { tcp, connections, permits, .. } = self;
         let mut stage = connections.stage.clone();
         let mut tasks = JoinSet::new();
         let mut permit = None;
@@ -101,6 +91,19 @@ impl Listener {
             () = stage.ended() => tasks.shutdown().await,
         }
     }
+}
+
+fn listen(address: SocketAddr, reuse_port: bool) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // As in std and tokio: a restart must not wait for old connections in TIME_WAIT.
+    socket.set_reuseaddr(true)?;
+    if reuse_port {
+        socket.set_reuseport(true)?;
+    }
+    socket.bind(address)?;
+    let tcp = socket.listen(BACKLOG)?;
+    let address = tcp.local_addr()?;
+    Ok((tcp, address))
 }
 
 fn spawn(

@@ -6,9 +6,9 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), statusgate::server::StartError> {
-//! use statusgate::server::{CertificateSource, Server, Settings};
+//! use statusgate::server::{self, CertificateSource, Settings};
 //!
-//! let running = Server::start(Settings::new(CertificateSource::SelfSigned)).await?;
+//! let running = server::start(&Settings::new(CertificateSource::SelfSigned))?;
 //! println!("serving https://{}/validate", running.address());
 //! running.shutdown().signal();
 //! running.ended().await;
@@ -53,41 +53,31 @@ use self::listener::Listener;
 use self::routes::Handler;
 use crate::policy::Diagnostics;
 use crate::telemetry::{Metrics, Scrape};
-use crate::tls::{BundleError, IssueError};
+use crate::tls::CertificateError;
 
 pub use self::drain::{End, Stage};
 pub use self::probe_port::ProbePort;
 pub use self::readiness::Readiness;
-pub use self::reload::ReadError;
 pub use self::settings::{CertificateSource, Limits, Settings};
 
-/// The webhook server.
-#[derive(Debug)]
-pub struct Server;
-
-impl Server {
-    /// Starts serving. Returns when the server is ready.
-    ///
-    /// # Errors
-    /// Invalid policies, certificate or client CA, or a port that cannot be bound.
-    pub async fn start(settings: Settings) -> Result<Running, StartError> {
-        start(&settings, None)
-    }
-
-    /// Starts serving other routes with the same listener, limits, TLS and shutdown, and without
-    /// policies: for the null server of the benchmark and for tests.
-    ///
-    /// # Errors
-    /// As for [`Server::start`].
-    pub async fn start_with_router(
-        settings: Settings,
-        router: Router,
-    ) -> Result<Running, StartError> {
-        start(&settings, Some(router))
-    }
+/// Starts serving. Returns when the server is ready. Requires a tokio runtime.
+///
+/// # Errors
+/// Invalid policies, certificate or client CA, or a port that cannot be bound.
+pub fn start(settings: &Settings) -> Result<Running, StartError> {
+    start_any(settings, None)
 }
 
-fn start(settings: &Settings, router: Option<Router>) -> Result<Running, StartError> {
+/// Starts serving other routes with the same listener, limits, TLS and shutdown, and without
+/// policies: for the null server of the benchmark and for tests.
+///
+/// # Errors
+/// As for [`start`].
+pub fn start_with_router(settings: &Settings, router: Router) -> Result<Running, StartError> {
+    start_any(settings, Some(router))
+}
+
+fn start_any(settings: &Settings, router: Option<Router>) -> Result<Running, StartError> {
     let &Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
     let metrics = Arc::new(Metrics::new(settings.dropped_lines.clone()));
     let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
@@ -129,8 +119,9 @@ fn start(settings: &Settings, router: Option<Router>) -> Result<Running, StartEr
         head_timeout: limits.head_timeout,
         idle_timeout: limits.idle_timeout,
     };
-    let (listener, address) =
-        bind(listen, reuse_port, limits.max_connections, Arc::new(connections))?;
+    let listener =
+        Listener::bind(listen, reuse_port, limits.max_connections, Arc::new(connections))?;
+    let address = listener.address;
     let mut listening = JoinSet::new();
     listening.spawn(listener.run());
     let mut watching = JoinSet::new();
@@ -156,19 +147,6 @@ fn start(settings: &Settings, router: Option<Router>) -> Result<Running, StartEr
         end
     });
     Ok(Running { address, probe_address, metrics, signal, server })
-}
-
-fn bind(
-    address: SocketAddr,
-    reuse_port: bool,
-    max_connections: usize,
-    connections: Arc<Connections>,
-) -> Result<(Listener, SocketAddr), StartError> {
-    let failed = |source| StartError::FailedListen { address, source };
-    let listener =
-        Listener::bind(address, reuse_port, max_connections, connections).map_err(failed)?;
-    let address = listener.address().map_err(failed)?;
-    Ok((listener, address))
 }
 
 /// The reasons of `/readyz` before the server is ready.
@@ -249,14 +227,17 @@ pub enum StartError {
     #[error("{0}")]
     BrokenPolicies(Diagnostics),
     /// A certificate, key or CA file cannot be read.
+    #[error("failed to read {name}")]
+    FailedReadFile {
+        /// The file.
+        name: String,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// A certificate, key or CA file is invalid, or the certificate for `--self-signed` cannot be
+    /// created.
     #[error(transparent)]
-    FailedReadFile(#[from] ReadError),
-    /// A certificate, key or CA file is invalid.
-    #[error(transparent)]
-    BadCertificate(#[from] BundleError),
-    /// The certificate for `--self-signed` cannot be created.
-    #[error(transparent)]
-    FailedIssue(#[from] IssueError),
+    BadCertificate(#[from] CertificateError),
     /// The TLS library rejects its configuration.
     #[error("failed to configure TLS")]
     FailedConfigureTls(#[source] rustls::Error),

@@ -22,10 +22,7 @@ pub(super) fn decision(
 ) {
     let counters = &snapshot.counters;
     if verdict.policies.is_empty() {
-        match webhook {
-            Webhook::Mutate => metrics.mutate.unmatched.inc(),
-            Webhook::Validate => metrics.validate.unmatched.inc(),
-        };
+        metrics.of(webhook).unmatched.inc();
     }
     for &policy in &verdict.policies {
         let policy = usize::from(policy);

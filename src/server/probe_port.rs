@@ -17,10 +17,11 @@ use axum::routing::get;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::StartError;
 use super::connection::{Connections, Transport};
 use super::drain::{Lifecycle, Stage};
+use super::listener::Listener;
 use super::readiness::Readiness;
-use super::{StartError, bind};
 use crate::telemetry::Scrape;
 
 /// A listener for probes. Dropping it closes the port immediately.
@@ -51,8 +52,8 @@ impl ProbePort {
             head_timeout: HEAD_TIMEOUT,
             idle_timeout: IDLE_TIMEOUT,
         };
-        let (listener, address) =
-            bind(address, reuse_port, MAX_CONNECTIONS, Arc::new(connections))?;
+        let listener = Listener::bind(address, reuse_port, MAX_CONNECTIONS, Arc::new(connections))?;
+        let address = listener.address;
         let mut listening = JoinSet::new();
         listening.spawn(listener.run());
         Ok(Self { address, lifecycle, listening })

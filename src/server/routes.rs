@@ -135,11 +135,7 @@ struct RequestCount<'h> {
 
 impl<'h> RequestCount<'h> {
     fn start(handler: &'h Handler, webhook: Webhook) -> Self {
-        let metrics = match webhook {
-            Webhook::Mutate => &handler.metrics.mutate,
-            Webhook::Validate => &handler.metrics.validate,
-        };
-        Self { metrics, start: Instant::now(), status: None }
+        Self { metrics: handler.metrics.of(webhook), start: Instant::now(), status: None }
     }
 }
 

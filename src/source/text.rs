@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::tree::without_byte_order_mark;
 
 /// A text that was read, and its name in messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The path as a person would type it; `stdin` for standard input.
     pub name: String,

@@ -4,13 +4,13 @@
 //! terminal) must not block a worker and with it every write in the cluster, so a full queue drops
 //! lines and counts them.
 
+use std::error::Error;
 use std::io::{self, IsTerminal};
 
-use thiserror::Error;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +49,10 @@ impl Logs {
     /// # Errors
     /// An invalid filter, or a process that already logs.
     pub fn start(format: Format, filter: &str) -> Result<Self, LogError> {
-        let targets = targets(filter)
-            .map_err(|source| LogError::FailedParseFilter { filter: filter.to_owned(), source })?;
+        let targets = targets(filter).map_err(|source| LogError {
+            message: format!("failed to parse the log filter {filter:?}"),
+            source: source.into(),
+        })?;
         let (writer, guard) = NonBlockingBuilder::default()
             .lossy(true)
             .buffered_lines_limit(QUEUED_LINES)
@@ -63,7 +65,10 @@ impl Logs {
             Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
             Format::Pretty => registry.with(layer.with_ansi(io::stderr().is_terminal())).try_init(),
         }
-        .map_err(LogError::FailedStart)?;
+        .map_err(|source| LogError {
+            message: "failed to start logging".to_owned(),
+            source: source.into(),
+        })?;
         Ok(Self { _flush_on_drop: guard, dropped })
     }
 
@@ -98,20 +103,11 @@ pub fn log_panics_without_their_message() {
 }
 
 /// An error when logging starts.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LogError {
-    /// The filter is neither a level nor a list of `target=level` pairs.
-    #[error("failed to parse the log filter {filter:?}")]
-    FailedParseFilter {
-        /// The filter.
-        filter: String,
-        /// The cause.
-        source: ParseError,
-    },
-    /// The process already has a logger.
-    #[error("failed to start logging")]
-    FailedStart(#[source] TryInitError),
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct LogError {
+    message: String,
+    source: Box<dyn Error + Send + Sync>,
 }
 
 /// tracing-appender's default is 128,000 lines. With 400 bytes per line and a blocked stderr that

@@ -25,10 +25,8 @@ use crate::model::Webhook;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// Counters of `/mutate`.
-    pub mutate: WebhookMetrics,
-    /// Counters of `/validate`.
-    pub validate: WebhookMetrics,
+    mutate: WebhookMetrics,
+    validate: WebhookMetrics,
     /// Patches that did not apply on replay and were not sent.
     pub patch_failures: Counter,
     /// Open connections on the webhook port, including handshakes in progress.
@@ -152,6 +150,14 @@ impl Metrics {
             findings: (0..rules).map(|_| Default::default()).collect(),
         });
         Counters { policies: policies.collect(), findings: self.findings.clone() }
+    }
+
+    /// The counters of a webhook.
+    pub const fn of(&self, webhook: Webhook) -> &WebhookMetrics {
+        match webhook {
+            Webhook::Mutate => &self.mutate,
+            Webhook::Validate => &self.validate,
+        }
     }
 
     /// Counts one failed handshake.

@@ -18,9 +18,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
-use thiserror::Error;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::CertificateError;
 
 /// The content of a PEM file, with its name for messages.
 #[derive(Clone, Copy)]
@@ -49,34 +50,53 @@ impl Bundle {
     ///
     /// # Errors
     /// An invalid certificate or key; the error names the file.
-    pub fn parse(certificate: Pem<'_>, key: Pem<'_>, now: Timestamp) -> Result<Self, BundleError> {
+    pub fn parse(
+        certificate: Pem<'_>,
+        key: Pem<'_>,
+        now: Timestamp,
+    ) -> Result<Self, CertificateError> {
+        let file = certificate.name;
         let chain = certificates(certificate)?;
         let secret = PrivateKeyDer::from_pem_slice(key.text).map_err(|source| match source {
-            pem::Error::NoItemsFound => BundleError::NoKey { name: key.name.to_owned() },
-            source => BundleError::FailedReadPem { name: key.name.to_owned(), source },
+            pem::Error::NoItemsFound => {
+                CertificateError::new(format!("no private key in {}", key.name))
+            }
+            source => unreadable_pem(key, source),
         })?;
-        let Some(leaf) = chain.first() else {
-            return Err(BundleError::NoCertificate { name: certificate.name.to_owned() });
-        };
-        let facts = Facts::read(leaf, certificate.name)?;
-        if facts.not_after < now {
-            let name = certificate.name.to_owned();
-            return Err(BundleError::Expired { name, on: facts.not_after });
+        let leaf = chain.first().ok_or_else(|| no_certificate(certificate))?;
+        let invalid =
+            |what: &str| CertificateError::new(format!("the certificate in {file} {what}"));
+        let unreadable = || invalid("is not a readable X.509 certificate");
+        let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| unreadable())?;
+        let time = |seconds| Timestamp::from_second(seconds).map_err(|_| unreadable());
+        let not_before = time(leaf.validity().not_before.timestamp())?;
+        let not_after = time(leaf.validity().not_after.timestamp())?;
+        let names = leaf.subject_alternative_name().map_err(|_| unreadable())?;
+        let names: Vec<String> = names.map_or_else(Vec::new, |names| {
+            names.value.general_names.iter().filter_map(readable_name).collect()
+        });
+        if not_after < now {
+            return Err(invalid(&format!("expired on {not_after}")));
         }
-        if facts.names.is_empty() {
-            return Err(BundleError::NoNames { name: certificate.name.to_owned() });
+        // API servers ignore the common name since Kubernetes 1.19.
+        if names.is_empty() {
+            return Err(invalid("has no DNS name or IP address (subject alternative name)"));
         }
-        let key =
-            CertifiedKey::from_der(chain, secret, &ring::default_provider()).map_err(|source| {
-                match source {
-                    rustls::Error::InconsistentKeys(_) => BundleError::ForeignKey {
-                        certificate: certificate.name.to_owned(),
-                        key: key.name.to_owned(),
-                    },
-                    source => BundleError::UnusableKey { name: key.name.to_owned(), source },
-                }
-            })?;
-        let Facts { not_before, not_after, names } = facts;
+        let key = CertifiedKey::from_der(chain, secret, &ring::default_provider()).map_err(
+            |source| match source {
+                rustls::Error::InconsistentKeys(_) => CertificateError::new(format!(
+                    "the key in {} does not belong to the certificate in {file}",
+                    key.name
+                )),
+                source => CertificateError::caused_by(
+                    format!(
+                        "the key in {} is not supported; use ECDSA P-256, P-384, Ed25519 or RSA",
+                        key.name
+                    ),
+                    source,
+                ),
+            },
+        )?;
         Ok(Self { key: Arc::new(key), not_before, not_after, names })
     }
 
@@ -128,13 +148,12 @@ impl ClientAuthorities {
     ///
     /// # Errors
     /// An invalid CA file; the error names it.
-    pub fn parse(authorities: Pem<'_>) -> Result<Self, BundleError> {
-        let unusable = |source: Box<dyn std::error::Error + Send + Sync>| {
-            BundleError::UnusableAuthority { name: authorities.name.to_owned(), source }
-        };
+    pub fn parse(authorities: Pem<'_>) -> Result<Self, CertificateError> {
+        let message = format!("failed to use {} as client CA", authorities.name);
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authorities)? {
-            roots.add(certificate).map_err(|source| unusable(source.into()))?;
+            let added = roots.add(certificate);
+            added.map_err(|source| CertificateError::caused_by(&*message, source))?;
         }
         WebPkiClientVerifier::builder_with_provider(
             Arc::new(roots),
@@ -142,35 +161,11 @@ impl ClientAuthorities {
         )
         .build()
         .map(Self)
-        .map_err(|source| unusable(source.into()))
+        .map_err(|source| CertificateError::caused_by(message, source))
     }
 
     pub(super) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
         Arc::clone(&self.0)
-    }
-}
-
-/// The validity and the names of a leaf certificate.
-struct Facts {
-    not_before: Timestamp,
-    not_after: Timestamp,
-    names: Vec<String>,
-}
-
-impl Facts {
-    fn read(leaf: &CertificateDer<'_>, name: &str) -> Result<Self, BundleError> {
-        let unreadable = || BundleError::UnreadableCertificate { name: name.to_owned() };
-        let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| unreadable())?;
-        let time = |seconds| Timestamp::from_second(seconds).map_err(|_| unreadable());
-        let names = leaf.subject_alternative_name().map_err(|_| unreadable())?;
-        let names = names.map_or_else(Vec::new, |names| {
-            names.value.general_names.iter().filter_map(readable_name).collect()
-        });
-        Ok(Self {
-            not_before: time(leaf.validity().not_before.timestamp())?,
-            not_after: time(leaf.validity().not_after.timestamp())?,
-            names,
-        })
     }
 }
 
@@ -191,84 +186,19 @@ fn readable_name(name: &GeneralName<'_>) -> Option<String> {
 
 /// Every certificate of a PEM text. An unreadable one is an error: a client would reject the
 /// incomplete chain without naming the cause.
-fn certificates(pem: Pem<'_>) -> Result<Vec<CertificateDer<'static>>, BundleError> {
+fn certificates(pem: Pem<'_>) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(pem.text)
         .collect::<Result<_, _>>()
-        .map_err(|source| BundleError::FailedReadPem { name: pem.name.to_owned(), source })?;
-    if chain.is_empty() {
-        return Err(BundleError::NoCertificate { name: pem.name.to_owned() });
-    }
-    Ok(chain)
+        .map_err(|source| unreadable_pem(pem, source))?;
+    if chain.is_empty() { Err(no_certificate(pem)) } else { Ok(chain) }
 }
 
-/// An invalid certificate, key or CA file.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum BundleError {
-    /// The text is not valid PEM.
-    #[error("failed to read {name} as PEM")]
-    FailedReadPem {
-        /// The file.
-        name: String,
-        /// The PEM error.
-        source: pem::Error,
-    },
-    /// The file contains no certificate.
-    #[error("no certificate in {name}")]
-    NoCertificate {
-        /// The file.
-        name: String,
-    },
-    /// The file contains no private key.
-    #[error("no private key in {name}")]
-    NoKey {
-        /// The file.
-        name: String,
-    },
-    /// The PEM is valid, but its content is not X.509.
-    #[error("the certificate in {name} is not a readable X.509 certificate")]
-    UnreadableCertificate {
-        /// The file.
-        name: String,
-    },
-    /// Certificate and key are not a pair.
-    #[error("the key in {key} does not belong to the certificate in {certificate}")]
-    ForeignKey {
-        /// The certificate's file.
-        certificate: String,
-        /// The key's file.
-        key: String,
-    },
-    /// The key type is not supported.
-    #[error("the key in {name} is not supported; use ECDSA P-256, P-384, Ed25519 or RSA")]
-    UnusableKey {
-        /// The file.
-        name: String,
-        /// The error of the TLS library.
-        source: rustls::Error,
-    },
-    /// The certificate has expired.
-    #[error("the certificate in {name} expired on {on}")]
-    Expired {
-        /// The file.
-        name: String,
-        /// The time of expiry.
-        on: Timestamp,
-    },
-    /// The certificate has only a common name, which API servers ignore since Kubernetes 1.19.
-    #[error("the certificate in {name} has no DNS name or IP address (subject alternative name)")]
-    NoNames {
-        /// The file.
-        name: String,
-    },
-    /// The file cannot serve as client CA.
-    #[error("failed to use {name} as client CA")]
-    UnusableAuthority {
-        /// The file.
-        name: String,
-        /// The error of the TLS library.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+fn unreadable_pem(pem: Pem<'_>, source: pem::Error) -> CertificateError {
+    CertificateError::caused_by(format!("failed to read {} as PEM", pem.name), source)
+}
+
+fn no_certificate(pem: Pem<'_>) -> CertificateError {
+    CertificateError::new(format!("no certificate in {}", pem.name))
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
-use thiserror::Error;
 use x509_parser::pem::parse_x509_pem;
+
+use super::CertificateError;
 
 /// A certificate authority that can sign.
 ///
@@ -36,8 +37,10 @@ impl Authority {
     ///
     /// # Errors
     /// A name that X.509 does not allow, or no randomness.
-    pub fn make(name: &str, lifetime: Duration, now: Timestamp) -> Result<Self, IssueError> {
-        let failed = |source| IssueError::FailedMakeAuthority { source };
+    pub fn make(name: &str, lifetime: Duration, now: Timestamp) -> Result<Self, CertificateError> {
+        let failed = |source| {
+            CertificateError::caused_by("failed to create a certificate authority", source)
+        };
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = subject(name);
@@ -53,8 +56,10 @@ impl Authority {
     ///
     /// # Errors
     /// Texts that are not a CA certificate and its key.
-    pub fn from_pem(certificate: &str, key: &str) -> Result<Self, IssueError> {
-        let failed = |source| IssueError::FailedReadAuthority { source };
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Self, CertificateError> {
+        let failed = |source: rcgen::Error| {
+            CertificateError::caused_by("failed to read the certificate authority", source)
+        };
         let key = KeyPair::from_pem(key).map_err(failed)?;
         // With another key it would sign certificates that no client can verify.
         let (_, pem) = parse_x509_pem(certificate.as_bytes())
@@ -63,7 +68,9 @@ impl Authority {
         let public =
             parsed.as_ref().map(|parsed| parsed.public_key().subject_public_key.data.as_ref());
         if public != Ok(key.public_key_raw()) {
-            return Err(IssueError::ForeignKey);
+            return Err(CertificateError::new(
+                "the key of the certificate authority does not belong to its certificate",
+            ));
         }
         let issuer = Issuer::from_ca_cert_pem(certificate, key).map_err(failed)?;
         Ok(Self { issuer, certificate: certificate.to_owned() })
@@ -93,8 +100,11 @@ impl Authority {
         names: &[String],
         lifetime: Duration,
         now: Timestamp,
-    ) -> Result<Issued, IssueError> {
-        let failed = |source| IssueError::FailedIssue { names: names.join(", "), source };
+    ) -> Result<Issued, CertificateError> {
+        let failed = |source: rcgen::Error| {
+            let message = format!("failed to issue a certificate for {}", names.join(", "));
+            CertificateError::caused_by(message, source)
+        };
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
         let mut params = CertificateParams::new(names).map_err(failed)?;
         params.distinguished_name = subject(LEAF_NAME);
@@ -128,35 +138,6 @@ fn set_life(params: &mut CertificateParams, lifetime: Duration, now: Timestamp) 
     let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or_default());
     params.not_before = epoch + now.saturating_sub(CLOCK_SKEW);
     params.not_after = epoch + now + lifetime;
-}
-
-/// An error when creating certificates.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum IssueError {
-    /// The authority cannot be created.
-    #[error("failed to create a certificate authority")]
-    FailedMakeAuthority {
-        /// The error of the X.509 library.
-        source: rcgen::Error,
-    },
-    /// The files are not an authority.
-    #[error("failed to read the certificate authority")]
-    FailedReadAuthority {
-        /// The error of the X.509 library.
-        source: rcgen::Error,
-    },
-    /// The CA certificate and the CA key are not a pair.
-    #[error("the key of the certificate authority does not belong to its certificate")]
-    ForeignKey,
-    /// The certificate cannot be created.
-    #[error("failed to issue a certificate for {names}")]
-    FailedIssue {
-        /// The requested names.
-        names: String,
-        /// The error of the X.509 library.
-        source: rcgen::Error,
-    },
 }
 
 /// The common name of the certificates from [`Authority::issue`]. API servers ignore it;

@@ -8,7 +8,27 @@ pub mod config;
 pub mod expiry;
 pub mod issue;
 
-pub use bundle::{Bundle, BundleError, ClientAuthorities, Pem, subject};
+use std::error::Error;
+
+pub use bundle::{Bundle, ClientAuthorities, Pem, subject};
 pub use config::ServerTls;
 pub use expiry::Expiry;
-pub use issue::{Authority, IssueError, Issued, LEAF_NAME};
+pub use issue::{Authority, Issued, LEAF_NAME};
+
+/// Certificates, keys or CA files that are invalid or cannot be created.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct CertificateError {
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl CertificateError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), source: None }
+    }
+
+    fn caused_by(message: impl Into<String>, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { message: message.into(), source: Some(Box::new(source)) }
+    }
+}

@@ -10,7 +10,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
-use statusgate::server::{CertificateSource, Running, Server, Settings};
+use statusgate::server::{self, CertificateSource, Running, Settings};
 use statusgate::tls::{Authority, Issued};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,7 +71,7 @@ impl Desk {
     pub(crate) async fn start(&self, change: impl FnOnce(&mut Settings)) -> Served<'_> {
         let mut settings = self.settings();
         change(&mut settings);
-        Served { desk: self, running: Server::start(settings).await.unwrap() }
+        Served { desk: self, running: server::start(&settings).unwrap() }
     }
 
     pub(crate) async fn start_with(
@@ -81,7 +81,7 @@ impl Desk {
     ) -> Served<'_> {
         let mut settings = self.settings();
         change(&mut settings);
-        let running = Server::start_with_router(settings, router).await.unwrap();
+        let running = server::start_with_router(&settings, router).unwrap();
         Served { desk: self, running }
     }
 
