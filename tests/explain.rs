@@ -4,10 +4,14 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use statusgate::explain::{Graph, Page, Table, data, has_evidence, render};
 use statusgate::policy::{PolicySet, Source};
+
+use command::{Ended, run};
+
+#[path = "support/command.rs"]
+mod command;
 
 fn built_in() -> PolicySet {
     PolicySet::compile(&[]).unwrap()
@@ -15,14 +19,8 @@ fn built_in() -> PolicySet {
 
 /// Exit code, standard output, standard error.
 fn explain(args: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
-        .arg("explain")
-        .args(args)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let Ended { code, out, err } = run([&["explain"], args].concat());
+    (code, out, err)
 }
 
 #[test]

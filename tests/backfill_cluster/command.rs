@@ -1,45 +1,15 @@
 //! The command, in its own process.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::leash::Leashed;
-
-pub(crate) const STATUSGATE: &str = env!("CARGO_BIN_EXE_statusgate");
-
-/// The result of a command.
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl Ended {
-    /// The lines of JSON on stdout.
-    pub(crate) fn objects(&self) -> Vec<Value> {
-        json_lines(&self.stdout)
-    }
-}
+use crate::process::{self, Ended, STATUSGATE};
 
 /// Runs a command to its end.
 pub(crate) fn run(command: &str, kubeconfig: &Path, arguments: &[&str]) -> Ended {
-    let output = Command::new(STATUSGATE)
-        .arg(command)
-        .arg("--kubeconfig")
-        .arg(kubeconfig)
-        .args(arguments)
-        // The environment must not affect the test.
-        .env_remove("HTTPS_PROXY")
-        .env_remove("https_proxy")
-        .output()
-        .expect("statusgate starts");
-    Ended {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    process::run([&[command, "--kubeconfig", text(kubeconfig)], arguments].concat())
 }
 
 /// A backfill that runs in parallel with the test.

@@ -7,11 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::command::{STATUSGATE, file, run, text};
+use crate::command::{file, run, text};
 use crate::leash::Leashed;
 use crate::objects::{MUTATING, VALIDATING};
 use crate::patience::until;
 use crate::plane::{Plane, in_turn};
+use crate::process::STATUSGATE;
 
 #[test]
 fn doctor_passes_a_good_installation_and_reports_the_faults_of_a_bad_one() {
@@ -88,7 +89,7 @@ fn doctor_passes_a_good_installation_and_reports_the_faults_of_a_bad_one() {
 
 fn doctor(plane: &Plane, arguments: &[&str]) -> (Option<i32>, Vec<Value>) {
     let ended = run("doctor", &plane.kubeconfig(), arguments);
-    let document: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let document: Value = serde_json::from_str(&ended.out).expect(&ended.err);
     (ended.code, document["checks"].as_array().unwrap().clone())
 }
 

@@ -73,7 +73,7 @@ fn two_thousand_objects_are_updated_despite_kills_a_restart_and_a_busy_client() 
 
         let versions = versions(plane).await;
         let again = run("backfill", &plane.kubeconfig(), &arguments[..2]);
-        assert_eq!(again.code, Some(0), "{}", again.stderr);
+        assert_eq!(again.code, Some(0), "{}", again.err);
         assert_eq!(self::versions(plane).await, versions, "a second run writes nothing");
         fs::remove_dir_all(folder).unwrap();
     });

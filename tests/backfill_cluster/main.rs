@@ -7,6 +7,8 @@
     reason = "tests, and their helpers too"
 )]
 
+#[path = "../control_plane/launcher.rs"]
+mod launcher;
 #[path = "../control_plane/leash.rs"]
 #[allow(dead_code, reason = "the other control plane tests use all of it")]
 mod leash;
@@ -15,6 +17,8 @@ mod leash;
 mod objects;
 #[path = "../control_plane/patience.rs"]
 mod patience;
+#[path = "../support/command.rs"]
+mod process;
 
 mod command;
 mod plane;

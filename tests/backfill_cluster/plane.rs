@@ -1,30 +1,26 @@
 //! The control plane of this test binary: started by the first test, ended with the process.
 
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::leash::lines;
+use crate::launcher::{ControlPlane, client, create_kinds};
 use crate::objects::{CRD, Kind, Objects, name_of};
 use crate::patience::{PATIENCE, until};
 
 /// etcd, kube-apiserver and a client.
 pub(crate) struct Plane {
-    folder: PathBuf,
+    control_plane: ControlPlane,
     client: Client,
     runtime: Runtime,
-    /// The control plane stops when its stdin closes.
-    _script: Child,
 }
 
 /// The control plane for one test.
@@ -38,51 +34,29 @@ pub(crate) fn in_turn(test: impl AsyncFnOnce(&'static Plane)) {
 
 impl Plane {
     fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder").keep();
-        let log = folder.join("control-plane.log");
-        // The script gets stdin and the signals; the shell around it removes the folder.
-        let run = r#""$1" run "$2/plane" <&0 & echo $! > "$2/pid"; wait; rm -rf "$2""#;
-        let mut script = Command::new("bash")
-            .args(["-c", run, "control-plane"])
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/hack/control-plane.sh"))
-            .arg(&folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(File::create(&log).expect("a log"))
-            .process_group(0)
-            .spawn()
-            .expect("bash starts");
-        let said = lines(&mut script).recv();
-        let ready = said.is_ok_and(|line| line.starts_with("ready "));
-        assert!(ready, "{}", fs::read_to_string(&log).unwrap_or_default());
+        let control_plane = ControlPlane::start();
         let runtime = Runtime::new().expect("a runtime");
-        let client = runtime.block_on(client(&folder.join("plane/kubeconfig")));
-        let plane = Self { folder, client, runtime, _script: script };
-        plane.runtime.block_on(plane.create_kinds());
+        let client = runtime.block_on(client(&control_plane.kubeconfig()));
+        let plane = Self { control_plane, client, runtime };
+        plane.runtime.block_on(create_kinds(&plane.objects(CRD)));
         plane
     }
 
     /// A folder for files, which is removed at the end.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
-        let folder = self.folder.join(name);
+        let folder = self.control_plane.folder().join(name);
         fs::create_dir_all(&folder).expect("a folder");
         folder
     }
 
     /// The administrator's kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.folder.join("plane/kubeconfig")
+        self.control_plane.kubeconfig()
     }
 
     /// A kubeconfig for another user, whom the administrator impersonates.
     pub(crate) fn kubeconfig_of(&self, user: &str) -> PathBuf {
-        let text = fs::read_to_string(self.kubeconfig()).expect("a kubeconfig");
-        let path = self.folder.join(format!("kubeconfig-of-{user}"));
-        let token = "    token: admin-token\n";
-        assert!(text.contains(token));
-        let text = text.replace(token, &format!("{token}    as: {user}\n"));
-        fs::write(&path, text).expect("a kubeconfig");
-        path
+        self.control_plane.kubeconfig_of(user)
     }
 
     /// The policies for all kinds of these tests.
@@ -140,42 +114,18 @@ impl Plane {
 
     /// Restarts kube-apiserver, and returns when it begins to stop.
     pub(crate) fn restart(&self) {
-        let pid = fs::read_to_string(self.folder.join("pid")).expect("a pid");
+        let pid = fs::read_to_string(self.control_plane.folder().join("pid")).expect("a pid");
         let sent = Command::new("kill").args(["-USR1", "--", pid.trim()]).status();
         assert!(sent.expect("kill starts").success());
     }
 
     /// Waits until it has become ready this many times.
     pub(crate) async fn ready(&self, times: u32) {
-        let path = self.folder.join("plane/ready");
+        let path = self.control_plane.folder().join("plane/ready");
         until("the API is back", async || {
             let text = fs::read_to_string(&path).ok()?;
             (text.trim().parse() == Ok(times)).then_some(())
         })
         .await;
     }
-
-    async fn create_kinds(&self) {
-        let texts = [
-            include_str!("../../deploy/crds/appcat-example.yaml"),
-            include_str!("../control_plane/crds.yaml"),
-        ];
-        for text in texts {
-            let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("CRDs are YAML");
-            for document in documents {
-                self.objects(CRD).create(&document).await.expect("a CRD");
-            }
-        }
-    }
-}
-
-async fn client(kubeconfig: &Path) -> Client {
-    // The client needs a default provider; only our own listeners name theirs.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let file = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(file, &options).await.expect("a config");
-    config.default_retry = false;
-    config.proxy_url = None;
-    Client::try_from(config).expect("a client")
 }

@@ -39,7 +39,7 @@ fn a_missing_permission_to_list_or_to_write_is_reported() {
         let nobody = run("backfill", &plane.kubeconfig_of("nobody"), &arguments);
         assert_eq!(nobody.code, Some(2));
         let expected = "cannot list gadgets.test.statusgate.dev: not allowed: ";
-        assert!(nobody.stderr.contains(expected), "{}", nobody.stderr);
+        assert!(nobody.err.contains(expected), "{}", nobody.err);
 
         let mut role = plane.objects(ROLES).named("test-reader");
         role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}]);
@@ -58,7 +58,7 @@ fn a_missing_permission_to_list_or_to_write_is_reported() {
         let reading = run("backfill", &reader, &arguments);
         assert_eq!(reading.code, Some(2));
         let expected = "cannot patch gadgets.test.statusgate.dev/status: not allowed: ";
-        assert!(reading.stderr.contains(expected), "{}", reading.stderr);
+        assert!(reading.err.contains(expected), "{}", reading.err);
         for gadget in plane.labelled(GADGET, "guarded").await {
             assert_eq!(gadget.get("status"), None);
         }
@@ -130,21 +130,21 @@ fn fields_that_a_schema_prunes_or_rejects_are_reported_before_the_first_write() 
             "status.billing is not nullable",
             "status.phase has an enum without \"Deleting\"",
         ] {
-            assert!(backfill.stderr.contains(expected), "{expected}: {}", backfill.stderr);
-            assert!(doctor.stdout.contains(expected), "{expected}: {}", doctor.stdout);
+            assert!(backfill.err.contains(expected), "{expected}: {}", backfill.err);
+            assert!(doctor.out.contains(expected), "{expected}: {}", doctor.out);
         }
         let line = "rejected stricts.strict.statusgate.dev strict-0: ";
         let pruned = "/status/billing, /status/plan was not stored: the schema lacks the field, or does not allow null";
-        assert!(backfill.stdout.contains(&format!("{line}{pruned}")), "{}", backfill.stdout);
+        assert!(backfill.out.contains(&format!("{line}{pruned}")), "{}", backfill.out);
         // The phase is stored by now; the other default cannot be stored.
         let backfill = run("backfill", &plane.kubeconfig(), &arguments);
         assert_eq!(backfill.code, Some(1));
         assert!(
             backfill
-                .stdout
+                .out
                 .contains("nothing was stored: the schema lacks the field, or does not allow null"),
             "{}",
-            backfill.stdout
+            backfill.out
         );
     });
 }
@@ -156,9 +156,9 @@ fn an_unreachable_server_is_an_error_that_names_the_kubeconfig() {
     let ended = run("backfill", &missing, &[]);
     assert_eq!(ended.code, Some(2));
     assert!(
-        ended.stderr.contains(&format!("cannot use the kubeconfig {}", text(&missing))),
+        ended.err.contains(&format!("cannot use the kubeconfig {}", text(&missing))),
         "{}",
-        ended.stderr
+        ended.err
     );
 
     let nowhere = folder.path().join("nowhere");
@@ -169,11 +169,11 @@ fn an_unreachable_server_is_an_error_that_names_the_kubeconfig() {
         let ended = run(command, &nowhere, &[]);
         assert_eq!(ended.code, Some(2));
         let expected = "cannot ask for the version at https://127.0.0.1:1/";
-        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        assert!(ended.err.contains(expected), "{}", ended.err);
     }
     let ended = run("backfill", &nowhere, &["--context=other"]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("other"), "{}", ended.stderr);
+    assert!(ended.err.contains("other"), "{}", ended.err);
 }
 
 fn definition(group: &str, kind: &str, status: &Value) -> Value {

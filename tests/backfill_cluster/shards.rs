@@ -5,7 +5,7 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::command::{run, text};
+use crate::command::{json_lines, run, text};
 use crate::objects::GADGET;
 use crate::plane::in_turn;
 
@@ -22,8 +22,8 @@ fn shards_cover_every_object_exactly_once() {
                     let arguments =
                         ["--policies", text(policies), "-l", "test=sharded", "-ojson", &shard];
                     let ended = run("backfill", kubeconfig, &arguments);
-                    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-                    let objects = ended.objects();
+                    assert_eq!(ended.code, Some(0), "{}", ended.err);
+                    let objects = json_lines(&ended.out);
                     assert!(objects.iter().all(|object| object["outcome"] == "patched"));
                     objects.iter().map(|object| object["uid"].to_string()).collect()
                 })
@@ -47,11 +47,11 @@ fn a_dry_run_shows_the_changes_and_writes_nothing() {
         let policies = plane.policies();
         let arguments = ["--policies", text(&policies), "-l", "test=dry", "--dry-run"];
         let ended = run("backfill", &plane.kubeconfig(), &arguments);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
         let expected = "gadgets.test.statusgate.dev dry-0\n  + /status/billing: null\n  \
                         + /status/phase: \"Unknown\"\n";
-        assert!(ended.stdout.starts_with(expected), "{}", ended.stdout);
-        assert!(ended.stdout.contains("TO PATCH"), "{}", ended.stdout);
+        assert!(ended.out.starts_with(expected), "{}", ended.out);
+        assert!(ended.out.contains("TO PATCH"), "{}", ended.out);
         assert_eq!(plane.labelled(GADGET, "dry").await, before);
     });
 }

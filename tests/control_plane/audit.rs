@@ -4,14 +4,14 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::cluster::{Cluster, in_cluster};
+use crate::command::{Ended, STATUSGATE, run};
 use crate::leash::Leashed;
 use crate::objects::{CRD, GADGET, Kind, Objects, WIDGET, condition, name_of, refusal};
 use crate::patience::until;
@@ -67,15 +67,15 @@ fn audit_judges_stored_objects_and_prints_the_worst_rules_first() {
         assert_eq!(of("audit-new")["passing"][0]["rule"], "appcat/phase-ready");
 
         let table = audit(cluster, &[&selector, "--examples=1"]);
-        let text = String::from_utf8(table.stdout).unwrap();
+        let text = table.out;
         let row = text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>();
         assert_eq!(row[..4], ["widgets", "Widget", "5", "3"], "{text}");
         assert!(text.contains("deny appcat/phase-ready (widgets, Widget)\n  audit-new  status.phase: phase Ready disagrees: condition Ready is False\n  and 1 more\n"), "{text}");
 
         let only = audit(cluster, &[&selector, "--resource=gadgets"]);
-        assert_eq!(only.status.code(), Some(0), "{}", told(&only));
+        assert_eq!(only.code, Some(0), "{}", only.text());
         let reports = audit(cluster, &[&selector, "--output=policyreport"]);
-        let list: Value = serde_json::from_slice(&reports.stdout).unwrap();
+        let list: Value = serde_json::from_str(&reports.out).unwrap();
         assert_eq!(list["items"][0]["kind"], "ClusterPolicyReport");
         assert_eq!(list["items"][0]["summary"]["fail"], summary_of_failures(&lines));
     });
@@ -146,15 +146,15 @@ fn audit_finds_what_the_registered_webhook_rejects() {
 fn reports_are_created_updated_and_deleted() {
     in_cluster(async |cluster| {
         let missing = audit(cluster, &["--write"]);
-        assert_eq!(missing.status.code(), Some(2));
+        assert_eq!(missing.code, Some(2));
         assert!(
-            told(&missing).contains("does not serve wgpolicyk8s.io/v1alpha2"),
+            missing.text().contains("does not serve wgpolicyk8s.io/v1alpha2"),
             "{}",
-            told(&missing)
+            missing.text()
         );
         let partial = audit(cluster, &["--write", "--selector=a=b"]);
-        assert_eq!(partial.status.code(), Some(2));
-        assert!(told(&partial).contains("--write needs all objects"), "{}", told(&partial));
+        assert_eq!(partial.code, Some(2));
+        assert!(partial.text().contains("--write needs all objects"), "{}", partial.text());
 
         let crds: Vec<Value> =
             serde_saphyr::from_multiple(include_str!("policyreports.yaml")).unwrap();
@@ -173,7 +173,7 @@ fn reports_are_created_updated_and_deleted() {
         let (reports, others) = (cluster.admin(FIRST_REPORTS), cluster.admin(SECOND_REPORTS));
         until("the reports are served", async || reports.list().await.ok()).await;
         let written = audit(cluster, &["--write"]);
-        assert_eq!(written.status.code(), Some(1), "{}", told(&written));
+        assert_eq!(written.code, Some(1), "{}", written.text());
         let report = reports.get("statusgate").await.unwrap();
         assert_eq!(
             report["summary"],
@@ -198,7 +198,7 @@ fn reports_are_created_updated_and_deleted() {
         second.delete("good").await.unwrap();
         // An audit of one namespace does not touch the report of the other.
         let written = audit(cluster, &["--write", "--namespace=audit-first"]);
-        assert_eq!(written.status.code(), Some(0), "{}", told(&written));
+        assert_eq!(written.code, Some(0), "{}", written.text());
         let report = reports.get("statusgate").await.unwrap();
         assert_eq!((&report["results"], &report["summary"]["pass"]), (&json!([]), &json!(1)));
         assert_eq!(
@@ -206,7 +206,7 @@ fn reports_are_created_updated_and_deleted() {
             clean["metadata"]["uid"]
         );
         let written = audit(cluster, &["--write"]);
-        assert_ne!(written.status.code(), Some(2), "{}", told(&written));
+        assert_ne!(written.code, Some(2), "{}", written.text());
         assert_eq!(refusal(others.get("statusgate").await).code, 404);
     });
 }
@@ -229,16 +229,16 @@ fn a_kind_that_cannot_be_listed_is_reported_and_the_others_are_judged() {
             "name": "auditor"}]);
         bindings.create(&binding).await.unwrap();
 
-        let kubeconfig = kubeconfig_of(cluster, "auditor");
+        let kubeconfig = cluster.control_plane().kubeconfig_of("auditor");
         let selector = format!("--selector=test={label}");
         // The authorizer may not know a new role yet.
         let output = until("the role counts", async || {
             let output = audit_as(&kubeconfig, &[&selector, "--output=json"]);
-            told(&output).contains("audit-rights").then_some(output)
+            output.text().contains("audit-rights").then_some(output)
         })
         .await;
-        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-        let text = told(&output);
+        assert_eq!(output.code, Some(2), "{}", output.text());
+        let text = output.text();
         assert!(text.contains("cannot list gadgets.test.statusgate.dev: not allowed: "), "{text}");
         let last = text.lines().find(|line| line.starts_with("{\"summary\"")).unwrap();
         let summary: Value = serde_json::from_str(last).unwrap();
@@ -252,14 +252,14 @@ fn a_kind_that_cannot_be_listed_is_reported_and_the_others_are_judged() {
 #[test]
 fn an_unreachable_server_is_an_error_with_its_address() {
     in_cluster(async |cluster| {
-        let text = fs::read_to_string(kubeconfig(cluster)).unwrap();
+        let text = fs::read_to_string(cluster.control_plane().kubeconfig()).unwrap();
         let start = text.find("https://").unwrap();
         let end = start + text[start..].find(['\n', '"']).unwrap();
-        let path = cluster.folder().join("kubeconfig-to-nowhere");
+        let path = cluster.control_plane().folder().join("kubeconfig-to-nowhere");
         fs::write(&path, text.replace(&text[start..end], "https://127.0.0.1:1")).unwrap();
         let output = audit_as(&path, &[]);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(told(&output).contains("at https://127.0.0.1:1"), "{}", told(&output));
+        assert_eq!(output.code, Some(2));
+        assert!(output.text().contains("at https://127.0.0.1:1"), "{}", output.text());
     });
 }
 
@@ -275,7 +275,7 @@ fn a_watch_separates_persistent_from_temporary_findings_and_ends_on_a_signal() {
         store(&objects, label, "audit-passing", &ready(&json!([timeless]))).await;
 
         let watch = Leashed::start(
-            &cluster.folder().join("audit-watch.log"),
+            &cluster.control_plane().folder().join("audit-watch.log"),
             STATUSGATE,
             [
                 "audit".to_owned(),
@@ -285,7 +285,7 @@ fn a_watch_separates_persistent_from_temporary_findings_and_ends_on_a_signal() {
                 "--probe-listen=127.0.0.1:0".to_owned(),
                 format!("--selector=test={label}"),
                 "--resource=widgets".to_owned(),
-                format!("--kubeconfig={}", kubeconfig(cluster).display()),
+                format!("--kubeconfig={}", cluster.control_plane().kubeconfig().display()),
             ]
             .into_iter()
             .chain(POLICIES.map(str::to_owned)),
@@ -343,22 +343,20 @@ async fn store(objects: &Objects, label: &str, name: &str, status: &Value) {
     }
 }
 
-fn audit(cluster: &Cluster, arguments: &[&str]) -> Output {
-    audit_as(&kubeconfig(cluster), arguments)
+fn audit(cluster: &Cluster, arguments: &[&str]) -> Ended {
+    audit_as(&cluster.control_plane().kubeconfig(), arguments)
 }
 
-fn audit_as(kubeconfig: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(STATUSGATE);
-    command.arg("audit").arg("--kubeconfig").arg(kubeconfig).args(POLICIES);
-    command.args(arguments).output().unwrap()
+fn audit_as(kubeconfig: &Path, arguments: &[&str]) -> Ended {
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    run([&["audit", "--kubeconfig", kubeconfig], &POLICIES[..], arguments].concat())
 }
 
 fn json_lines(cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, Vec<Value>) {
     let output = audit(cluster, &[arguments, &["--output=json"]].concat());
-    let text = String::from_utf8(output.stdout.clone()).unwrap();
-    assert!(!text.is_empty(), "{}", told(&output));
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (output.status.code(), lines)
+    assert!(!output.out.is_empty(), "{}", output.text());
+    let lines = output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (output.code, lines)
 }
 
 /// The findings of a line, as `rule action`.
@@ -366,25 +364,6 @@ fn rules(line: &Value) -> Vec<String> {
     let findings = line["findings"].as_array().unwrap().iter();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     findings.map(|found| format!("{} {}", text(&found["rule"]), text(&found["action"]))).collect()
-}
-
-/// Both streams, for the message of a failed test.
-fn told(output: &Output) -> String {
-    [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream)).concat()
-}
-
-fn kubeconfig(cluster: &Cluster) -> PathBuf {
-    cluster.folder().join("plane/kubeconfig")
-}
-
-/// A kubeconfig for another user, whom the administrator impersonates.
-fn kubeconfig_of(cluster: &Cluster, user: &str) -> PathBuf {
-    let text = fs::read_to_string(kubeconfig(cluster)).unwrap();
-    let token = "    token: admin-token\n";
-    assert!(text.contains(token), "{text}");
-    let path = cluster.folder().join(format!("kubeconfig-of-{user}"));
-    fs::write(&path, text.replace(token, &format!("{token}    as: {user}\n"))).unwrap();
-    path
 }
 
 /// The whole answer of a probe.
@@ -396,8 +375,6 @@ async fn get(probes: SocketAddr, path: &str) -> Option<String> {
     stream.read_to_string(&mut answer).await.ok()?;
     Some(answer)
 }
-
-const STATUSGATE: &str = env!("CARGO_BIN_EXE_statusgate");
 
 /// The policies of the kinds here.
 const POLICIES: [&str; 2] = [

@@ -1,20 +1,14 @@
 //! The control plane that the tests share, with its kinds and one statusgate for most tests.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
-use serde_json::Value;
+use kube::Client;
 use tokio::runtime::Runtime;
 
-use crate::leash::lines;
-use crate::objects::{CLAIM, COMPOSITE, CRD, GADGET, Kind, Objects, WIDGET, name_of};
+use crate::launcher::{ControlPlane, client, create_kinds};
+use crate::objects::{CLAIM, COMPOSITE, CRD, GADGET, Kind, Objects, WIDGET};
 use crate::patience::until;
 use crate::registration::{FailurePolicy, Registration};
 use crate::server::Server;
@@ -40,23 +34,18 @@ impl Drop for Told {
 /// etcd, kube-apiserver, and everything that the tests share.
 pub(crate) struct Cluster {
     runtime: Runtime,
-    folder: PathBuf,
+    control_plane: ControlPlane,
     clients: HashMap<&'static str, Client>,
     names: AtomicU32,
     shared: Option<(Server, Registration)>,
-    /// The control plane stops and removes its folder when its stdin closes, which happens at every end
-    /// of this process.
-    _plane: Child,
 }
 
 impl Cluster {
     fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder").keep();
-        let plane = start_control_plane(&folder);
+        let control_plane = ControlPlane::start();
         let runtime = Runtime::new().expect("a runtime");
-        let clients = runtime.block_on(clients(&folder.join("plane")));
-        let mut cluster =
-            Self { runtime, folder, clients, names: 0.into(), shared: None, _plane: plane };
+        let clients = runtime.block_on(clients(&control_plane));
+        let mut cluster = Self { runtime, control_plane, clients, names: 0.into(), shared: None };
         cluster.shared = Some(cluster.runtime.block_on(async {
             cluster.create_kinds().await;
             let server = Server::new(&cluster, "shared").start().await;
@@ -67,9 +56,9 @@ impl Cluster {
         cluster
     }
 
-    /// A folder for files, which is removed at the end.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    /// The control plane, with a folder for files.
+    pub(crate) fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
     }
 
     /// The server that most tests use.
@@ -113,17 +102,7 @@ impl Cluster {
     }
 
     async fn create_kinds(&self) {
-        let crds = self.admin(CRD);
-        let texts =
-            [include_str!("../../deploy/crds/appcat-example.yaml"), include_str!("crds.yaml")];
-        for text in texts {
-            let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("CRDs are YAML");
-            for document in documents {
-                crds.create(&document).await.unwrap_or_else(|error| {
-                    panic!("{} is created: {error}", name_of(&document));
-                });
-            }
-        }
+        create_kinds(&self.admin(CRD)).await;
         for kind in [COMPOSITE, CLAIM, WIDGET, GADGET] {
             let objects = self.admin(kind);
             until("a kind is served", async || objects.list().await.ok()).await;
@@ -131,45 +110,11 @@ impl Cluster {
     }
 }
 
-fn start_control_plane(folder: &Path) -> Child {
-    let log = folder.join("control-plane.log");
-    let mut plane = Command::new("bash")
-        .args(["-c", "\"$1\" run \"$2/plane\"; rm -rf \"$2\"", "control-plane"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/hack/control-plane.sh"))
-        .arg(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        // Not our stdout: the reader of our output would wait for the end of every process that has it.
-        .stderr(File::create(&log).expect("a log"))
-        .process_group(0)
-        .spawn()
-        .expect("bash starts");
-    // The script has its own deadline, and may have to build the control plane first.
-    let said = lines(&mut plane).recv();
-    assert!(
-        said.is_ok_and(|line| line.starts_with("ready ")),
-        "no control plane: {}",
-        fs::read_to_string(&log).unwrap_or_default()
-    );
-    plane
-}
-
-async fn clients(plane: &Path) -> HashMap<&'static str, Client> {
-    let mut clients = HashMap::new();
-    for user in ["admin", "operator", "crossplane", "billing"] {
-        let file = match user {
-            "admin" => "kubeconfig".to_owned(),
-            _ => format!("kubeconfig-{user}"),
-        };
-        let file = Kubeconfig::read_from(plane.join(file)).expect("a kubeconfig");
-        let options = KubeConfigOptions::default();
-        let mut config =
-            Config::from_custom_kubeconfig(file, &options).await.expect("a configuration");
-        // Retries of the client would hide failed writes.
-        config.default_retry = false;
-        // The server is on loopback: ignore a proxy in the environment.
-        config.proxy_url = None;
-        clients.insert(user, Client::try_from(config).expect("a client"));
+async fn clients(control_plane: &ControlPlane) -> HashMap<&'static str, Client> {
+    let mut clients = HashMap::from([("admin", client(&control_plane.kubeconfig()).await)]);
+    for user in ["operator", "crossplane", "billing"] {
+        let file = control_plane.folder().join(format!("plane/kubeconfig-{user}"));
+        clients.insert(user, client(&file).await);
     }
     clients
 }

@@ -13,6 +13,9 @@
 
 mod balancer;
 mod cluster;
+#[path = "../support/command.rs"]
+mod command;
+mod launcher;
 mod leash;
 mod objects;
 mod patience;

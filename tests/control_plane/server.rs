@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::cluster::Cluster;
+use crate::command::STATUSGATE;
 use crate::leash::Leashed;
 use crate::patience::until;
 
@@ -121,7 +122,7 @@ impl Server {
     /// A server with its own folder.
     #[expect(clippy::new_ret_no_self, reason = "it reads as it should: Server::new(…).start()")]
     pub(crate) fn new(cluster: &Cluster, name: &str) -> Start {
-        let home = Arc::new(Home::make(cluster.folder().join(name)));
+        let home = Arc::new(Home::make(cluster.control_plane().folder().join(name)));
         Start { home, listen: ([127, 0, 0, 1], 0).into(), reuse_port: false }
     }
 
@@ -227,5 +228,3 @@ fn member(log: &str, name: &str) -> Option<SocketAddr> {
     let (_, rest) = log.split_once(&start)?;
     rest.split_once('"')?.0.parse().ok()
 }
-
-const STATUSGATE: &str = env!("CARGO_BIN_EXE_statusgate");
