@@ -155,6 +155,16 @@ fn no_policy_can_forbid_the_default_phase() {
     }
 }
 
+#[test]
+fn no_rule_can_forbid_the_default_phase_at_another_path() {
+    let policies = under(
+        "phase: {path: [/status/phase, /status/state], default: Unknown, values: [{phase: Ready}, {phase: Unknown}]}",
+        r#"rules: [{name: r, message: m, expression: "self.status.state != 'Unknown'"}]"#,
+    );
+    let write = Write::of(json!({"state": "Ready"}), json!({"state": "Unknown"}));
+    write.validate(&policies).is_allowed();
+}
+
 // --- owners -----------------------------------------------------------------------------------
 
 #[test]

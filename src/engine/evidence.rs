@@ -122,6 +122,5 @@ pub(crate) fn phase_path<'p>(rules: &'p PhaseRules, object: &Object<'_>) -> &'p 
     }
     let status = object.status.as_ref();
     let holds_text = |path: &&Pointer| matches!(in_status(status, path), Some(Json::String(_)));
-    let mut paths = std::iter::once(&rules.path).chain(&rules.other_paths);
-    paths.find(holds_text).unwrap_or(&rules.path)
+    rules.paths().find(holds_text).unwrap_or(&rules.path)
 }

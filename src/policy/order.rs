@@ -175,11 +175,8 @@ impl<'p> Task<'p> {
         match self.step {
             Step::Phase(rules) => {
                 let time = rules.transition_time.iter().filter(|time| time.in_step);
-                let paths = std::iter::once(&rules.path).chain(&rules.other_paths);
-                paths
-                    .chain(time.map(|time| &time.path))
-                    .map(|path| Set::Field(path, None))
-                    .collect()
+                let paths = rules.paths().chain(time.map(|time| &time.path));
+                paths.map(|path| Set::Field(path, None)).collect()
             }
             Step::Default(default) => match &default.filling {
                 // To every reader a null is nothing.
@@ -206,10 +203,9 @@ impl<'p> Task<'p> {
         let default = match self.step {
             Step::Phase(rules) => {
                 let imposed = rules.phases.iter().filter_map(|phase| phase.imposed.as_ref());
-                let phase = std::iter::once(&rules.path).chain(&rules.other_paths);
                 return imposed.into_iter().any(|imposed| reader.becomes(&imposed.when, true))
                     // Where there is a default phase no other default comes to it.
-                    || (rules.default.is_none() && phase.into_iter().any(|path| set.touches(path)));
+                    || (rules.default.is_none() && rules.paths().any(|path| set.touches(path)));
             }
             Step::Default(default) => default,
         };
@@ -460,13 +456,7 @@ struct Change<'r> {
 impl Asks<'_> for Change<'_> {
     fn phase(&mut self, old: bool) {
         let rules = self.reader.convention.phase.iter().filter(|_| !old);
-        let mut paths =
-            rules.flat_map(|rules| std::iter::once(&rules.path).chain(&rules.other_paths));
-        self.found |= paths.any(|path| self.reader.set.touches(path));
-    }
-
-    fn condition(&mut self, old: bool, _: &str, _: &[String]) {
-        self.found |= !old && self.reader.is_in_a_list();
+        self.found |= rules.flat_map(PhaseRules::paths).any(|path| self.reader.set.touches(path));
     }
 
     fn observed(&mut self) {

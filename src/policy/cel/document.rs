@@ -69,8 +69,7 @@ fn sees_the_phase(
         return false;
     };
     let time = phase.transition_time.iter().map(|time| &time.path);
-    let mut moved =
-        std::iter::once(&phase.path).chain(time).chain(backfill.iter().map(Backfill::path));
+    let mut moved = phase.paths().chain(time).chain(backfill.iter().map(Backfill::path));
     let reads = &expression.reads;
     *trigger != Trigger::Introduced
         || reads.stored.is_some()

@@ -121,6 +121,11 @@ pub enum RepairTo {
 }
 
 impl PhaseRules {
+    /// Where the phase may be: the first of these with a text counts.
+    pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
+        std::iter::once(&self.path).chain(&self.other_paths)
+    }
+
     /// The phase of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Phase> {
