@@ -342,6 +342,47 @@ fn defaults_that_read_each_other_settle_in_one_run() {
 }
 
 #[test]
+fn a_default_list_gets_the_default_members_in_the_same_run() {
+    let list = r#"[{"type": "Ready", "status": "Unknown", "severity": "Info"}]"#;
+    for member in [
+        "member: reason, value: Unknown",
+        "member: severity, absentWhere: {member: status, is: Unknown}",
+        "member: status, steadyWhile: [type]",
+    ] {
+        for default in [
+            format!("path: /status/conditions, value: {list}"),
+            "path: /status/conditions, copyOf: /status/others".to_owned(),
+        ] {
+            let policies = under(
+                format!(
+                    "conditions: [{{path: /status/conditions}}], \
+                    backfill: [{{list: /status/conditions, {member}}}, {{{default}}}]"
+                ),
+                "",
+            );
+            let stored = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+            let others: Value = serde_json::from_str(list).unwrap();
+            let outcome = Write::of(stored, json!({"others": others})).review(&policies);
+            assert_ne!(outcome.status()["conditions"], others, "{member} {default}");
+        }
+    }
+}
+
+#[test]
+fn an_element_with_a_copied_status_is_added_after_the_list_it_copies_from() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, members: {status: {required: true}}}], \
+        backfill: [\
+        {list: /status/conditions, element: {type: Synced, status: {copyOf: {condition: Ready, member: status}}}}, \
+        {path: /status/conditions, value: [{type: Ready, status: Unknown}]}]",
+        "",
+    );
+    let outcome = Write::of(json!({"x": 1}), json!({"x": 2})).review(&policies);
+    let condition = |kind: &str| json!({"type": kind, "status": "Unknown"});
+    assert_eq!(outcome.status()["conditions"], json!([condition("Ready"), condition("Synced")]));
+}
+
+#[test]
 fn a_copy_contains_the_defaults_of_its_source() {
     let policies = under(
         "backfill: [{path: /status/billing/unit, value: GiB}, {path: /status/copy, copyOf: [/status/billing]}]",

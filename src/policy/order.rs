@@ -209,7 +209,12 @@ impl<'p> Task<'p> {
             }
             Step::Default(default) => default,
         };
-        let in_list = |own: &Pointer| matches!(set, Set::Element(list, ..) if *list == own);
+        let in_list = |own: &Pointer| match set {
+            Set::Element(list, ..) => *list == own,
+            // The whole list, or what contains it.
+            Set::Field(..) => set.touches(own),
+            Set::Member(..) => false,
+        };
         let member = |own: &Pointer, name: &str, removed: bool| matches!(set, Set::Member(list, other, gone) if *list == own && *other == name && *gone == removed);
         default.when.as_ref().is_some_and(|when| reader.becomes(when, true))
             || match &default.filling {
@@ -425,7 +430,7 @@ impl Reader<'_> {
             ValueSource::Condition { kind, member } => match self.set {
                 Set::Element(own, added, _) => list == Some(own) && self.are_one_type(kind, added),
                 Set::Member(own, name, _) => list == Some(own) && member == name,
-                Set::Field(path, _) => list.is_some_and(|list| list.contains(path)),
+                Set::Field(..) => list.is_some_and(|list| self.set.touches(list)),
             },
             _ => false,
         })
