@@ -383,6 +383,24 @@ fn an_element_with_a_copied_status_is_added_after_the_list_it_copies_from() {
 }
 
 #[test]
+fn a_copied_field_that_a_member_cannot_have_is_not_set() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status}}], \
+        backfill: [{list: /status/conditions, member: lastTransitionTime, copyOf: /status/t}]",
+        "",
+    );
+    let status =
+        |time: &str| json!({"t": time, "conditions": [{"type": "Ready", "status": "True"}]});
+    let time = |time: &str| {
+        let outcome = Write::of(json!({"x": 1}), status(time)).review(&policies);
+        outcome.is_clean();
+        outcome.status()["conditions"][0]["lastTransitionTime"].take()
+    };
+    assert_eq!(time(T0), T0);
+    assert_eq!(time(FAR), Value::Null);
+}
+
+#[test]
 fn a_copy_contains_the_defaults_of_its_source() {
     let policies = under(
         "backfill: [{path: /status/billing/unit, value: GiB}, {path: /status/copy, copyOf: [/status/billing]}]",

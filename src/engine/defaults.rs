@@ -298,10 +298,7 @@ impl Defaults<'_, '_, '_> {
         match source {
             ValueSource::Value(value) => Some(value.clone()),
             ValueSource::Stored => whole(wanted.stored?),
-            ValueSource::Field(path) => {
-                let value = in_status(self.facts.object.status.as_ref(), path)?;
-                (!value.is_null() && value.is_whole()).then(|| value.to_value())
-            }
+            ValueSource::Field(path) => whole(in_status(self.facts.object.status.as_ref(), path)?),
             ValueSource::Condition { kind, member } => {
                 let wanted = wanted.member?;
                 whole(self.find_spelled(wanted.list, wanted.written, kind)?.get(member)?)
