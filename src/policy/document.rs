@@ -178,7 +178,7 @@ impl Writers {
 pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) -> Option<Policy> {
     let found = known.find(&spec.convention, at.key("convention"));
     let enabled = enabled(spec, found.as_ref(), at.key("enable"));
-    let names = found.as_ref().map(Found::names).unwrap_or_default();
+    let names = found.as_ref().map(|found| found.convention.names.clone()).unwrap_or_default();
     let convention = found.as_ref().map(|found| {
         let convention = &found.convention;
         if convention.optional_parts().next().is_some() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::built_in;
-use super::convention::{Convention, Names};
+use super::convention::{Convention, own_name};
 use super::extends::Specs;
 use crate::source::tree::At;
 
@@ -28,11 +28,6 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The names that a policy may use.
-    pub(crate) fn names(&self) -> Names {
-        Names::of(&self.convention, self.complete)
-    }
-
     /// What a policy may enable; `None` where not all of it is known. In a convention with errors, the
     /// error may be in the key that makes a part optional.
     pub(crate) fn parts(&self) -> Option<Vec<&str>> {
@@ -41,8 +36,7 @@ impl Found {
             (false, _) => None,
             (true, true) => Some(convention.optional_parts().collect()),
             (true, false) => {
-                let own = |id: &'_ str| id.len().min(convention.name.len() + 1);
-                let written = convention.declared.written().map(|id| &id[own(id)..]);
+                let written = convention.declared.written().map(own_name);
                 let fills = convention.backfill.iter().map(|fill| fill.name.as_str());
                 Some(written.chain(fills).collect())
             }

@@ -61,6 +61,8 @@ pub struct Convention {
     pub backfill: Vec<Backfill>,
     /// Every rule id of these tables.
     pub declared: RuleTable,
+    /// What a policy that follows the convention may name.
+    pub(crate) names: Names,
 }
 
 impl Convention {
@@ -73,22 +75,19 @@ impl Convention {
 
     /// The names of what a policy may `enable`: rules and defaults that are off by themselves.
     pub fn optional_parts(&self) -> impl Iterator<Item = &str> + Clone {
-        let own = |id: &'_ str| id.len().min(self.name.len() + 1);
         let rules = self.rules.iter().filter(|rule| rule.optional).map(|rule| rule.id.as_str());
         let each = self.conditions.iter().flat_map(|list| &list.each);
         let each = each.filter(|rule| rule.optional).map(|rule| rule.id.as_str());
         let fills = self.backfill.iter().filter(|fill| fill.optional);
         let fills = fills.map(|fill| fill.name.as_str());
-        rules.chain(each).map(move |id| &id[own(id)..]).chain(fills)
+        rules.chain(each).map(own_name).chain(fills)
     }
 
     /// The same convention with the optional parts that are `wanted`, and without the others: what
     /// the engine judges by knows no options.
     pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
         let wants = |name: &str| wanted.iter().any(|part| part == name);
-        let on = |optional: bool, id: &str| {
-            !optional || id.split_once('/').is_some_and(|(_, name)| wants(name))
-        };
+        let on = |optional: bool, id: &str| !optional || wants(own_name(id));
         let mut convention = self.clone();
         convention.rules.retain(|rule| on(rule.optional, &rule.id));
         for list in &mut convention.conditions {
@@ -99,10 +98,15 @@ impl Convention {
     }
 }
 
+/// The second half of a rule id.
+pub(crate) fn own_name(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, name)| name)
+}
+
 /// Compiles a convention. `complete` is false where it extends an unknown one.
 pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<'_>) -> Convention {
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
-    let names = Names::of_document(spec, complete);
+    let names = Names::of(spec, complete);
     let compiler = Compiler::new(name, &names, complete);
     let status_rule = compiler.tables(&[]).rule("status", Action::Deny);
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
@@ -138,6 +142,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         rules,
         backfill,
         declared,
+        names,
     };
     if at.is_clean()
         && let Some((cycle, message)) = order::cycle(&convention, &convention.backfill)
