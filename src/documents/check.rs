@@ -149,6 +149,14 @@ impl Check<'_> {
         let name = text(schema, "x-name");
         for (part, key) in parts.iter().flat_map(|part| required(part).map(move |key| (part, key)))
         {
+        if inherits {
+            // Null removes what is inherited, which is unknown here.
+            entries.retain(|(key, node)| {
+                let known = property(schema, &key.name).or_else(|| others(schema));
+                let is_own = known.is_none_or(|known| known.get("x-own").is_some());
+                is_own || name == Some(&key.name) || !matches!(node.value, Value::Null)
+            });
+        }
             if entries.iter().any(|(known, _)| known.name == key) {
                 continue;
             }
