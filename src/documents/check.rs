@@ -184,7 +184,7 @@ impl Check<'_> {
 
     /// Whether a scalar is one of the words and has the form of its type.
     fn scalar(&self, span: &Span, value: &Value, fitting: &[&Json]) -> bool {
-        let value = value.to_json();
+        let value = serde_json::to_value(value).unwrap_or_default();
         let supported: Vec<&Json> = fitting.iter().flat_map(|choice| words(choice)).collect();
         if value.is_null() {
             self.problems.report(span, NO_JSON);

@@ -32,8 +32,6 @@ pub struct Policy {
     pub writers: Vec<WriterRule>,
     /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
-    /// How many of them are the convention's.
-    pub(crate) inherited: usize,
     /// What the mutating webhook does, in order: the rank among the steps of all policies, and which of the
     /// defaults is set; the phase, where it is none.
     pub(crate) steps: Vec<(u32, Option<usize>)>,
@@ -138,11 +136,6 @@ impl Policy {
         self.declared.get(id).or_else(|| self.convention.declared.get(id))
     }
 
-    /// The policy's own defaults.
-    pub(crate) fn own_defaults(&self) -> &[Backfill] {
-        self.backfill.get(self.inherited..).unwrap_or_default()
-    }
-
     /// What the mutating webhook does by this policy, in order, by rank among the steps of all policies.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (u32, Step<'_>)> {
         self.steps.iter().filter_map(|(rank, step)| {
@@ -199,8 +192,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         convention.as_ref().map(|convention| convention.conditions.as_slice()).unwrap_or_default();
     let inherited =
         convention.as_ref().map(|convention| convention.backfill.as_slice()).unwrap_or_default();
-    let own = spec.backfill.as_deref().unwrap_or_default();
-    for (index, document) in own.iter().enumerate() {
+    let documents = spec.backfill.as_deref().unwrap_or_default();
+    for (index, document) in documents.iter().enumerate() {
         if document.optional.is_some() {
             at.key("backfill").item(index).key("optional").report_with_help(
                 "what a policy itself fills in is never optional",
@@ -208,16 +201,17 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
             );
         }
     }
-    let own = compiler.backfill(own, lists, inherited, at.key("backfill"));
-    let inherited_defaults = remaining(inherited, &own);
-    let inherited = inherited_defaults.len();
-    let backfill: Vec<Backfill> = inherited_defaults.into_iter().chain(&own).cloned().collect();
+    let mut own = compiler.backfill(documents, lists, inherited, at.key("backfill"));
+    own.iter_mut().for_each(|default| default.of_policy = true);
+    let inherited = remaining(inherited, &own);
+    let first_own = inherited.len();
+    let backfill: Vec<Backfill> = inherited.into_iter().cloned().chain(own).collect();
     if let Some(convention) = &convention
-        && !own.is_empty()
+        && !documents.is_empty()
         && at.is_clean()
         && let Some((cycle, message)) = order::cycle(convention, &backfill)
     {
-        let own = cycle.iter().find_map(|index| index.checked_sub(inherited));
+        let own = cycle.iter().find_map(|index| index.checked_sub(first_own));
         let at = at.key("backfill");
         order::report(own.map_or(at, |index| at.item(index)), message);
     }
@@ -239,7 +233,6 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         preserve: spec.preserve.iter().flatten().map(|path| (**path).clone()).collect(),
         rules,
         backfill,
-        inherited,
         steps: Vec::new(),
         declared: compiler.into_rules(),
         convention: convention?,

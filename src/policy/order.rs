@@ -116,7 +116,7 @@ pub(super) fn rank(policies: &mut [Policy]) -> Option<(usize, String)> {
         tasks.extend(self::tasks(&policy.convention, &policy.backfill));
     }
     let own = |(policy, step): (usize, Option<usize>)| {
-        step.is_some_and(|step| step >= policies[policy].inherited)
+        step.is_some_and(|step| policies[policy].backfill[step].of_policy)
     };
     let owns = |policy: usize| policies[policy].convention.phase.is_some();
     let met = |one: &Policy| {

@@ -27,6 +27,8 @@ pub struct Backfill {
     pub filling: Filling,
     /// Where it comes from.
     pub source: String,
+    /// Whether a policy declares it, and not its convention.
+    pub(crate) of_policy: bool,
 }
 
 /// Where something is filled in, and with what.
@@ -219,9 +221,10 @@ impl Compiler<'_> {
     /// Compiles one entry.
     fn default(&self, document: &documents::Backfill, at: At<'_>) -> Option<Backfill> {
         let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
-        let mut kinds = kinds(document);
-        kinds.sort_by_key(|key| at.position(key));
-        if let [one, other, ..] = kinds[..] {
+        let kinds = ["value", "copyOf", "element", "steadyWhile", "absentWhere"].into_iter();
+        let mut kinds: Vec<_> = kinds.filter_map(|key| Some((at.position(key)?, key))).collect();
+        kinds.sort_unstable();
+        if let [(_, one), (_, other), ..] = kinds[..] {
             let message = format!("either \"{one}\" or \"{other}\", not both");
             at.key(other).report(message);
             return None;
@@ -234,30 +237,31 @@ impl Compiler<'_> {
                 None
             }
         };
-        let place = Label::from(document).place.unwrap_or_default();
+        let label = Label::of(at.node());
         Some(Backfill {
-            name: document.name.clone().unwrap_or_else(|| place.clone()),
-            place,
+            name: label.name().unwrap_or_default().to_owned(),
+            place: label.place.unwrap_or_default(),
             optional: document.optional.unwrap_or_default(),
             when,
             filling: filling?,
             source: document.source.clone().unwrap_or_default(),
+            of_policy: false,
         })
     }
 
     fn field(&self, path: &Pointer, document: &documents::Backfill, at: At<'_>) -> Option<Filling> {
-        let of_elements = ["member", "element", "steadyWhile", "absentWhere"];
-        let has = [
-            document.member.is_some(),
-            document.element.is_some(),
-            document.steady_while.is_some(),
-            document.absent_where.is_some(),
-        ];
-        if let Some((key, _)) = of_elements.iter().zip(has).find(|(_, has)| *has) {
+        let help = "name the list with \"list\" in the place of \"path\"";
+        let mut of_elements = ["member", "element", "steadyWhile", "absentWhere"].into_iter();
+        if let Some(key) = of_elements.find(|key| at.position(key).is_some()) {
             let message = format!("\"{key}\" speaks of the elements of a list");
-            let help = "name the list with \"list\" in the place of \"path\"";
             at.key(key).name().report_with_help(message, help);
             return None;
+        }
+        for (index, source) in document.copy_of.iter().flat_map(|from| from.iter()).enumerate() {
+            if matches!(source, CopySource::Member(_)) {
+                let at = at.key("copyOf").item(index).key("condition").name();
+                at.report_with_help("\"condition\" speaks of the elements of a list", help);
+            }
         }
         let nullable = document.nullable.unwrap_or_default();
         if document.value == Some(Value::Null) && !nullable {
@@ -285,6 +289,12 @@ impl Compiler<'_> {
         self.names.check_list(at.key("list"), list);
         let list = list.clone();
         if let Some(element) = &document.element {
+            if let Some(key) =
+                ["member", "nullable"].into_iter().find(|key| at.position(key).is_some())
+            {
+                let message = format!("either \"element\" or \"{key}\", not both");
+                at.key(key).report(message);
+            }
             let (kind, members) = (element.kind.clone(), members(element));
             return Some(Filling::Element { list, kind, members });
         }
@@ -301,18 +311,6 @@ impl Compiler<'_> {
         }
         Some(Filling::Member { list, member, sources: sources(document, at)? })
     }
-}
-
-/// What an entry does: it should have one of these keys.
-fn kinds(document: &documents::Backfill) -> Vec<&'static str> {
-    let keys = [
-        ("value", document.value.is_some()),
-        ("copyOf", document.copy_of.is_some()),
-        ("element", document.element.is_some()),
-        ("steadyWhile", document.steady_while.is_some()),
-        ("absentWhere", document.absent_where.is_some()),
-    ];
-    keys.into_iter().filter(|(_, has)| *has).map(|(key, _)| key).collect()
 }
 
 /// What is removed from an element is judged with the rest, and the write would be rejected for it.

@@ -4,11 +4,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::Backfill;
-use crate::documents;
 use crate::source::tree::Node;
 
 /// What an entry is called, and the place it is about.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Label {
     name: Option<String>,
     pub(super) place: Option<String>,
@@ -34,13 +33,9 @@ struct ElementType {
 }
 
 impl Label {
-    /// Of entries as they are written: `extends` merges documents before they are read.
-    pub(crate) fn of_all(entries: &[Node]) -> Vec<Self> {
-        let nothing = || Self { name: None, place: None };
-        entries
-            .iter()
-            .map(|entry| Parts::deserialize(entry).map_or_else(|_| nothing(), Self::from))
-            .collect()
+    /// Of an entry as it is written: `extends` merges documents before they are read.
+    pub(crate) fn of(entry: &Node) -> Self {
+        Parts::deserialize(entry).map(Self::from).unwrap_or_default()
     }
 
     /// Its name, or its place.
@@ -75,23 +70,6 @@ impl From<Parts> for Label {
             (Some(list), None, member) => member.map(|member| format!("{member} in {list}")),
         };
         Self { name: parts.name, place }
-    }
-}
-
-impl From<&documents::Backfill> for Label {
-    fn from(document: &documents::Backfill) -> Self {
-        Self::from(Parts {
-            name: document.name.clone(),
-            path: document.path.as_ref().map(ToString::to_string),
-            list: document.list.as_ref().map(ToString::to_string),
-            member: document.member.clone(),
-            steady_while: document.steady_while.as_ref().map(|_| IgnoredAny),
-            absent_where: document.absent_where.as_ref().map(|_| IgnoredAny),
-            element: document
-                .element
-                .as_ref()
-                .map(|element| ElementType { kind: element.kind.clone() }),
-        })
     }
 }
 
