@@ -9,7 +9,7 @@ use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::Draft;
 use super::evidence::{Answers, Element, Facts, Truth};
 use super::fields;
-use crate::language::Predicate;
+use crate::language::{Predicate, Types as _};
 use crate::model::{Json, Object, Pointer, Subject, in_status, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Filling, ValueSource};
 use crate::policy::{Action, Check};
@@ -131,7 +131,7 @@ impl Defaults<'_, '_, '_> {
     ) -> Option<&'j Json<'j>> {
         items.find(kind).or_else(|| {
             let types = &self.facts.list_at(list).filter(|list| list.types.has_aliases)?.types;
-            types.spellings(kind).skip(1).find_map(|alias| items.find(alias))
+            types.aliases(kind).iter().find_map(|alias| items.find(alias))
         })
     }
 

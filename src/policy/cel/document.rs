@@ -46,7 +46,6 @@ impl Compiler<'_> {
                 action: document.action.map_or(Action::Deny, Action::from),
                 path: document.path.as_deref().cloned().or_else(|| "/status".parse().ok())?,
                 trigger,
-                source: document.source.clone().unwrap_or_default(),
             })
         });
         rules.collect()

@@ -44,8 +44,6 @@ pub struct CelRule {
     pub path: Pointer,
     /// Which writes it judges.
     pub trigger: Trigger,
-    /// The origin of the rule.
-    pub source: String,
     /// Whether a write of the default phase alone can violate it. Then it could block the way out.
     pub sees_the_phase: bool,
 }

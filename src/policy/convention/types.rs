@@ -90,11 +90,6 @@ impl ConditionTypes {
     pub fn find(&self, name: &str) -> Option<&ConditionType> {
         self.known.iter().find(|known| known.is_called(name))
     }
-
-    /// The spellings of a type.
-    pub fn spellings<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
-        std::iter::once(name).chain(self.aliases(name).iter().map(String::as_str))
-    }
 }
 
 impl Types for ConditionTypes {
