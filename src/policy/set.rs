@@ -2,10 +2,11 @@
 
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::documents::{self, ConventionSpec, DocumentKind, PolicySpec};
+use crate::language::Glob;
 use crate::model::Subject;
 use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
@@ -132,28 +133,16 @@ impl PolicySet {
     }
 
     fn index(mut policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
-        for (index, policy) in policies.iter_mut().enumerate() {
-            policy.name = Id::new(policy.name.to_string(), index);
-        }
-        let plurals = |policy: &Policy| -> Vec<Option<String>> {
-            let globs = policy.resources.iter().flat_map(|rule| &rule.resources);
-            globs.map(|glob| glob.exact().map(str::to_owned)).collect()
-        };
-        let mut by_plural: HashMap<String, Vec<u16>> = policies
-            .iter()
-            .flat_map(plurals)
-            .flatten()
-            .map(|plural| (plural, Vec::new()))
-            .collect();
-        let mut with_star = Vec::new();
-        for (index, policy) in (0..).zip(&policies) {
-            let plurals = plurals(policy);
-            let star = plurals.contains(&None);
-            if star {
-                with_star.push(index);
+        let (mut by_plural, mut with_star) = (HashMap::<String, Vec<u16>>::new(), Vec::new());
+        for (index, policy) in (0..).zip(&mut policies) {
+            policy.name = Id::new(policy.name.to_string(), usize::from(index));
+            let globs = || policy.resources.iter().flat_map(|rule| &rule.resources);
+            if globs().any(|glob| glob.exact().is_none()) {
+                by_plural.values_mut().chain([&mut with_star]).for_each(|list| list.push(index));
             }
-            for (plural, list) in &mut by_plural {
-                if star || plurals.iter().flatten().any(|own| own == plural) {
+            for plural in globs().filter_map(Glob::exact) {
+                let list = by_plural.entry(plural.to_owned()).or_insert_with(|| with_star.clone());
+                if list.last() != Some(&index) {
                     list.push(index);
                 }
             }
@@ -288,12 +277,12 @@ fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut claims, mut mistakes) = (Vec::new(), Vec::new());
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: HashSet<&str> = HashSet::new();
     for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusPolicy) {
         let problems = Problems::default();
         let label = envelope.label.as_str();
         let name = envelope.name.as_ref().and_then(|span| {
-            if names.contains(&label) {
+            if names.contains(label) {
                 problems.report(span, format!("there is a policy \"{label}\" already"));
                 return None;
             }
@@ -301,7 +290,7 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
                 problems.report(span, "more than 65,536 policies");
                 return None;
             }
-            names.push(label);
+            names.insert(label);
             Some(label)
         });
         let mut node = envelope.spec.clone();
