@@ -17,7 +17,7 @@ use super::{
 use crate::model::{Json, parse_rfc3339, same, same_number};
 
 /// The difference between clocks that is no fault; as the transition times' own.
-const SKEW_SECONDS: i64 = 300;
+pub(crate) const SKEW_SECONDS: i64 = 300;
 
 /// A value, and what must hold of it: all of the tests that are there. Where the value is absent, only
 /// `set` and `changed` have an answer.

@@ -1,5 +1,5 @@
 //! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
-//! checked, indexed. Pure: texts in, a [`PolicySet`] or [`Diagnostics`] out.
+//! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out; only [`load`] reads files.
 
 mod action;
 mod built_in;

@@ -4,11 +4,8 @@ use super::super::Action;
 use super::super::compile::{Compiler, items};
 use super::Sanction;
 use crate::documents;
+use crate::language::SKEW_SECONDS;
 use crate::source::tree::At;
-
-/// How far a transition time may lie ahead of our clock when a document does not say: what
-/// clusters with unsynchronised nodes show in practice, and far below what would hide an outage.
-const DEFAULT_SKEW_SECONDS: i64 = 300;
 
 /// The most that a document may say. Clocks that are a day apart are broken, and certificates fail
 /// before conditions do.
@@ -55,7 +52,7 @@ impl Compiler<'_> {
         list: &documents::ConditionList,
         at: At<'_>,
     ) -> TransitionTimes {
-        let skew = document.skew_seconds.unwrap_or(DEFAULT_SKEW_SECONDS);
+        let skew = document.skew_seconds.unwrap_or(SKEW_SECONDS);
         if skew < 0 {
             at.key("skewSeconds").report("clocks cannot differ by less than nothing");
         }
