@@ -46,6 +46,11 @@ impl Glob {
 
     /// Whether some name matches both.
     fn overlaps(&self, other: &Self) -> bool {
+        for (one, other) in [(self, other), (other, self)] {
+            if let Some(name) = one.exact() {
+                return other.matches(name);
+            }
+        }
         let (one, other) = (self.to_string(), other.to_string());
         let (one, other) = (one.as_bytes(), other.as_bytes());
         // Whether what is left of one and what is left of the other overlap, from the ends on: by

@@ -48,22 +48,9 @@ pub(crate) fn overlap(one: &Policy, other: &Policy) -> bool {
     one.resources.iter().any(|one| {
         other.resources.iter().any(|other| {
             one.status_subresource == other.status_subresource
-                && any_overlap(&one.groups, &other.groups)
-                && any_overlap(&one.versions, &other.versions)
-                && any_overlap(&one.resources, &other.resources)
-        })
-    })
-}
-
-fn any_overlap(some: &[Glob], others: &[Glob]) -> bool {
-    some.iter().any(|one| {
-        others.iter().any(|other| match (one.exact(), other.exact()) {
-            (Some(one), Some(other)) => one == other,
-            (Some(name), None) => other.matches(name),
-            (None, Some(name)) => one.matches(name),
-            (None, None) => {
-                Glob::any_overlap(std::slice::from_ref(one), std::slice::from_ref(other))
-            }
+                && Glob::any_overlap(&one.groups, &other.groups)
+                && Glob::any_overlap(&one.versions, &other.versions)
+                && Glob::any_overlap(&one.resources, &other.resources)
         })
     })
 }
