@@ -43,7 +43,7 @@ pub struct Policy {
     pub owner_rule: Id,
     /// What a writer cannot drop.
     pub preserve: Vec<Pointer>,
-    /// What the convention cannot say.
+    /// What the convention cannot express.
     pub rules: Vec<CelRule>,
     /// Its own rules. They come after those of its convention.
     pub declared: RuleTable,
@@ -90,7 +90,7 @@ pub struct Owner {
 }
 
 impl Policy {
-    /// Whether a request can change a stored status that this policy speaks of.
+    /// Whether a request can change a stored status that this policy selects.
     ///
     /// With the status subresource that is only UPDATE of `<plural>/status`: what a main-resource
     /// write carries in `.status` is dropped by the API server, and CREATE of `/status` does not

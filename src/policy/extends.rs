@@ -34,18 +34,18 @@ pub(crate) struct Whole {
     pub(crate) complete: bool,
 }
 
-/// Those of one compilation that are still as they were written.
+/// The specs of one compilation that are not resolved yet.
 struct Pending<'d> {
     specs: BTreeMap<&'d str, &'d Node>,
-    /// Those being put together, outermost first: one that comes up again is a circle.
+    /// Those that are being resolved, outermost first: one that is needed again is a cycle.
     open: Vec<Open<'d>>,
 }
 
-/// A convention that is being put together.
+/// A convention that is being resolved.
 struct Open<'d> {
     name: &'d str,
-    /// Its first list, as soon as that is whole. Of two conventions each may have the other's list in
-    /// addition to its own, as two versions of one API do: that is no circle.
+    /// Its first list, once that is complete. Of two conventions each may have the other's first list in
+    /// addition to its own, as two versions of one API do: that is not a cycle.
     first: Option<Node>,
 }
 
@@ -70,8 +70,8 @@ impl Specs {
         self.resolved.get(name).cloned().or_else(built_in)
     }
 
-    /// Reports that there is no convention of this name. It may be in a document that could not be
-    /// read: then only what looks like a slip is one.
+    /// Reports that there is no convention of this name. It may be in a document that could not be read:
+    /// then only a name that is similar to a known one is reported.
     pub(crate) fn report_unknown<'w>(
         &self,
         name: &str,
@@ -116,7 +116,7 @@ impl Specs {
                 let Some((first, others)) = lists.split_first_mut() else { continue };
                 complete &= self.complete_list(first, pending, problems);
                 for list in others {
-                    // Who is about to be read for it may want our first one.
+                    // The convention that is resolved next may need our first list.
                     if list.member("like").is_some()
                         && let Some(open) = pending.open.last_mut()
                     {
@@ -281,7 +281,7 @@ fn overlay_defaults(theirs: &[Node], ours: &[Node]) -> Vec<Node> {
     joined
 }
 
-/// What an item of a list is called.
+/// The name of an item of a list.
 fn name_of(item: &Node) -> Option<&str> {
     ["id", "name", "path"].iter().find_map(|key| match &item.member(key)?.value {
         Value::String(text) => Some(text.as_str()),

@@ -13,7 +13,7 @@ use crate::source::tree::At;
 pub(crate) struct Known {
     /// Their texts, for those that extend one.
     pub(crate) specs: Specs,
-    /// Those of the documents, sound or not, by name.
+    /// Those of the documents, with and without errors, by name.
     pub(crate) given: BTreeMap<String, Found>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Known {
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) convention: Arc<Convention>,
-    /// Whether it has no errors. Who names one with errors has made none.
+    /// Whether it has no errors. A reference to one with errors is not reported.
     pub(crate) sound: bool,
     /// Whether all is known that it inherits.
     pub(crate) complete: bool,

@@ -8,7 +8,7 @@ use crate::language::Pattern;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// What is asked of one field, and what happens when it does not hold.
+/// The checks of one value, with the rule that they belong to.
 #[derive(Clone, Debug)]
 pub struct Check {
     /// The rule id in findings, `appcat/condition-reason`.

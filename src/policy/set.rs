@@ -1,4 +1,4 @@
-//! All policies, compiled and indexed: what the engine judges by.
+//! All policies, compiled and indexed.
 
 mod text;
 
@@ -27,7 +27,7 @@ pub struct PolicySet {
     given: BTreeMap<String, Found>,
     /// All conventions, once something asks for them.
     conventions: OnceLock<Conventions>,
-    /// The policies that may speak of a plural, in order; those with a star are in every list.
+    /// The policies that may select a plural, in order; those with a star are in every list.
     by_plural: HashMap<String, Vec<u16>>,
     /// The policies with a `*` in their plurals.
     with_star: Vec<u16>,
@@ -48,7 +48,7 @@ impl PolicySet {
         Self::compile_some(sources, false)
     }
 
-    /// All mistakes in documents beside which there are others that could not be read.
+    /// All mistakes in documents if other documents could not be read.
     #[must_use]
     pub fn mistakes_of_some(sources: &[Source]) -> Option<Diagnostics> {
         Self::compile_some(sources, true).err()
@@ -126,7 +126,7 @@ impl PolicySet {
             .filter(|(_, policy)| policy.selects(subject))
     }
 
-    /// A set of some policies, for those who ask the engine about one at a time.
+    /// A set of some policies.
     pub(crate) fn of(mut policies: Vec<Policy>) -> Self {
         order::rank(&mut policies);
         Self::index(policies, BTreeMap::new())
@@ -165,9 +165,9 @@ fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagn
 /// A document, after the check of everything but its spec.
 struct Envelope {
     kind: DocumentKind,
-    /// What it is called, whether that is a name or not.
+    /// Its name, valid or not.
     label: String,
-    /// Where its name is, if it has one.
+    /// The location of a valid name.
     name: Option<Span>,
     spec: Node,
     /// All of it.
@@ -188,7 +188,7 @@ fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
             _ => String::new(),
         };
         let kind = documents::envelope(&mut root, &problems)?;
-        // A placeholder stands for what is not a name.
+        // An invalid name was replaced by a placeholder.
         let name = root.member("metadata")?.member("name")?.span.clone();
         let name = (name != Span::NOWHERE).then_some(name);
         Some(Envelope { kind, label, name, spec: root.member("spec")?.clone(), span })
@@ -261,7 +261,7 @@ fn told_apart(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
     mistakes
 }
 
-/// The same without what is inherited and wrong already where it is from, or in another heir.
+/// The same without inherited mistakes that the base or another heir already has.
 fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (inherited, mut told): (Vec<_>, Vec<_>) =
         mistakes.into_iter().partition(|mistake| mistake.inherited_by.is_some());

@@ -18,8 +18,7 @@ pub(crate) use super::problems::{At, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
 use scalar::Dialect;
 
-/// Where something stands: which source, by its place in the list given to the compiler, and which
-/// bytes of it. A convention that extends another is read from nodes of both their documents.
+/// A location: a source, by its position in the list given to the compiler, and its bytes. A convention that extends another is read from nodes of both their documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) source: usize,

@@ -9,7 +9,7 @@ use crate::policy::rules::{DeclaredRule, Declarer};
 use crate::source::tree::{At, Span};
 
 impl Compiler<'_> {
-    /// Compiles the rules of a policy. What they say of the phase depends on the convention and on the
+    /// Compiles the rules of a policy. Whether they can read the phase depends on the convention and on the
     /// defaults of the policy.
     pub(crate) fn cel_rules(
         &self,
@@ -56,8 +56,8 @@ impl Compiler<'_> {
 /// violate a rule that the stored object does not violate.
 ///
 /// A rule with the trigger `introduced` that reads neither of these answers the same before and
-/// after. With another trigger it may be a violation of old that is held against the write, and
-/// `oldSelf` is another object at each write.
+/// after. With another trigger, an old violation may count for the write, and `oldSelf` is another object
+/// at each write.
 fn sees_the_phase(
     expression: &super::Expression,
     trigger: &Trigger,

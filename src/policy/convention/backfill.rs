@@ -1,5 +1,4 @@
-//! What is filled in where it is absent: fields, members of conditions, whole conditions. And what is
-//! taken out where it may not be.
+//! Defaults for absent fields, members of conditions and whole conditions; and members to remove.
 
 use serde_json::Value;
 
@@ -12,18 +11,18 @@ use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// Something to fill in where it is absent, or to take out.
+/// A default for something absent, or something to remove.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backfill {
-    /// What a policy calls it by; its place, where the document gives no name.
+    /// The name by which a policy enables or replaces it. Without a name in the document, its place.
     pub name: String,
-    /// What it is about: the path, or the list and what of its elements.
+    /// The path, or the list with the member or type of its elements.
     pub(crate) place: String,
     /// Off, unless a policy enables it.
     pub optional: bool,
     /// Only when this holds.
     pub when: Option<Predicate>,
-    /// Where, and with what.
+    /// What it sets, and to which value.
     pub filling: Filling,
     /// Where it comes from.
     pub source: String,
@@ -31,13 +30,13 @@ pub struct Backfill {
     pub(crate) of_policy: bool,
 }
 
-/// Where something is filled in, and with what.
+/// What a default sets, and to which value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filling {
     /// The field stays absent, and an explicit null is removed, because a null on a property that
     /// is not `nullable` fails the whole write.
     Absent(Pointer),
-    /// The first of these that there is.
+    /// The first of these that exists.
     Field(Pointer, Vec<ValueSource>),
     /// A member, in every element of a list of conditions that lacks it.
     Member {
@@ -45,7 +44,7 @@ pub enum Filling {
         list: Pointer,
         /// The member.
         member: String,
-        /// The first of these that there is.
+        /// The first of these that exists.
         sources: Vec<ValueSource>,
     },
     /// A whole condition, where the list has none of its type.
@@ -57,34 +56,34 @@ pub enum Filling {
         /// Its other members; one for which there is no value is left out.
         members: Vec<(String, Vec<ValueSource>)>,
     },
-    /// The stored value of a member, put back where nothing else of the element changed: for
-    /// controllers that stamp all conditions anew at each look.
+    /// The stored value of a member, restored if nothing else of the element changed: for controllers
+    /// that set the time of all conditions at each reconciliation.
     Steady {
         /// The list.
         list: Pointer,
-        /// The member that is put back.
+        /// The member that is restored.
         member: String,
-        /// What must be as it was.
+        /// The members that must be unchanged.
         unless: Vec<String>,
     },
-    /// A member that some elements may not have: taken out of them.
+    /// A member that is removed from some elements.
     AbsentMember {
         /// The list, one that the convention names.
         list: Pointer,
         /// The member.
         member: String,
-        /// Which elements. Asked of each, as the rules about elements are.
+        /// Which elements. It is evaluated for each, like the rules about elements.
         of: Predicate,
     },
 }
 
-/// Where a value comes from. Never the clock: a value that a controller drops at its next write and
-/// gets anew would make an endless loop.
+/// Where a value comes from. Never the clock: a controller that drops the value with its next write would
+/// get another one, in an endless loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueSource {
     /// This value.
     Value(Value),
-    /// What the stored object has in the same place.
+    /// The value of the stored object in the same place.
     Stored,
     /// A field of the status.
     Field(Pointer),
@@ -104,7 +103,7 @@ pub enum ValueSource {
 }
 
 impl Backfill {
-    /// The place that is filled: of conditions, their list.
+    /// The place that is set. Of a condition, its list.
     #[must_use]
     pub const fn path(&self) -> &Pointer {
         match &self.filling {
@@ -130,7 +129,7 @@ impl Backfill {
             || match &self.filling {
                 Filling::Absent(_) | Filling::Steady { .. } => false,
                 Filling::Field(_, sources) | Filling::Member { sources, .. } => copies(sources),
-                // What is asked of an element may be something that others fill in.
+                // What is asked of an element may be something that others set.
                 Filling::Element { .. } | Filling::AbsentMember { .. } => true,
             }
     }
@@ -155,7 +154,7 @@ impl Backfill {
 }
 
 impl Filling {
-    /// Whether it says for sure what becomes of a field: a copy may find nothing to copy.
+    /// Whether it always decides about a field: a copy may find nothing to copy.
     fn is_sure(&self) -> bool {
         match self {
             Self::Absent(_) => true,
@@ -204,7 +203,7 @@ impl Compiler<'_> {
             }
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
-            // One run would never be the last: each would undo what the other did.
+            // Each run would undo what the run before it did.
             let undoes = |other: &&Backfill| {
                 (fill.takes().is_some() && fill.takes() == other.gives())
                     || (fill.gives().is_some() && fill.gives() == other.takes())
@@ -363,7 +362,7 @@ fn copies(from: &[CopySource]) -> Vec<ValueSource> {
     from.iter().map(source).collect()
 }
 
-/// The members of a condition to add, but for its type.
+/// The members of a condition to add, without its type.
 fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
     let status = element.status.as_ref().map(|status| match status {
         ElementStatus::Status(status) => vec![ValueSource::Value(status.name().into())],

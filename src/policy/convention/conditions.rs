@@ -20,17 +20,17 @@ pub struct ConditionList {
     pub versions: Vec<Glob>,
     /// The rule id for a list that is no list, or an element that is no object.
     pub shape_rule: Id,
-    /// The members that tell elements apart; none in a history.
+    /// The members that identify an element; none in a history.
     pub key: Vec<String>,
     /// Two elements have one key. None in a history.
     pub duplicate: Option<Sanction>,
     /// The largest number of elements.
     pub max_items: Option<Limit<usize>>,
-    /// For a list that grows at its end.
+    /// For an append-only list.
     pub history: Option<History>,
     /// The checks of each member of an element, in the order of the document.
     pub members: Vec<(String, Vec<Check>)>,
-    /// Said of a member that is not among them.
+    /// An element has a member that is not among them.
     pub other_members: Option<Sanction>,
     /// The types of its elements.
     pub types: ConditionTypes,
@@ -42,14 +42,14 @@ pub struct ConditionList {
     pub source: String,
 }
 
-/// A list that grows at its end and forgets at its beginning.
+/// An append-only list: only the oldest elements may be removed.
 #[derive(Clone, Debug)]
 pub struct History {
     /// A new element differs from the last one in one of these.
     pub distinct: Vec<String>,
-    /// Said of a change to what was in the list.
+    /// A write changed an element.
     pub rewritten: Sanction,
-    /// Said of a new element that says what the last one said.
+    /// A new element repeats the last one.
     pub repeated: Sanction,
 }
 
@@ -58,13 +58,13 @@ pub struct History {
 pub struct ElementRule {
     /// `aso/severity-when-true`.
     pub id: Id,
-    /// The violation. `member`, `polarity` and `type` speak of the element.
+    /// The violation. `member` and `polarity` refer to the element.
     pub when: Predicate,
     /// What happens.
     pub action: Disposition,
-    /// The member that is named in the answer; the element, where there is none.
+    /// The member that the response names; empty for the element.
     pub member: String,
-    /// The sentence in the answer.
+    /// The sentence in the response.
     pub message: String,
     /// Where it comes from.
     pub source: String,
@@ -90,7 +90,7 @@ impl ConditionList {
     }
 }
 
-/// What members of conditions are called everywhere.
+/// The usual names of members.
 const MEMBERS: [&str; 7] =
     ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
 
@@ -123,7 +123,7 @@ impl Compiler<'_> {
             let at = at.key("members").key(name);
             (name.clone(), self.checks(&checks.0, &id, &document.source, at))
         });
-        // A history that may grow without end would be cut and rewritten by nobody.
+        // Without a limit the list would grow forever, because no writer may shorten it.
         if document.history.is_some() && document.max_items.is_none() && self.complete {
             at.report_with_help(
                 "a history forgets its oldest elements at some length",
@@ -201,8 +201,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Slips in the names of members, where a table names some. A list does not say that there are no
-    /// other members: only what looks like one of its own is a slip.
+    /// Reports misspelled names of members in the tables. A list may have other members, so only a name
+    /// that is similar to a known one is an error.
     fn check_member_names(&self, document: &documents::ConditionList, at: At<'_>) {
         let members = document.members.iter().flatten().map(|(name, _)| name.as_str());
         let known = members.chain(MEMBERS);

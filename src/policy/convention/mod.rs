@@ -53,11 +53,11 @@ pub struct Convention {
     pub phase: Option<PhaseRules>,
     /// How generations relate.
     pub generation: Option<GenerationRules>,
-    /// Fields beside the conditions and the phase.
+    /// Checks of other fields than conditions and phase.
     pub fields: Vec<FieldRule>,
     /// Everything that needs a predicate.
     pub rules: Vec<Rule>,
-    /// Fields to fill in where they are absent, and what may not be there.
+    /// Defaults for absent fields, and members to remove.
     pub backfill: Vec<Backfill>,
     /// Every rule id of these tables.
     pub declared: RuleTable,
@@ -66,14 +66,14 @@ pub struct Convention {
 }
 
 impl Convention {
-    /// The conditions that predicates speak of in an object of this version: the first list that
-    /// such an object has.
+    /// The conditions that predicates read in an object of this version: the first list that such an object
+    /// has.
     #[must_use]
     pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
         self.conditions.iter().find(|list| list.applies_to(version))
     }
 
-    /// The names of what a policy may `enable`: rules and defaults that are off by themselves.
+    /// The names that a policy may `enable`: rules and defaults that are off by default.
     pub fn optional_parts(&self) -> impl Iterator<Item = &str> + Clone {
         let rules = self.rules.iter().filter(|rule| rule.optional).map(|rule| rule.id.as_str());
         let each = self.conditions.iter().flat_map(|list| &list.each);
@@ -83,8 +83,7 @@ impl Convention {
         rules.chain(each).map(own_name).chain(fills)
     }
 
-    /// The same convention with the optional parts that are `wanted`, and without the others: what
-    /// the engine judges by knows no options.
+    /// The same convention with the optional parts that are `wanted`, and without the others.
     pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
         let wants = |name: &str| wanted.iter().any(|part| part == name);
         let on = |optional: bool, id: &str| !optional || wants(own_name(id));

@@ -1,4 +1,4 @@
-//! What the parts of a convention call each other by: its phases and its lists of conditions.
+//! The names by which parts of a convention refer to each other: phases and lists of conditions.
 
 use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
 use crate::model::Pointer;
@@ -33,7 +33,7 @@ impl Names {
         }
     }
 
-    /// Whether the phase is there.
+    /// Whether this is a path of the phase.
     pub(crate) fn is_phase(&self, path: &Pointer) -> bool {
         self.phase_paths.contains(path)
     }

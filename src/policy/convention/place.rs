@@ -1,4 +1,4 @@
-//! Which place an entry of `backfill` is about: it tells two entries without names apart.
+//! The place that an entry of `backfill` sets: it identifies an entry without a name.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -6,14 +6,14 @@ use serde::de::IgnoredAny;
 use super::Backfill;
 use crate::source::tree::Node;
 
-/// What an entry is called, and the place it is about.
+/// The name of an entry, and the place that it sets.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Label {
     name: Option<String>,
     pub(super) place: Option<String>,
 }
 
-/// What tells entries apart.
+/// The keys that identify an entry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Parts {
@@ -43,8 +43,8 @@ impl Label {
         self.name.as_deref().or(self.place.as_deref())
     }
 
-    /// Whether `own` takes the place of this one: it has its name, or is about its place. Where
-    /// several of all that are inherited are about one place, a name chooses among them.
+    /// Whether `own` replaces this one: it has the same name, or sets the same place. If several inherited
+    /// entries set one place, the name decides.
     pub(crate) fn is_replaced(&self, inherited: &[Self], own: &Self) -> bool {
         let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
         let same_place = |other: &Self| same(own.place.as_deref(), other.place.as_deref());
@@ -54,9 +54,8 @@ impl Label {
 }
 
 impl From<Parts> for Label {
-    /// The path; in lists, what of the elements and what becomes of it. To fill in a member, to put it
-    /// back and to take it out are three things: the first two go together, and the last undoes both,
-    /// which is a mistake and not a choice.
+    /// The path; in lists, the member or type. To set a member, to restore it and to remove it are three
+    /// places: a list may have the first two, and the last together with one of them is an error.
     fn from(parts: Parts) -> Self {
         let place = match (parts.list, parts.element, parts.member) {
             (None, ..) => parts.path,
@@ -79,7 +78,7 @@ impl From<&Backfill> for Label {
     }
 }
 
-/// Those of `inherited` that stay beside what somebody adds.
+/// Those of `inherited` that the additions do not replace.
 pub(crate) fn remaining<'b, 'o>(
     inherited: &'b [Backfill],
     own: impl IntoIterator<Item = &'o Backfill>,

@@ -1,4 +1,4 @@
-//! When the transition time of a condition moves.
+//! When the transition time of a condition changes.
 
 use super::super::Action;
 use super::super::compile::{Compiler, items};
@@ -7,11 +7,11 @@ use crate::documents;
 use crate::language::SKEW_SECONDS;
 use crate::source::tree::At;
 
-/// The most that a document may say. Clocks that are a day apart are broken, and certificates fail
-/// before conditions do.
+/// The largest value in a document. With clocks that differ by a day, certificates fail before conditions
+/// do.
 const MAX_SKEW_SECONDS: i64 = 86_400;
 
-/// When the transition time of a condition moves.
+/// When the transition time of a condition changes.
 #[derive(Clone, Debug)]
 pub struct TransitionTimes {
     /// The member that holds it.
@@ -20,17 +20,17 @@ pub struct TransitionTimes {
     pub must_move_on: Vec<String>,
     /// Only a change in one of these may move it.
     pub may_move_on: Movers,
-    /// A change did not move it; none if no change must.
+    /// A change did not move it. `None` if no change must.
     pub kept: Option<Sanction>,
-    /// It moved without a change; none if every write may move it.
+    /// It moved without a change. `None` if every write may move it.
     pub moved: Option<Sanction>,
-    /// Said of a move into the past, of a condition that changed.
+    /// The time of a changed condition went backwards.
     pub backwards: Sanction,
-    /// Said of a move into the past, of a condition that did not.
+    /// The time of an unchanged condition went backwards.
     pub backwards_unchanged: Sanction,
-    /// Said of a move further into the future than `skew`.
+    /// The time is further in the future than `skew`.
     pub future: Sanction,
-    /// The clock difference that is no fault, in seconds.
+    /// The clock difference that is accepted, in seconds.
     pub skew: i64,
     /// Where these come from.
     pub source: String,
@@ -39,7 +39,7 @@ pub struct TransitionTimes {
 /// What may move a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Movers {
-    /// Every write: ACK stamps all conditions anew each time it looks.
+    /// Every write: ACK sets the time of all conditions at each reconciliation.
     Anything,
     /// A change in one of these members.
     Members(Vec<String>),
@@ -92,7 +92,7 @@ impl Compiler<'_> {
     }
 }
 
-/// In the place of members: every write may move the time.
+/// The word that stands for every write.
 pub(super) const ANYTHING: &str = "anything";
 
 impl Movers {

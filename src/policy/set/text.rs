@@ -1,4 +1,4 @@
-//! Conventions as text again: as somebody wrote them, and with all that they extend.
+//! Conventions as text: as they are written, and with everything that they extend.
 
 use crate::documents::{self, ConventionSpec, DocumentKind, StatusConvention};
 use crate::source::tree::Problems;
