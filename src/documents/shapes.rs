@@ -32,7 +32,7 @@ pub(super) fn check_form(form: &str, text: &str) -> Result<(), String> {
 }
 
 /// One item, or a list of items that may be empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZeroOrMore<T>(pub Vec<T>);
 
 /// A pointer to something inside `.status`: what rules judge and change.

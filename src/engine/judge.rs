@@ -385,7 +385,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             return;
         }
         // What the mutating webhook did is nobody's trespass.
-        let ours = self.ours.without(others.iter().map(|owner| &owner.path));
+        let ours = self.ours.without(others.iter().map(|owner| &*owner.path));
         for owner in others {
             let value = value(&owner.path);
             if ours.is_some() && same(value, in_status(ours.as_ref(), &owner.path)) {

@@ -37,7 +37,8 @@ impl Gate {
             .conventions()
             .get(name)
             .map(|convention| convention.optional_parts().map(str::to_owned).collect::<Vec<_>>());
-        let spec = PolicySpec { enable: parts, ..PolicySpec::for_everything(name) };
+        let enable = parts.unwrap_or_default();
+        let spec = PolicySpec { enable, ..PolicySpec::for_everything(name) };
         let all = plain.with_policies(&[("lint", spec)])?;
         let modes = MODES.map(|(_, disagreement)| {
             let policy = all.policies().first();

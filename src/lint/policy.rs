@@ -13,7 +13,7 @@ use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
 use crate::language::Glob;
 use crate::model::Resource;
 use crate::policy::convention::{Convention, PhaseRules};
-use crate::policy::{Action, Diagnostics, Policy, PolicySet, ResourceRule, Source, overlap};
+use crate::policy::{Action, Diagnostics, Policy, PolicySet, Resources, Source, overlap};
 
 /// Lints one policy from `sources` in addition to its convention, as if `enforcement` were `Deny`.
 /// Returns `None` if there is no policy of this name.
@@ -31,12 +31,13 @@ pub fn lint_policy(sources: &[Source], name: &str) -> Result<Option<Report>, Dia
     policy.resources.iter_mut().for_each(|rule| rule.status_subresource = true);
     let convention = policy.convention.clone();
     let mut report = Report { name: name.to_owned(), remarks: Vec::new(), combinations: 0 };
-    let mut at = |rule: &ResourceRule, look: &mut dyn FnMut(&mut Lint<'_, '_>)| {
+    let mut at = |rule: &Resources, look: &mut dyn FnMut(&mut Lint<'_, '_>)| {
         let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
-        let (Some(group), Some(plural)) = (sample(&rule.groups), sample(&rule.resources)) else {
+        let (Some(group), Some(plural)) = (sample(&rule.api_groups), sample(&rule.resources))
+        else {
             return;
         };
-        for version in samples(&rule.versions, &convention) {
+        for version in samples(&rule.api_versions, &convention) {
             let stage = Stage { convention: &convention, version: &version };
             let policies = PolicySet::of(vec![policy.clone()]);
             let (group, plural, report) = (group.clone(), plural.clone(), &mut report);

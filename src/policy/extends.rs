@@ -22,8 +22,8 @@ pub(crate) struct Specs {
     pub(super) resolved: BTreeMap<String, Whole>,
     /// Whether there are documents that could not be read.
     pub(crate) incomplete: bool,
-    /// The names of conventions that are no names: who names one has made no mistake.
-    pub(crate) misnamed: Vec<String>,
+    /// Invalid names of conventions. A reference to one of these is not reported again.
+    pub(crate) invalid_names: Vec<String>,
 }
 
 /// A spec with what it extends, as far as that is known.
@@ -78,8 +78,8 @@ impl Specs {
         known: impl Iterator<Item = &'w str> + Clone,
         at: At<'_>,
     ) {
-        let misnamed = self.misnamed.iter().any(|misnamed| misnamed == name);
-        if !misnamed && (!self.incomplete || near(name, known.clone()).is_some()) {
+        let is_invalid = self.invalid_names.iter().any(|invalid| invalid == name);
+        if !is_invalid && (!self.incomplete || near(name, known.clone()).is_some()) {
             at.unknown("convention", name, known);
         }
     }
@@ -87,13 +87,13 @@ impl Specs {
     fn resolve(&mut self, name: &str, pending: &mut Pending<'_>, problems: &Problems) {
         let Some((name, own)) = pending.specs.remove_entry(name) else { return };
         pending.open.push(Open { name, first: None });
-        let (spec, complete) = self.put_together(own, pending, problems);
+        let (spec, complete) = self.complete_spec(own, pending, problems);
         self.resolved.insert(name.to_owned(), Whole { spec: Arc::new(spec), complete });
         pending.open.pop();
     }
 
-    /// What cannot be found is left out: the rest has errors of its own to report.
-    fn put_together(
+    /// A spec with what it extends. Parts that cannot be found are left out, so that the rest is checked.
+    fn complete_spec(
         &mut self,
         own: &Node,
         pending: &mut Pending<'_>,

@@ -37,8 +37,8 @@ impl Found {
             (true, true) => Some(convention.optional_parts().collect()),
             (true, false) => {
                 let written = convention.declared.written().map(own_name);
-                let fills = convention.backfill.iter().map(|fill| fill.name.as_str());
-                Some(written.chain(fills).collect())
+                let defaults = convention.backfill.iter().map(|default| default.name.as_str());
+                Some(written.chain(defaults).collect())
             }
         }
     }

@@ -19,10 +19,11 @@ mod selected;
 mod set;
 
 pub use crate::documents::{FieldType, Format};
+pub use crate::documents::{Owner, Resources, Writer, Writers};
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
-pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
+pub use document::Policy;
 pub use files::{load, load_files};
 pub use id::Id;
 pub(crate) use order::Step;

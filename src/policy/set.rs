@@ -174,9 +174,9 @@ struct Envelope {
     span: Span,
 }
 
-/// What a document is called while it is read for its mistakes alone, because its own name is invalid or
-/// is another's. No document can have this name.
-const STAND_IN: &str = "(unnamed)";
+/// The name under which a document is compiled to find its mistakes if its own name is invalid or already
+/// used. No document can have this name.
+const UNNAMED: &str = "(unnamed)";
 
 /// Checks the envelopes of all documents.
 fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
@@ -200,7 +200,7 @@ fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
 fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnostic> {
     let problems = Problems::default();
     let mut named: Vec<&Envelope> = Vec::new();
-    let mut nameless = Vec::new();
+    let mut unnamed = Vec::new();
     for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusConvention) {
         let label = envelope.label.as_str();
         let is_taken = built_in::names().any(|name| name == label)
@@ -210,12 +210,12 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
                 let message = format!("there is a convention \"{label}\" already");
                 let help = Some("give this one a name of its own".to_owned());
                 problems.report_with_help(span, message, help);
-                nameless.push(envelope);
+                unnamed.push(envelope);
             }
             Some(_) => named.push(envelope),
             None => {
-                known.specs.misnamed.push(envelope.label.clone());
-                nameless.push(envelope);
+                known.specs.invalid_names.push(envelope.label.clone());
+                unnamed.push(envelope);
             }
         }
     }
@@ -227,15 +227,15 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
         if let Some(found) = compile_convention(&envelope.label, &known.specs, &problems) {
             known.given.insert(envelope.label.clone(), found);
         }
-        mistakes.extend(told_apart(problems, &envelope.span, &envelope.label));
+        mistakes.extend(with_heir(problems, &envelope.span, &envelope.label));
     }
-    for envelope in nameless {
+    for envelope in unnamed {
         let problems = Problems::default();
         let mut specs = known.specs.clone();
-        specs.add(std::iter::once((STAND_IN, &envelope.spec)), &problems);
-        compile_convention(STAND_IN, &specs, &problems);
-        let label = if envelope.label.is_empty() { STAND_IN } else { &envelope.label };
-        mistakes.extend(told_apart(problems, &envelope.span, label));
+        specs.add(std::iter::once((UNNAMED, &envelope.spec)), &problems);
+        compile_convention(UNNAMED, &specs, &problems);
+        let label = if envelope.label.is_empty() { UNNAMED } else { &envelope.label };
+        mistakes.extend(with_heir(problems, &envelope.span, label));
     }
     without_repetition(mistakes)
 }
@@ -249,8 +249,8 @@ fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<
     Some(Found { convention: Arc::new(convention), sound, complete })
 }
 
-/// The mistakes of a convention; of those outside of its own document it is said who inherits them.
-fn told_apart(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
+/// The mistakes of a convention. Those outside of its own document name the convention as heir.
+fn with_heir(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
     let mut mistakes = problems.into_list();
     for mistake in &mut mistakes {
         let Span { source, bytes } = &mistake.span;
@@ -263,16 +263,16 @@ fn told_apart(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
 
 /// The same without inherited mistakes that the base or another heir already has.
 fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let (inherited, mut told): (Vec<_>, Vec<_>) =
+    let (inherited, mut all): (Vec<_>, Vec<_>) =
         mistakes.into_iter().partition(|mistake| mistake.inherited_by.is_some());
     for mistake in inherited {
         let same =
             |other: &Diagnostic| other.span == mistake.span && other.message == mistake.message;
-        if !told.iter().any(same) {
-            told.push(mistake);
+        if !all.iter().any(same) {
+            all.push(mistake);
         }
     }
-    told
+    all
 }
 
 fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
@@ -296,7 +296,7 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
         let mut node = envelope.spec.clone();
         if let Some(spec) = documents::spec::<PolicySpec>(&mut node, true, &problems) {
             let at = At::root(&node, &problems);
-            let policy = document::compile(name.unwrap_or(STAND_IN), &spec, known, at);
+            let policy = document::compile(name.unwrap_or(UNNAMED), &spec, known, at);
             let resources = envelope.spec.member("resources").map(Node::items).unwrap_or_default();
             let backfill = envelope.spec.member("backfill");
             let claim = |policy| Claim { policy, resources, backfill };

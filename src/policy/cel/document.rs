@@ -33,7 +33,7 @@ impl Compiler<'_> {
             let declared = DeclaredRule {
                 actions: vec![document.action.map_or(Action::Deny, Action::from).into()],
                 message: Some(document.message.to_string()),
-                source: document.source.clone().unwrap_or_default(),
+                source: document.source.clone(),
                 optional: false,
                 by: Declarer::Rule,
             };

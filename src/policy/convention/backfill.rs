@@ -134,8 +134,8 @@ impl Backfill {
             }
     }
 
-    /// The list and the member, where this gives elements a member that they lack, or an old one.
-    fn gives(&self) -> Option<(&Pointer, &str)> {
+    /// The list and the member, if this sets a member of elements.
+    fn sets_member(&self) -> Option<(&Pointer, &str)> {
         match &self.filling {
             Filling::Member { list, member, .. } | Filling::Steady { list, member, .. } => {
                 Some((list, member))
@@ -144,8 +144,8 @@ impl Backfill {
         }
     }
 
-    /// The list and the member, where this takes a member out of elements.
-    fn takes(&self) -> Option<(&Pointer, &str)> {
+    /// The list and the member, if this removes a member of elements.
+    fn removes_member(&self) -> Option<(&Pointer, &str)> {
         match &self.filling {
             Filling::AbsentMember { list, member, .. } => Some((list, member)),
             _ => None,
@@ -182,39 +182,44 @@ impl Compiler<'_> {
         let own = documents.iter().enumerate();
         let own =
             own.map(|(index, document)| (self.default(document, at.item(index)), at.item(index)));
-        let own: Vec<(Backfill, At<'_>)> = own.filter_map(|(fill, at)| Some((fill?, at))).collect();
-        let inherited: Vec<&Backfill> = remaining(inherited, own.iter().map(|(fill, _)| fill));
+        let own: Vec<(Backfill, At<'_>)> =
+            own.filter_map(|(default, at)| Some((default?, at))).collect();
+        let inherited: Vec<&Backfill> =
+            remaining(inherited, own.iter().map(|(default, _)| default));
         let mut settled: Vec<&Pointer> = Vec::new();
-        for (index, (fill, at)) in own.iter().enumerate() {
-            if fill.when.is_none()
-                && !fill.optional
-                && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling
+        for (index, (default, at)) in own.iter().enumerate() {
+            if default.when.is_none()
+                && !default.optional
+                && let Filling::Absent(path) | Filling::Field(path, _) = &default.filling
             {
                 if settled.contains(&path) {
                     let message = format!("an entry above always sets {path}");
                     at.report_with_help(message, "say with \"when\" which of them counts");
                 }
-                if fill.filling.is_sure() {
+                if default.filling.is_sure() {
                     settled.push(path);
                 }
             }
-            if let Some((list, member)) = fill.takes() {
-                check_taken(list, member, lists, *at);
+            if let Some((list, member)) = default.removes_member() {
+                check_removed(list, member, lists, *at);
             }
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
             // Each run would undo what the run before it did.
             let undoes = |other: &&Backfill| {
-                (fill.takes().is_some() && fill.takes() == other.gives())
-                    || (fill.gives().is_some() && fill.gives() == other.takes())
+                (default.removes_member().is_some()
+                    && default.removes_member() == other.sets_member())
+                    || (default.sets_member().is_some()
+                        && default.sets_member() == other.removes_member())
             };
             if let Some(other) = others.find(undoes) {
-                let message = format!("\"{}\" and \"{}\" undo each other", fill.name, other.name);
+                let message =
+                    format!("\"{}\" and \"{}\" undo each other", default.name, other.name);
                 at.key("member")
                     .report_with_help(message, "a member is filled in, or taken out, not both");
             }
         }
-        own.into_iter().map(|(fill, _)| fill).collect()
+        own.into_iter().map(|(default, _)| default).collect()
     }
 
     /// Compiles one entry.
@@ -240,10 +245,10 @@ impl Compiler<'_> {
         Some(Backfill {
             name: label.name().unwrap_or_default().to_owned(),
             place: label.place.unwrap_or_default(),
-            optional: document.optional.unwrap_or_default(),
+            optional: document.optional,
             when,
             filling: filling?,
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
             of_policy: false,
         })
     }
@@ -312,8 +317,8 @@ impl Compiler<'_> {
     }
 }
 
-/// What is removed from an element is judged with the rest, and the write would be rejected for it.
-fn check_taken(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
+/// The validating webhook judges the result, and would reject a write without a required member.
+fn check_removed(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
     for list in lists.iter().filter(|list| list.path == *path) {
         if list.history.is_some() {
             let message = format!("{path} is a history: what is in it does not change");

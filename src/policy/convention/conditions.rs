@@ -98,7 +98,7 @@ impl Compiler<'_> {
     /// All lists. Of two at one path an object has one, by its version.
     pub(super) fn condition_lists(&self, spec: &ConventionSpec, at: At<'_>) -> Vec<ConditionList> {
         let mut lists: Vec<ConditionList> = Vec::new();
-        for (index, document) in spec.conditions.iter().flatten().enumerate() {
+        for (index, document) in spec.conditions.iter().enumerate() {
             let at = at.key("conditions").item(index);
             let list = self.condition_list(document, at);
             let same = |known: &ConditionList| {
@@ -117,8 +117,7 @@ impl Compiler<'_> {
 
     fn condition_list(&self, document: &documents::ConditionList, at: At<'_>) -> ConditionList {
         let rules = self.tables(&[&document.source]);
-        let members = document.members.iter().flatten();
-        let members = members.map(|(name, checks)| {
+        let members = document.members.iter().map(|(name, checks)| {
             let id = format!("condition-{}", kebab(name));
             let at = at.key("members").key(name);
             (name.clone(), self.checks(&checks.0, &id, &document.source, at))
@@ -139,7 +138,7 @@ impl Compiler<'_> {
         let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
         ConditionList {
             path: (*document.path).clone(),
-            versions: document.api_versions.clone().unwrap_or_default(),
+            versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Action::Deny),
             duplicate: (!key.is_empty()).then(duplicate),
             key,
@@ -160,7 +159,7 @@ impl Compiler<'_> {
                 .as_ref()
                 .map(|times| self.transition_times(times, document, at.key("transitionTime"))),
             each: Vec::new(),
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
         }
     }
 
@@ -171,7 +170,7 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> Vec<ElementRule> {
         let mut known: Vec<&Name> = Vec::new();
-        let rules = document.each.iter().flatten().enumerate().map(|(index, rule)| {
+        let rules = document.each.iter().enumerate().map(|(index, rule)| {
             let at = at.key("each").item(index);
             if known.contains(&&rule.id) {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
@@ -186,14 +185,14 @@ impl Compiler<'_> {
         let declared = DeclaredRule {
             actions: vec![document.action.into()],
             message: Some(document.message.to_string()),
-            source: document.source.clone().unwrap_or_default(),
-            optional: document.optional.unwrap_or_default(),
+            source: document.source.clone(),
+            optional: document.optional,
             by: Declarer::ElementRule,
         };
         ElementRule {
             when: self.element_predicate(&document.when, at.key("when")),
             action: document.action.into(),
-            member: document.member.clone().unwrap_or_default(),
+            member: document.member.clone(),
             message: document.message.to_string(),
             source: declared.source.clone(),
             optional: declared.optional,
@@ -204,7 +203,7 @@ impl Compiler<'_> {
     /// Reports misspelled names of members in the tables. A list may have other members, so only a name
     /// that is similar to a known one is an error.
     fn check_member_names(&self, document: &documents::ConditionList, at: At<'_>) {
-        let members = document.members.iter().flatten().map(|(name, _)| name.as_str());
+        let members = document.members.keys().map(String::as_str);
         let known = members.chain(MEMBERS);
         let check = |at: At<'_>, name: &str, word: &'static str| {
             let known = known.clone().chain([word]);
@@ -213,8 +212,8 @@ impl Compiler<'_> {
                 at.unknown("member", name, known);
             }
         };
-        for (kind, document) in document.types.iter().flatten() {
-            for (reason, row) in document.reasons.iter().flatten() {
+        for (kind, document) in &document.types {
+            for (reason, row) in &document.reasons {
                 let ReasonRow::Members(members) = row else { continue };
                 for member in members.others.keys() {
                     let at = at.key("types").key(kind).key("reasons").key(reason).key(member);
@@ -223,7 +222,7 @@ impl Compiler<'_> {
             }
         }
         if let Some(times) = &document.transition_time {
-            for (index, name) in times.may_move_on.iter().flat_map(|names| &names.0).enumerate() {
+            for (index, name) in times.may_move_on.0.iter().enumerate() {
                 check(at.key("transitionTime").key("mayMoveOn").item(index), name, ANYTHING);
             }
         }

@@ -47,7 +47,7 @@ impl Compiler<'_> {
                     Action::Deny,
                 ),
             }),
-            source: generation.source.clone().unwrap_or_default(),
+            source: generation.source.clone(),
         }
     }
 }

@@ -26,7 +26,7 @@ pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 pub(crate) use names::Names;
 pub(crate) use place::{Label, remaining};
 
-use super::compile::{Compiler, items};
+use super::compile::Compiler;
 use super::rules::RuleTable;
 use super::schema::FieldRule;
 use super::{Action, Id, order};
@@ -78,9 +78,9 @@ impl Convention {
         let rules = self.rules.iter().filter(|rule| rule.optional).map(|rule| rule.id.as_str());
         let each = self.conditions.iter().flat_map(|list| &list.each);
         let each = each.filter(|rule| rule.optional).map(|rule| rule.id.as_str());
-        let fills = self.backfill.iter().filter(|fill| fill.optional);
-        let fills = fills.map(|fill| fill.name.as_str());
-        rules.chain(each).map(own_name).chain(fills)
+        let defaults = self.backfill.iter().filter(|default| default.optional);
+        let defaults = defaults.map(|default| default.name.as_str());
+        rules.chain(each).map(own_name).chain(defaults)
     }
 
     /// The same convention with the optional parts that are `wanted`, and without the others.
@@ -92,7 +92,7 @@ impl Convention {
         for list in &mut convention.conditions {
             list.each.retain(|rule| on(rule.optional, &rule.id));
         }
-        convention.backfill.retain(|fill| !fill.optional || wants(&fill.name));
+        convention.backfill.retain(|default| !default.optional || wants(&default.name));
         convention
     }
 }
@@ -111,28 +111,24 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
     let generation = spec.generation.as_ref().map(|rules| compiler.generation(rules));
-    let fields = spec.fields.as_deref().unwrap_or_default();
-    let fields = compiler.fields(fields, at.key("fields"));
-    let fill = spec.backfill.as_deref().unwrap_or_default();
-    let backfill = compiler.backfill(fill, &conditions, &[], at.key("backfill"));
+    let fields = compiler.fields(&spec.fields, at.key("fields"));
+    let backfill = compiler.backfill(&spec.backfill, &conditions, &[], at.key("backfill"));
     // Rules last: their ids are the only ones that are chosen.
-    let rules = spec.rules.iter().flatten().enumerate();
+    let rules = spec.rules.iter().enumerate();
     let rules = rules.filter_map(|(index, rule)| {
         compiler.rule(rule, phase.as_ref(), at.key("rules").item(index))
     });
     let rules = rules.collect();
-    for (index, (list, document)) in
-        conditions.iter_mut().zip(spec.conditions.iter().flatten()).enumerate()
-    {
+    for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
         list.each = compiler.element_rules(document, at.key("conditions").item(index));
     }
     let mut declared = compiler.into_rules();
-    declared.set_default_source(spec.source.as_deref().unwrap_or_default());
+    declared.set_default_source(&spec.source);
     let convention = Convention {
         name: name.to_owned(),
         title: spec.title.as_ref().map(ToString::to_string).unwrap_or_default(),
-        source: spec.source.clone().unwrap_or_default(),
-        differences: items(spec.differences.as_ref()),
+        source: spec.source.clone(),
+        differences: spec.differences.0.clone(),
         status_rule,
         conditions,
         phase,

@@ -23,7 +23,7 @@ impl Names {
         let complete_phases =
             (complete || !phases.is_empty()) && !phases.iter().any(String::is_empty);
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
-        let lists = spec.conditions.iter().flatten().map(|list| list.path.to_string());
+        let lists = spec.conditions.iter().map(|list| list.path.to_string());
         let lists: Vec<String> = lists.collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
         Self {

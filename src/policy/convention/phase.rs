@@ -1,6 +1,6 @@
 //! The phase: its values in order of priority, their evidence, and what goes with it.
 
-use super::super::compile::{Compiler, Sourced, items};
+use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Action, Disposition, Id};
@@ -174,7 +174,7 @@ impl Compiler<'_> {
             transition_time: document.transition_time.as_ref().map(|time| phase_time(time, rules)),
             reason: document.reason.as_ref().map(|reason| PhaseReason {
                 path: (*reason.path).clone(),
-                always: items(reason.always.as_ref()),
+                always: reason.always.0.clone(),
                 sanction: rules.sanction("phase-reason", reason.action, Action::Warn),
             }),
             moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
@@ -182,11 +182,10 @@ impl Compiler<'_> {
             repair: document
                 .repair
                 .iter()
-                .flatten()
                 .enumerate()
                 .map(|(index, step)| self.repair_step(step, at.key("repair").item(index)))
                 .collect(),
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
         })
     }
 
@@ -206,7 +205,7 @@ impl Compiler<'_> {
         });
         Moves {
             from: from.collect(),
-            any_to: document.any_to.iter().flat_map(|to| named(to, at.key("anyTo"))).collect(),
+            any_to: named(&document.any_to, at.key("anyTo")),
             sanction: rules.sanction("phase-move", document.action, Action::Warn),
         }
     }
@@ -242,9 +241,9 @@ impl Compiler<'_> {
             necessary,
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
             imposed,
-            reasons: items(document.reasons.as_ref()),
-            meaning: document.meaning.clone().unwrap_or_default(),
-            source: document.source.clone().unwrap_or_default(),
+            reasons: document.reasons.0.clone(),
+            meaning: document.meaning.clone(),
+            source: document.source.clone(),
         }
     }
 

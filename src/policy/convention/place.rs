@@ -73,8 +73,8 @@ impl From<Parts> for Label {
 }
 
 impl From<&Backfill> for Label {
-    fn from(fill: &Backfill) -> Self {
-        Self { name: Some(fill.name.clone()), place: Some(fill.place.clone()) }
+    fn from(default: &Backfill) -> Self {
+        Self { name: Some(default.name.clone()), place: Some(default.place.clone()) }
     }
 }
 
@@ -86,7 +86,12 @@ pub(crate) fn remaining<'b, 'o>(
     let own: Vec<Label> = own.into_iter().map(Label::from).collect();
     let all: Vec<Label> = inherited.iter().map(Label::from).collect();
     let stays = |their: &Label| !own.iter().any(|own| their.is_replaced(&all, own));
-    inherited.iter().zip(&all).filter(|(_, their)| stays(their)).map(|(fill, _)| fill).collect()
+    inherited
+        .iter()
+        .zip(&all)
+        .filter(|(_, their)| stays(their))
+        .map(|(default, _)| default)
+        .collect()
 }
 
 #[cfg(test)]
@@ -116,8 +121,8 @@ mod tests {
     fn compile(text: &str) -> Vec<String> {
         let set = PolicySet::compile(&[Source::new("a.yaml", text)]);
         let set = set.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-        let fills = set.policies()[0].backfill.iter();
-        fills.map(|fill| format!("{}: {:?}", fill.name, fill.filling)).collect()
+        let defaults = set.policies()[0].backfill.iter();
+        defaults.map(|default| format!("{}: {:?}", default.name, default.filling)).collect()
     }
 
     /// Which of the two sides each default is from: their values are called so.

@@ -83,8 +83,8 @@ impl Compiler<'_> {
         let declared = DeclaredRule {
             actions: vec![document.action.into()],
             message: Some(document.message.to_string()),
-            source: document.source.clone().unwrap_or_default(),
-            optional: document.optional.unwrap_or_default(),
+            source: document.source.clone(),
+            optional: document.optional,
             by: Declarer::Rule,
         };
         let id = self.declare_written(&document.id, declared.clone(), at);

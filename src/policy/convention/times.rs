@@ -1,7 +1,7 @@
 //! When the transition time of a condition changes.
 
 use super::super::Action;
-use super::super::compile::{Compiler, items};
+use super::super::compile::Compiler;
 use super::Sanction;
 use crate::documents;
 use crate::language::SKEW_SECONDS;
@@ -64,8 +64,8 @@ impl Compiler<'_> {
         let backwards =
             rules.sanction("transition-time-backwards", document.backwards, Action::Warn);
         let unchanged = rules.optional("transition-time-backwards", document.backwards_unchanged);
-        let must_move_on = items(document.must_move_on.as_ref());
-        let may_move_on = match items(document.may_move_on.as_ref()) {
+        let must_move_on = document.must_move_on.0.clone();
+        let may_move_on = match document.may_move_on.0.clone() {
             words if words == [ANYTHING] => Movers::Anything,
             members => Movers::Members(members),
         };
@@ -81,7 +81,7 @@ impl Compiler<'_> {
             backwards,
             future: rules.sanction("transition-time-future", document.future, Action::Deny),
             skew,
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
         };
         for name in &times.must_move_on {
             if self.complete && !times.may_move_on.include(name) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::Action;
-use super::super::compile::{Compiler, Sourced, items};
+use super::super::compile::{Compiler, Sourced};
 use super::super::schema::kebab;
 use super::Sanction;
 use crate::documents;
@@ -132,7 +132,7 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> ConditionTypes {
         let mut known: Vec<ConditionType> = Vec::new();
-        for (name, document) in list.types.iter().flatten() {
+        for (name, document) in &list.types {
             let at = at.key("types").key(name);
             let found = self.condition_type(name, document, list, at);
             check_reachable(&known, &found, at);
@@ -145,12 +145,7 @@ impl Compiler<'_> {
             known,
             other: rules.optional("condition-type-unknown", list.other_types),
             order: rules.optional("condition-order", list.order),
-            polarity_from: list
-                .polarity_from
-                .iter()
-                .flatten()
-                .map(|path| (**path).clone())
-                .collect(),
+            polarity_from: list.polarity_from.iter().map(|path| (**path).clone()).collect(),
         }
     }
 
@@ -176,27 +171,26 @@ impl Compiler<'_> {
         ConditionType {
             name: name.to_owned(),
             glob: name.into(),
-            aliases: items(document.aliases.as_ref()),
+            aliases: document.aliases.0.clone(),
             polarity: document.polarity.unwrap_or_default(),
             missing: presence("missing", document.missing.as_ref()),
             present: presence("present", document.present.as_ref()),
             not_true: rules.optional(&id("not-true"), document.not_true),
             removed: rules.optional(&id("removed"), document.removed),
             reverted: rules.optional(&id("reverted"), document.reverted),
-            mirrored: document.mirrored.unwrap_or_default(),
+            mirrored: document.mirrored,
             key: document.key.as_ref().map(|key| key.to_vec()),
             other_reasons: rules.optional(&id("reason"), document.other_reasons),
             reasons: document
                 .reasons
                 .iter()
-                .flatten()
                 .map(|(reason, row)| {
                     let at = at.key("reasons").key(reason);
                     reason_row(reason, row, rules, &id("reason"), at)
                 })
                 .collect(),
-            meaning: document.meaning.clone().unwrap_or_default(),
-            source: document.source.clone().unwrap_or_default(),
+            meaning: document.meaning.clone(),
+            source: document.source.clone(),
         }
     }
 }

@@ -30,7 +30,7 @@ impl PolicySet {
         let mut spec: ConventionSpec =
             documents::spec(&mut (*whole.spec).clone(), true, &Problems::default())?;
         spec.extends = None;
-        spec.without = None;
+        spec.without.clear();
         Some(StatusConvention::new(name.parse().ok()?, spec))
     }
 }
