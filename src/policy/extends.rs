@@ -307,7 +307,7 @@ fn drop_named(whole: &mut Node, name: &str) -> bool {
             ("rules" | "fields", _) => drop_items(node, |item| name_of(item) == Some(name)),
             ("backfill", _) => drop_items(node, |item| Label::of(item).name() == Some(name)),
             ("conditions", Value::List(lists)) => {
-                lists.iter_mut().fold(false, |found, list| drop_from_list(list, name) || found)
+                lists.iter_mut().fold(false, |found, list| found | drop_from_list(list, name))
             }
             _ => false,
         };
