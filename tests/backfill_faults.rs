@@ -294,13 +294,14 @@ async fn backfill(fault: Fault) -> (Ended, Stored) {
 }
 
 /// Runs a command that cannot write to one of its streams.
-async fn run_with_closed(stream: &str, mut process: Command) -> Output {
+async fn run_with_closed(stream: &str, mut process: Command) -> Ended {
     let mut child = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     match stream {
         "stdout" => drop(child.stdout.take()),
         _ => drop(child.stderr.take()),
     }
-    tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap()
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await;
+    Ended::of(&output.unwrap())
 }
 
 /// The numbers of the only row of the summary.
@@ -484,10 +485,9 @@ async fn a_namespace_that_rejects_its_report_does_not_affect_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_stderr_does_not_end_a_backfill() {
     let server = Server::start(Fault::Nothing).await;
-    let folder = tempfile::tempdir().unwrap();
     // It warns that it may not read the CRD.
-    let output = run_with_closed("stderr", server.command(&folder, "backfill")).await;
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let output = run_with_closed("stderr", server.api.command("backfill")).await;
+    assert_eq!(output.code, Some(0), "{}", output.text());
     assert_eq!(server.stored().versions.len(), OBJECTS);
 }
 
@@ -495,11 +495,10 @@ async fn a_closed_stderr_does_not_end_a_backfill() {
 async fn a_closed_stdout_ends_a_dry_run_without_an_error_and_a_backfill_with_one() {
     let server = Server::start(Fault::Nothing).await;
     for (arguments, code) in [(["--dry-run", "-o=json"], 0), (["--qps=0", "-o=json"], 2)] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut process = server.command(&folder, "backfill");
+            let mut process = server.api.command("backfill");
         process.args(arguments);
         let output = run_with_closed("stdout", process).await;
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", told(&output));
+        assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.text());
     }
 }
 
@@ -507,13 +506,12 @@ async fn a_closed_stdout_ends_a_dry_run_without_an_error_and_a_backfill_with_one
 async fn a_closed_stdout_does_not_prevent_the_reports_of_an_audit() {
     for format in ["table", "json"] {
         let server = Server::start(Fault::Nothing).await;
-        let folder = tempfile::tempdir().unwrap();
-        let mut process = server.command(&folder, "audit");
+            let mut process = server.api.command("audit");
         process.args(["--write", "-o", format]);
         let output = run_with_closed("stdout", process).await;
-        assert_eq!(server.stored().reports, ["n"], "{format}: {}", told(&output));
-        assert_eq!(output.status.code(), Some(0), "{format}: {}", told(&output));
-        let text = told(&output);
+        assert_eq!(server.stored().reports, ["n"], "{format}: {}", output.text());
+        assert_eq!(output.code, Some(0), "{format}: {}", output.text());
+        let text = output.text();
         assert!(text.contains("1 reports written, 0 deleted"), "{format}: {text}");
     }
 }

@@ -155,6 +155,16 @@ fn no_policy_can_forbid_the_default_phase() {
     }
 }
 
+#[test]
+fn no_rule_can_forbid_the_default_phase_at_another_path() {
+    let policies = under(
+        "phase: {path: [/status/phase, /status/state], default: Unknown, values: [{phase: Ready}, {phase: Unknown}]}",
+        r#"rules: [{name: r, message: m, expression: "self.status.state != 'Unknown'"}]"#,
+    );
+    let write = Write::of(json!({"state": "Ready"}), json!({"state": "Unknown"}));
+    write.validate(&policies).is_allowed();
+}
+
 // --- owners -----------------------------------------------------------------------------------
 
 #[test]
@@ -350,6 +360,65 @@ fn defaults_that_read_each_other_settle_in_one_run() {
         let policies = following("appcat", &format!("backfill: [{backfill}]"));
         Write::of(json!({"phase": "Ready"}), json!({})).review(&policies);
     }
+}
+
+#[test]
+fn a_default_list_gets_the_default_members_in_the_same_run() {
+    let list = r#"[{"type": "Ready", "status": "Unknown", "severity": "Info"}]"#;
+    for member in [
+        "member: reason, value: Unknown",
+        "member: severity, absentWhere: {member: status, is: Unknown}",
+        "member: status, steadyWhile: [type]",
+    ] {
+        for default in [
+            format!("path: /status/conditions, value: {list}"),
+            "path: /status/conditions, copyOf: /status/others".to_owned(),
+        ] {
+            let policies = under(
+                format!(
+                    "conditions: [{{path: /status/conditions}}], \
+                    backfill: [{{list: /status/conditions, {member}}}, {{{default}}}]"
+                ),
+                "",
+            );
+            let stored = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+            let others: Value = serde_json::from_str(list).unwrap();
+            let outcome = Write::of(stored, json!({"others": others})).review(&policies);
+            assert_ne!(outcome.status()["conditions"], others, "{member} {default}");
+        }
+    }
+}
+
+#[test]
+fn an_element_with_a_copied_status_is_added_after_the_list_it_copies_from() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, members: {status: {required: true}}}], \
+        backfill: [\
+        {list: /status/conditions, element: {type: Synced, status: {copyOf: {condition: Ready, member: status}}}}, \
+        {path: /status/conditions, value: [{type: Ready, status: Unknown}]}]",
+        "",
+    );
+    let outcome = Write::of(json!({"x": 1}), json!({"x": 2})).review(&policies);
+    let condition = |kind: &str| json!({"type": kind, "status": "Unknown"});
+    assert_eq!(outcome.status()["conditions"], json!([condition("Ready"), condition("Synced")]));
+}
+
+#[test]
+fn a_copied_field_that_a_member_cannot_have_is_not_set() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, transitionTime: {member: lastTransitionTime, mustMoveOn: status, mayMoveOn: status}}], \
+        backfill: [{list: /status/conditions, member: lastTransitionTime, copyOf: /status/t}]",
+        "",
+    );
+    let status =
+        |time: &str| json!({"t": time, "conditions": [{"type": "Ready", "status": "True"}]});
+    let time = |time: &str| {
+        let outcome = Write::of(json!({"x": 1}), status(time)).review(&policies);
+        outcome.is_clean();
+        outcome.status()["conditions"][0]["lastTransitionTime"].take()
+    };
+    assert_eq!(time(T0), T0);
+    assert_eq!(time(FAR), Value::Null);
 }
 
 #[test]

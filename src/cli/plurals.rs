@@ -64,8 +64,8 @@ impl Plurals {
         let named = |plural: &&String| {
             rules().any(|rule| {
                 rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
-                    && rule.groups.iter().any(|glob| glob.matches(identity.group()))
-                    && rule.versions.iter().any(|glob| glob.matches(identity.version()))
+                    && rule.api_groups.iter().any(|glob| glob.matches(identity.group()))
+                    && rule.api_versions.iter().any(|glob| glob.matches(identity.version()))
             })
         };
         std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResourceList};
 
 use super::{Cluster, ClusterError, Patience, Target};
-use crate::policy::{PolicySet, ResourceRule};
+use crate::policy::{PolicySet, Resources};
 
 /// The resources that policies select in this cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
 
 fn group_matters(policies: &PolicySet, group: &str) -> bool {
     let rules = policies.policies().iter().flat_map(|policy| &policy.resources);
-    rules.flat_map(|rule| &rule.groups).any(|glob| glob.matches(group))
+    rules.flat_map(|rule| &rule.api_groups).any(|glob| glob.matches(group))
 }
 
 /// Of all versions of a resource, the fewest that its policies need.
@@ -196,7 +196,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
             for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
                 let served = |target: &Target| {
                     target.plural == plural
-                        && rule.groups.iter().any(|glob| glob.matches(&target.group))
+                        && rule.api_groups.iter().any(|glob| glob.matches(&target.group))
                 };
                 let reported = targets.gaps.iter().any(|gap| {
                     matches!(gap, Gap::WrongSubresource { resource, .. }
@@ -204,7 +204,7 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
                 });
                 let unknown = targets.unavailable().any(|api_version| {
                     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-                    rule.groups.iter().any(|glob| glob.matches(group))
+                    rule.api_groups.iter().any(|glob| glob.matches(group))
                 });
                 if !targets.list.iter().any(served) && !reported && !unknown {
                     let policy = policy.name.to_string();
@@ -216,8 +216,8 @@ fn not_served(policies: &PolicySet, targets: &Targets) -> Vec<Gap> {
     gaps
 }
 
-fn written(plural: &str, rule: &ResourceRule) -> String {
-    match rule.groups.iter().find_map(|glob| glob.exact()) {
+fn written(plural: &str, rule: &Resources) -> String {
+    match rule.api_groups.iter().find_map(|glob| glob.exact()) {
         Some("") => plural.to_owned(),
         Some(group) => format!("{plural}.{group}"),
         None => format!("{plural} (in any group that matches)"),

@@ -15,6 +15,7 @@ use super::kind::Envelope;
 use super::schema::{Schema, text};
 use super::shapes::check_form;
 use super::{ConventionSpec, DocumentKind, PolicySpec};
+use crate::language::any_of;
 use crate::source::tree::{Key, Node, Problems, Span, Value};
 
 static ENVELOPE: LazyLock<Schema> = LazyLock::new(Schema::of::<Envelope>);
@@ -103,7 +104,8 @@ impl Check<'_> {
         }
         let is_scalar = matches!(node.value, Value::Bool(_) | Value::Integer(_) | Value::Float(_));
         let hint = if is_scalar && wanted.contains(&"a string") { " (quote it)" } else { "" };
-        let (wanted, found) = (any_of(&wanted), node.value.kind());
+        let wanted = any_of(wanted.into_iter().map(str::to_owned));
+        let found = node.value.kind();
         let help = text(self.schema.solid(schema), "x-help").map(str::to_owned);
         let message = format!("this must be {wanted}, it is {found}{hint}");
         self.problems.report_with_help(&node.span, message, help);
@@ -147,6 +149,14 @@ impl Check<'_> {
         }
         let inherits = !self.complete && text(schema, "x-merge").is_some();
         let name = text(schema, "x-name");
+        if inherits {
+            // Null removes what is inherited, which is unknown here.
+            entries.retain(|(key, node)| {
+                let known = property(schema, &key.name).or_else(|| others(schema));
+                let is_own = known.is_none_or(|known| known.get("x-own").is_some());
+                is_own || name == Some(&key.name) || !matches!(node.value, Value::Null)
+            });
+        }
         for (part, key) in parts.iter().flat_map(|part| required(part).map(move |key| (part, key)))
         {
             if entries.iter().any(|(known, _)| known.name == key) {
@@ -176,7 +186,7 @@ impl Check<'_> {
 
     /// Whether a scalar is one of the words and has the form of its type.
     fn scalar(&self, span: &Span, value: &Value, fitting: &[&Json]) -> bool {
-        let value = value.to_json();
+        let value = serde_json::to_value(value).unwrap_or_default();
         let supported: Vec<&Json> = fitting.iter().flat_map(|choice| words(choice)).collect();
         if value.is_null() {
             self.problems.report(span, NO_JSON);
@@ -336,14 +346,5 @@ fn called(name: &str) -> &'static str {
         "array" => "a list",
         "object" => "a mapping",
         _ => "null",
-    }
-}
-
-/// `a`, `a or b`, `a, b or c`.
-fn any_of(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [all @ .., last] => format!("{} or {last}", all.join(", ")),
     }
 }

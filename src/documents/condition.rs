@@ -18,9 +18,9 @@ document! {
         #[schemars(extend("x-own" = true))]
         like?: String,
         /// Objects of these API versions have the list at this path. Default: all versions.
-        api_versions?: Vec<Glob>,
+        api_versions = Vec<Glob>,
         /// Where these rules come from.
-        source?: String,
+        source = String,
         /// The members that identify an element. Default: type; for a history, none.
         key?: OneOrMany<String>,
         /// What happens when two elements have the same key. Default: Deny.
@@ -33,23 +33,23 @@ document! {
         history?: History,
         /// The checks of each member of an element.
         #[schemars(extend("x-merge" = "keys"))]
-        members?: IndexMap<String, ZeroOrMore<Check>>,
+        members = IndexMap<String, ZeroOrMore<Check>>,
         /// What happens when an element has another member. Default: it is accepted.
         other_members?: Disposition,
         /// The types of conditions. The first name that matches a type counts.
         #[schemars(extend("x-merge" = "types"))]
-        types?: IndexMap<String, ConditionType>,
+        types = IndexMap<String, ConditionType>,
         /// What happens when an element has another type. Default: it is accepted.
         other_types?: Disposition,
         /// What happens when known types are not in the order of `types`. Default: it is accepted.
         order?: Disposition,
         /// Lists in the spec by which the object names types of its own, with their polarity.
-        polarity_from?: Vec<SpecPointer>,
+        polarity_from = Vec<SpecPointer>,
         /// When the transition time of an element changes.
         transition_time?: TransitionTime,
         /// Rules about each element.
         #[schemars(extend("x-merge" = "items"))]
-        each?: Vec<ElementRule>,
+        each = Vec<ElementRule>,
     }
 
     /// An append-only list.
@@ -68,11 +68,11 @@ document! {
         /// Which status is the good one.
         polarity?: Polarity,
         /// Other spellings of the type.
-        aliases?: ZeroOrMore<String>,
+        aliases = ZeroOrMore<String>,
         /// What the condition means.
-        meaning?: String,
+        meaning = String,
         /// Where these rules come from.
-        source?: String,
+        source = String,
         /// What happens when a written status lacks the condition. Default: it is accepted.
         missing?: Presence,
         /// What happens when the condition is present. Default: it is accepted.
@@ -84,11 +84,11 @@ document! {
         /// What happens when a write changes True to something else. Default: it is accepted.
         reverted?: Disposition,
         /// The condition is copied from another object: its time may change, and may go backwards.
-        mirrored?: bool,
+        mirrored = bool,
         /// The members that identify elements of this type. Default: the key of the list.
         key?: OneOrMany<String>,
         /// What each reason implies for the other members.
-        reasons?: IndexMap<String, ReasonRow>,
+        reasons = IndexMap<String, ReasonRow>,
         /// What happens when the condition has another reason. Default: it is accepted.
         other_reasons?: Disposition,
     }
@@ -107,9 +107,9 @@ document! {
         /// The member with the time.
         member: String,
         /// A change of one of these members must change the time.
-        must_move_on?: ZeroOrMore<String>,
+        must_move_on = ZeroOrMore<String>,
         /// Only a change of one of these members may change the time; `anything` allows every change.
-        may_move_on?: ZeroOrMore<String>,
+        may_move_on = ZeroOrMore<String>,
         /// What happens when the time should have changed but did not. Default: Warn.
         kept?: Disposition,
         /// What happens when the time changed without a reason. Default: Warn.
@@ -123,7 +123,7 @@ document! {
         /// The clock difference that is accepted, in seconds, at most a day. Default: 300.
         skew_seconds?: i64,
         /// Where these rules come from.
-        source?: String,
+        source = String,
     }
 
     /// A rule about each element of a list.
@@ -135,13 +135,13 @@ document! {
         /// What happens on a violation.
         action: Disposition,
         /// The member that the response names. Default: the element.
-        member?: String,
+        member = String,
         /// The sentence in the response.
         message: Sentence,
         /// Where the rule comes from.
-        source?: String,
+        source = String,
         /// The rule is off unless a policy enables it.
-        optional?: bool,
+        optional = bool,
     }
 }
 

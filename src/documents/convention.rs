@@ -38,32 +38,32 @@ document! {
         title?: Sentence,
         /// Where its rules come from.
         #[schemars(extend("x-own" = true))]
-        source?: String,
+        source = String,
         /// Where the system differs from its documentation, one sentence each.
         #[schemars(extend("x-own" = true))]
-        differences?: ZeroOrMore<String>,
+        differences = ZeroOrMore<String>,
         /// This convention inherits the rules of that one.
         #[schemars(extend("x-own" = true))]
         extends?: String,
         /// Inherited rules and defaults to leave out, by name.
         #[schemars(extend("x-own" = true))]
-        without?: Vec<String>,
+        without = Vec<String>,
         /// The lists of conditions. Lists that are not named here are not judged.
         #[schemars(extend("x-merge" = "items"))]
-        conditions?: Vec<ConditionList>,
+        conditions = Vec<ConditionList>,
         /// How observedGeneration relates to metadata.generation.
         generation?: Generation,
         /// The phase and its evidence.
         phase?: Phase,
         /// Checks of other status fields.
         #[schemars(extend("x-merge" = "items"))]
-        fields?: Vec<Field>,
+        fields = Vec<Field>,
         /// Rules with a predicate.
         #[schemars(extend("x-merge" = "items"))]
-        rules?: Vec<Rule>,
+        rules = Vec<Rule>,
         /// Defaults for absent fields, and members to remove.
         #[schemars(extend("x-merge" = "defaults"))]
-        backfill?: Vec<Backfill>,
+        backfill = Vec<Backfill>,
     }
 }
 

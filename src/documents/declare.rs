@@ -1,16 +1,17 @@
 //! The macro that declares the structs of documents.
 
-/// Declares structs of documents. `key: Type` is a required key, `key?: Type` an optional one.
+/// Declares structs of documents. `key: Type` is a required key, `key?: Type` an optional one, and
+/// `key = Type` one that is the same if it is absent and if it has the default of its type.
 ///
 /// An absent key is left out of what is printed, and no key may be null: where null removes something
-/// inherited, it is gone before the document is checked.
+/// inherited, it is removed before the document is checked.
 macro_rules! document {
     ($(
         $(#[$meta:meta])*
         pub struct $name:ident {
             $(
                 $(#[$field_meta:meta])*
-                $field:ident $(?: $optional:ty)? $(: $required:ty)?
+                $field:ident $(?: $optional:ty)? $(= $defaulted:ty)? $(: $required:ty)?
             ),* $(,)?
         }
     )*) => {$(
@@ -25,6 +26,10 @@ macro_rules! document {
                 $(
                     #[serde(default, skip_serializing_if = "Option::is_none")]
                     pub $field: Option<$optional>,
+                )?
+                $(
+                    #[serde(default, skip_serializing_if = "super::is_default")]
+                    pub $field: $defaulted,
                 )?
             )*
         }

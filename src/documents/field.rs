@@ -41,23 +41,23 @@ pub enum Format {
 
 document! {
     /// The checks of one value.
-    #[derive(Default)]
     pub struct Check {
         /// The second half of the rule id. Default: made from the name of the field.
         id?: Name,
         /// The field must be present. Null counts as absent.
-        required?: bool,
+        required = bool,
         /// The field must be absent. An empty value counts as absent.
-        forbidden?: bool,
+        forbidden = bool,
         /// Whether null counts as absent; otherwise it is a value of a wrong type. Default: true.
-        nullable?: bool,
+        #[serde(default = "super::yes", skip_serializing_if = "super::is_yes")]
+        nullable: bool,
         /// The type of the value.
         #[serde(rename = "type")]
         kind?: FieldType,
         /// The supported strings.
         #[serde(rename = "enum")]
         #[schemars(length(min = 1), extend("x-empty" = "an empty enum says nothing"))]
-        values?: Vec<String>,
+        values = Vec<String>,
         /// A regular expression that must match somewhere in the string.
         pattern?: Pattern,
         /// The least number of characters.
@@ -75,7 +75,7 @@ document! {
         /// What happens on a violation. Default: Deny.
         action?: Action,
         /// Where the check comes from.
-        source?: String,
+        source = String,
     }
 
     /// The checks of a status field.

@@ -51,15 +51,6 @@ document! {
 }
 
 impl DocumentKind {
-    /// As `kind` spells it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StatusPolicy => "StatusPolicy",
-            Self::StatusConvention => "StatusConvention",
-        }
-    }
-
     /// The JSON Schema (draft 2020-12) of a document of this kind, for editors.
     #[must_use]
     pub fn json_schema(self) -> Value {

@@ -31,7 +31,7 @@ pub use phase::{
     Imposition, Moves, Phase, PhaseReason, PhaseTime, PhaseTimeRules, PhaseValue, RepairStep, Since,
 };
 pub use policy::{
-    CelRule, Disagreement, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer,
+    CelRule, Disagreement, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer, Writers,
 };
 pub use rule::{
     Action, Backfill, Copy, CopySource, Disposition, Element, ElementStatus, ElementValue,
@@ -41,6 +41,20 @@ pub(crate) use schema::Merge;
 pub use shapes::{
     Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched, ZeroOrMore,
 };
+
+/// Whether a key with this value can be left out.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The default of a key that is true unless a document has it.
+const fn yes() -> bool {
+    true
+}
+
+const fn is_yes(value: &bool) -> bool {
+    *value
+}
 
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ document! {
         /// The phase of a status without one.
         default?: String,
         /// Where these rules come from.
-        source?: String,
+        source = String,
         /// The time of the last change of the phase.
         transition_time?: PhaseTime,
         /// The reason that goes with the phase.
@@ -38,7 +38,7 @@ document! {
         #[schemars(length(min = 1), extend("x-empty" = "without a value no phase could be written"))]
         values: Vec<PhaseValue>,
         /// How a repair chooses the phase: the first step that applies and has an admissible phase.
-        repair?: Vec<RepairStep>,
+        repair = Vec<RepairStep>,
     }
 
     /// One value of the phase.
@@ -46,9 +46,9 @@ document! {
         /// The value, for example Ready.
         phase: String,
         /// What it means.
-        meaning?: String,
+        meaning = String,
         /// Where its evidence comes from.
-        source?: String,
+        source = String,
         /// What must hold. The phase is not admissible when this is definitely false.
         necessary?: Predicate,
         /// What proves the phase.
@@ -56,7 +56,7 @@ document! {
         /// When the webhook sets this phase, independent of what the writer sends.
         imposed?: Imposition,
         /// The reasons that go with it.
-        reasons?: ZeroOrMore<String>,
+        reasons = ZeroOrMore<String>,
     }
 
     /// When a phase is imposed.
@@ -84,7 +84,7 @@ document! {
         /// Where the reason is.
         path: StatusPointer,
         /// Reasons that go with every phase.
-        always?: ZeroOrMore<String>,
+        always = ZeroOrMore<String>,
         /// What happens when the reason does not go with the phase. Default: Warn.
         action?: Disposition,
     }
@@ -92,7 +92,7 @@ document! {
     /// Which phase may follow which.
     pub struct Moves {
         /// Phases that may follow every other.
-        any_to?: ZeroOrMore<String>,
+        any_to = ZeroOrMore<String>,
         /// A phase, or "" for none, and the phases that may follow it.
         from: IndexMap<String, ZeroOrMore<String>>,
         /// What happens on any other move. Default: Warn.

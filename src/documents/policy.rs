@@ -49,7 +49,7 @@ document! {
         /// The name of a convention: a built-in one, or a StatusConvention.
         convention: String,
         /// The optional rules and defaults of the convention to enable, by name.
-        enable?: Vec<String>,
+        enable = Vec<String>,
         /// The resources that follow the convention.
         #[schemars(length(min = 1), extend("x-empty" = "a policy without resources would judge nothing"))]
         resources: Vec<Resources>,
@@ -58,17 +58,17 @@ document! {
         /// What happens when a write introduces a disagreement. Default: Deny.
         disagreement?: Disagreement,
         /// Writers for whom `disagreement` has another value. The first entry that names a writer counts.
-        writers?: Vec<Writer>,
+        writers = Vec<Writer>,
         /// Defaults in addition to those of the convention.
-        backfill?: Vec<Backfill>,
+        backfill = Vec<Backfill>,
         /// Checks of status fields.
-        fields?: Vec<Field>,
+        fields = Vec<Field>,
         /// Who may set a field. Changes by other users are rejected.
-        owners?: Vec<Owner>,
+        owners = Vec<Owner>,
         /// Fields that are restored when a writer who is not an owner removes them.
-        preserve?: Vec<StatusPointer>,
+        preserve = Vec<StatusPointer>,
         /// Rules in CEL, for what the convention cannot express.
-        rules?: Vec<CelRule>,
+        rules = Vec<CelRule>,
     }
 
     /// Resources, in the terms of webhook rules. `*` stands for any run of characters.
@@ -83,15 +83,24 @@ document! {
         #[schemars(length(min = 1), extend("x-empty" = "\"resources\" is empty: nothing would match"))]
         resources: Vec<Glob>,
         /// Whether the resources have the status subresource. Default: true.
-        status_subresource?: bool,
+        #[serde(default = "super::yes", skip_serializing_if = "super::is_yes")]
+        status_subresource: bool,
+    }
+
+    /// Writers by name or group.
+    #[derive(Default)]
+    pub struct Writers {
+        /// User names. `*` stands for any run of characters.
+        users = Vec<Glob>,
+        /// Group names. `*` stands for any run of characters.
+        groups = Vec<Glob>,
     }
 
     /// Writers, and what happens when they introduce a disagreement.
     pub struct Writer {
-        /// User names. `*` stands for any run of characters.
-        users?: Vec<Glob>,
-        /// Group names. `*` stands for any run of characters.
-        groups?: Vec<Glob>,
+        /// Who.
+        #[serde(flatten)]
+        writers: Writers,
         /// What happens when one of them introduces a disagreement.
         disagreement: Disagreement,
     }
@@ -100,10 +109,9 @@ document! {
     pub struct Owner {
         /// The field, with everything inside it.
         path: StatusPointer,
-        /// User names. `*` stands for any run of characters.
-        users?: Vec<Glob>,
-        /// Group names. `*` stands for any run of characters.
-        groups?: Vec<Glob>,
+        /// Its owners.
+        #[serde(flatten)]
+        writers: Writers,
     }
 
     /// A rule in CEL.
@@ -121,7 +129,7 @@ document! {
         /// Which writes the rule judges. Default: introduced.
         trigger?: Trigger,
         /// Where the rule comes from.
-        source?: String,
+        source = String,
     }
 }
 
@@ -134,7 +142,7 @@ impl PolicySpec {
             api_groups: all(),
             api_versions: all(),
             resources: all(),
-            status_subresource: None,
+            status_subresource: true,
         };
         Self { convention: convention.to_owned(), resources: vec![resources], ..Self::default() }
     }

@@ -80,9 +80,9 @@ document! {
         /// Which writes the rule judges. Default: introduced.
         trigger?: Trigger,
         /// Where the rule comes from.
-        source?: String,
+        source = String,
         /// The rule is off unless a policy enables it.
-        optional?: bool,
+        optional = bool,
     }
 
     /// How observedGeneration relates to metadata.generation.
@@ -104,7 +104,7 @@ document! {
         /// What happens when it is below the minimum. Default: Deny.
         below_minimum?: Disposition,
         /// Where these rules come from.
-        source?: String,
+        source = String,
     }
 
     /// A default for an absent field, or a member to remove.
@@ -113,11 +113,11 @@ document! {
         /// The name by which a policy enables or replaces it. Default: its path or member.
         name?: String,
         /// The default is off unless a policy enables it. Only in conventions.
-        optional?: bool,
+        optional = bool,
         /// The default applies when this holds. Default: always.
         when?: Predicate,
         /// Where it comes from.
-        source?: String,
+        source = String,
         /// The field to set.
         path?: StatusPointer,
         /// With `value: null`: whether an explicit null is set; otherwise a null is removed.

@@ -5,6 +5,8 @@
 //!
 //! | key | on | meaning |
 //! |---|---|---|
+//! | `x-apart` | a predicate | the keys that need a predicate each |
+//! | `x-check` | a string | the name of its form: see `documents::shapes` and `language::shapes` |
 //! | `x-empty` | a list or mapping that must not be empty | the message |
 //! | `x-help` | a union | the help when no alternative has the right type |
 //! | `x-merge` | what a convention inherits | how: see `policy::extends` |
@@ -13,7 +15,7 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The schema of a type, for the structural check and for merging.
 #[derive(Debug)]
@@ -126,12 +128,12 @@ pub(super) fn printed<T: JsonSchema>() -> Value {
 
 /// Makes what may be inherited optional, and removable by null, in all subschemas.
 fn print(schema: &mut Value) {
+    if text(schema, "x-merge").is_some() {
+        allow_null(schema);
+    }
     match schema {
         Value::Array(items) => items.iter_mut().for_each(print),
         Value::Object(members) => {
-            if text_of(members, "x-merge").is_some() {
-                allow_null(members);
-            }
             members.retain(|key, _| !key.starts_with("x-"));
             members.values_mut().for_each(print);
         }
@@ -139,8 +141,8 @@ fn print(schema: &mut Value) {
     }
 }
 
-fn allow_null(schema: &mut Map<String, Value>) {
-    let name = text_of(schema, "x-name").map(str::to_owned);
+fn allow_null(schema: &mut Value) {
+    let name = text(schema, "x-name").map(str::to_owned);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let inherited = |key: &str, property: &Value| {
             name.as_deref() != Some(key) && property.get("x-own").is_none()
@@ -150,7 +152,7 @@ fn allow_null(schema: &mut Map<String, Value>) {
         {
             *property = or_null(property);
         }
-        schema.insert("required".to_owned(), name.into_iter().collect());
+        schema["required"] = name.into_iter().collect();
     }
     if let Some(values) = schema.get_mut("additionalProperties").filter(|values| values.is_object())
     {
@@ -165,8 +167,4 @@ fn or_null(schema: &Value) -> Value {
         either["description"] = description;
     }
     either
-}
-
-fn text_of<'s>(schema: &'s Map<String, Value>, key: &str) -> Option<&'s str> {
-    schema.get(key)?.as_str()
 }

@@ -11,14 +11,11 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::language::shapes::{self, Text, check, text_shape};
+use crate::language::shapes::{self, Text, TextCheck, check, text_shape};
 use crate::model::Pointer;
 
-/// Checks a string: the name of the form, and the check.
-type FormCheck = (&'static str, fn(&str) -> Result<(), String>);
-
 /// The forms of documents that the language does not have.
-const CHECKS: [FormCheck; 7] = [
+const CHECKS: [TextCheck; 7] = [
     check::<StatusPointer>(),
     check::<StatusOrBelow>(),
     check::<SpecPointer>(),
@@ -35,7 +32,7 @@ pub(super) fn check_form(form: &str, text: &str) -> Result<(), String> {
 }
 
 /// One item, or a list of items that may be empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZeroOrMore<T>(pub Vec<T>);
 
 /// A pointer to something inside `.status`: what rules judge and change.

@@ -9,7 +9,7 @@ use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::Draft;
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
-use crate::language::Predicate;
+use crate::language::{Predicate, Types as _};
 use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
 use crate::policy::{Action, Check};
@@ -137,7 +137,7 @@ impl Defaults<'_, '_, '_> {
     ) -> Option<&'j Json<'j>> {
         items.find(kind).or_else(|| {
             let types = &self.rules_of(list).filter(|list| list.types.has_aliases)?.types;
-            types.spellings(kind).skip(1).find_map(|alias| items.find(alias))
+            types.aliases(kind).iter().find_map(|alias| items.find(alias))
         })
     }
 
@@ -309,10 +309,7 @@ impl Defaults<'_, '_, '_> {
         match source {
             ValueSource::Value(value) => Some(value.clone()),
             ValueSource::Stored => whole(wanted.stored?),
-            ValueSource::Field(path) => {
-                let value = self.facts.object.at_status(path)?;
-                (!value.is_null() && value.is_whole()).then(|| value.to_value())
-            }
+            ValueSource::Field(path) => whole(self.facts.object.at_status(path)?),
             ValueSource::Condition { kind, member } => {
                 let wanted = wanted.member?;
                 whole(self.find_spelled(wanted.list, wanted.written, kind)?.get(member)?)

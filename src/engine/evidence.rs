@@ -53,6 +53,5 @@ pub(crate) fn phase_path<'p>(rules: &'p PhaseRules, object: &Object<'_>) -> &'p 
         return &rules.path;
     }
     let is_string = |path: &&Pointer| matches!(object.at_status(path), Some(Json::String(_)));
-    let mut paths = std::iter::once(&rules.path).chain(&rules.other_paths);
-    paths.find(is_string).unwrap_or(&rules.path)
+    rules.paths().find(is_string).unwrap_or(&rules.path)
 }

@@ -291,7 +291,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         if others.is_empty() {
             return;
         }
-        let mutated = self.mutated_without(others.iter().map(|owner| &owner.path));
+        let mutated = self.mutated_without(others.iter().map(|owner| &*owner.path));
         for owner in others {
             let value = written(&owner.path);
             // The writer is not responsible for a value that the mutating webhook set.

@@ -16,7 +16,7 @@ pub trait Report {
 pub enum Step {
     /// The value of a key.
     Key(&'static str),
-    /// The item of a list. A single value instead of a list has no such step.
+    /// The item of a list. A single value instead of a list is its only item.
     Item(usize),
 }
 
@@ -55,14 +55,11 @@ impl<'r> Check<'r> {
         self.path.pop();
     }
 
-    /// Checks the value of a key, or each of its items if it has several.
+    /// Checks each item of the value of a key.
     pub fn each<T>(&mut self, key: &'static str, items: &[T], check: impl Fn(&mut Self, &T)) {
-        self.at(Step::Key(key), |here| match items {
-            [one] => check(here, one),
-            several => {
-                for (index, item) in several.iter().enumerate() {
-                    here.at(Step::Item(index), |here| check(here, item));
-                }
+        self.at(Step::Key(key), |here| {
+            for (index, item) in items.iter().enumerate() {
+                here.at(Step::Item(index), |here| check(here, item));
             }
         });
     }

@@ -46,6 +46,11 @@ impl Glob {
 
     /// Whether a name can match both.
     fn overlaps(&self, other: &Self) -> bool {
+        for (one, other) in [(self, other), (other, self)] {
+            if let Some(name) = one.exact() {
+                return other.matches(name);
+            }
+        }
         let (one, other) = (self.to_string(), other.to_string());
         let (one, other) = (one.as_bytes(), other.as_bytes());
         // A table from the ends: whether the rest of one overlaps the rest of the other. A recursion would

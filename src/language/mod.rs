@@ -33,7 +33,8 @@
 //! **The document form is the compiled form.** Each word is a type with serde and schemars: documents
 //! contain [`Predicate`] and [`ElementPredicate`] as they are. A reader of documents does three things:
 //!
-//! 1. Walk the tree along the schema. Texts with an `x-check` are checked by [`shapes::CHECKS`].
+//! 1. Walk the tree along the schema. Texts with an `x-check` are checked by [`shapes::CHECKS`]; documents
+//!    add forms of their own.
 //! 2. Deserialize. This compiles patterns and globs and rejects unknown keys.
 //! 3. Call [`Predicate::check`] for errors in names; the [`Report`] gets paths inside the predicate.
 //!
@@ -91,6 +92,7 @@ pub use resource::ResourceName;
 pub use set::Set;
 pub use shapes::{AnyPointer, OneOrMany, Scalar};
 pub use truth::Truth;
+pub(crate) use value::SKEW_SECONDS;
 pub use value::{Operand, Place, Value};
 pub use words::Around;
 pub(crate) use words::{any_of, quoted_if_odd};

@@ -154,7 +154,7 @@ fn errors_have_a_path_inside_the_predicate() {
     for (document, expected) in [
         (json!({"condition": "A"}), "nothing is asked of condition A"),
         (json!({"field": "/status/x"}), "nothing is asked of status.x"),
-        (json!({"not": {"phase": "Redy"}}), "not phase unknown phase Redy"),
+        (json!({"not": {"phase": "Redy"}}), "not phase 0 unknown phase Redy"),
         (
             json!({"any": [{"deleting": true}, {"oldPhase": ["Ready", "Redy"]}]}),
             "any 1 oldPhase 1 unknown phase Redy",

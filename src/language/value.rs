@@ -16,8 +16,8 @@ use super::{
 };
 use crate::model::{Json, parse_rfc3339, same, same_number};
 
-/// The tolerated clock skew, as for transition times.
-const SKEW_SECONDS: i64 = 300;
+/// The tolerated clock skew. The default for transition times.
+pub(crate) const SKEW_SECONDS: i64 = 300;
 
 /// A value, and what must hold of it: all of the tests that are there. Where the value is absent, only
 /// `set` and `changed` have an answer.

@@ -26,7 +26,8 @@ impl Gate {
             .conventions()
             .get(name)
             .map(|convention| convention.optional_parts().map(str::to_owned).collect::<Vec<_>>());
-        let spec = PolicySpec { enable: parts, ..PolicySpec::for_everything(name) };
+        let enable = parts.unwrap_or_default();
+        let spec = PolicySpec { enable, ..PolicySpec::for_everything(name) };
         let all = policies.with_policies(&[("lint", spec)])?;
         let policies = ACTIONS.map(|disagreement| {
             let with_action = |policy: &Policy| Policy { disagreement, ..policy.clone() };

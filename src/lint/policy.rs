@@ -30,10 +30,11 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
     let mut remarks: Vec<Remark> = Vec::new();
     for rule in &policy.resources {
         let sample = |globs: &[Glob]| globs.first().map(Glob::sample);
-        let (Some(group), Some(plural)) = (sample(&rule.groups), sample(&rule.resources)) else {
+        let (Some(group), Some(plural)) = (sample(&rule.api_groups), sample(&rule.resources))
+        else {
             continue;
         };
-        for version in samples(&rule.versions, convention) {
+        for version in samples(&rule.api_versions, convention) {
             let (group, plural, combinations) = (group.as_str(), plural.as_str(), &combinations);
             let stage = Stage { convention, version: &version };
             let lint = Lint { policy, strict: &strict, stage, group, plural, combinations };

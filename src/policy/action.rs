@@ -11,16 +11,16 @@ pub enum Action {
     /// The mutating webhook sets the phase that the evidence supports, and warns. Only a
     /// disagreement can be repaired.
     Repair,
-    /// The write is refused.
+    /// The write is rejected.
     Deny,
 }
 
-/// What a rule says about its own action.
+/// The action of a rule, as its document declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// Always this.
     Fixed(Action),
-    /// What the policy says of disagreements for this writer.
+    /// What the policy configures as `disagreement` for this writer.
     Disagreement,
 }
 

@@ -11,32 +11,30 @@ use super::extends::Specs;
 use crate::documents::{self, ConventionSpec};
 use crate::source::tree::{self, At, Document, Node, Problems};
 
-/// Declares the built-in conventions, by name.
-macro_rules! conventions {
-    ($($name:literal),* $(,)?) => {
-        /// The name, the file and the text of each.
-        const CONVENTIONS: [(&str, &str, &str); [$($name),*].len()] = [$((
+/// Declares a table of documents: the name, the file and the text of each.
+macro_rules! documents {
+    ($table:ident, $files:literal, $folder:literal, $($name:literal)*) => {
+        const $table: [(&str, &str, &str); [$($name),*].len()] = [$((
             $name,
-            concat!("built-in/", $name, ".yaml"),
-            include_str!(concat!("../conventions/", $name, ".yaml")),
+            concat!($files, $name, ".yaml"),
+            include_str!(concat!($folder, $name, ".yaml")),
         )),*];
     };
 }
 
-conventions!(
-    "ack",
-    "appcat",
-    "aso",
-    "capi-v1beta1",
-    "capi-v1beta2",
-    "crossplane",
-    "kstatus",
-    "kstatus-flux",
-    "metav1",
-    "olm-csv",
-    "olm-csv-proposed",
-    "stackable",
-);
+documents! {
+    CONVENTIONS, "built-in/", "../conventions/",
+    "ack" "appcat" "aso" "capi-v1beta1" "capi-v1beta2" "crossplane" "kstatus" "kstatus-flux" "metav1"
+    "olm-csv" "olm-csv-proposed" "stackable"
+}
+
+// The policies that are used when no others are named: one for each system that a built-in convention
+// describes.
+documents! {
+    EXAMPLES, "built-in/policies/", "../../deploy/policies/",
+    "ack" "appcat" "aso" "cluster-api" "crossplane" "kstatus" "kstatus-flux" "metav1"
+    "olm-csv" "olm-csv-proposed" "stackable"
+}
 
 /// The specs of all of them. They are put together in one go, because two of them may have each other's
 /// list of conditions.
@@ -56,28 +54,6 @@ static SPECS: LazyLock<Specs> = LazyLock::new(|| {
 static COMPILED: [OnceLock<Option<Arc<Convention>>>; CONVENTIONS.len()] =
     [const { OnceLock::new() }; CONVENTIONS.len()];
 
-/// The policies that are used when nobody names any: one for each system that a built-in convention
-/// speaks of.
-const EXAMPLES: [(&str, &str); 11] = [
-    ("built-in/policies/ack.yaml", include_str!("../../deploy/policies/ack.yaml")),
-    ("built-in/policies/appcat.yaml", include_str!("../../deploy/policies/appcat.yaml")),
-    ("built-in/policies/aso.yaml", include_str!("../../deploy/policies/aso.yaml")),
-    ("built-in/policies/cluster-api.yaml", include_str!("../../deploy/policies/cluster-api.yaml")),
-    ("built-in/policies/crossplane.yaml", include_str!("../../deploy/policies/crossplane.yaml")),
-    ("built-in/policies/kstatus.yaml", include_str!("../../deploy/policies/kstatus.yaml")),
-    (
-        "built-in/policies/kstatus-flux.yaml",
-        include_str!("../../deploy/policies/kstatus-flux.yaml"),
-    ),
-    ("built-in/policies/metav1.yaml", include_str!("../../deploy/policies/metav1.yaml")),
-    ("built-in/policies/olm-csv.yaml", include_str!("../../deploy/policies/olm-csv.yaml")),
-    (
-        "built-in/policies/olm-csv-proposed.yaml",
-        include_str!("../../deploy/policies/olm-csv-proposed.yaml"),
-    ),
-    ("built-in/policies/stackable.yaml", include_str!("../../deploy/policies/stackable.yaml")),
-];
-
 /// The names of the conventions.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     CONVENTIONS.iter().map(|(name, _, _)| *name)
@@ -93,7 +69,7 @@ pub(crate) const COUNT: usize = CONVENTIONS.len();
 
 /// The texts of the example policies.
 pub(crate) fn examples() -> Vec<Source> {
-    EXAMPLES.iter().map(|(file, text)| Source::new(*file, *text)).collect()
+    EXAMPLES.iter().map(|(_, file, text)| Source::new(*file, *text)).collect()
 }
 
 /// The spec of a convention, with everything that it extends.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::convention::{Names, Sanction};
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Action, Disposition, Id};
-use crate::documents::{self, Name, ZeroOrMore};
+use crate::documents::{self, Name};
 use crate::language::{ElementPredicate, Predicate, Report, Step};
 use crate::source::tree::At;
 
@@ -43,9 +43,9 @@ impl<'c> Compiler<'c> {
     }
 
     /// Compiles tables; the first of `sources` counts.
-    pub(crate) fn tables(&'c self, sources: &[&'c Option<String>]) -> Sourced<'c> {
-        let source = sources.iter().find_map(|source| source.as_deref());
-        Sourced { compiler: self, source: source.unwrap_or_default(), by: Declarer::Table }
+    pub(crate) fn tables(&'c self, sources: &[&'c str]) -> Sourced<'c> {
+        let source = sources.iter().find(|source| !source.is_empty());
+        Sourced { compiler: self, source: source.copied().unwrap_or_default(), by: Declarer::Table }
     }
 
     /// The id of a rule.
@@ -202,9 +202,4 @@ impl From<Action> for Disposition {
     fn from(action: Action) -> Self {
         Self::Fixed(action)
     }
-}
-
-/// The items of a list that may be absent.
-pub(crate) fn items<T: Clone>(list: Option<&ZeroOrMore<T>>) -> Vec<T> {
-    list.map(|list| list.0.clone()).unwrap_or_default()
 }

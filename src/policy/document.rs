@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::documents::{self, PolicySpec};
+use crate::documents::{self, Owner, PolicySpec, Resources, Writers};
 use crate::language::Glob;
 use crate::model::{Operation, Pointer, Subject, Writer};
 use crate::source::tree::At;
@@ -22,18 +22,16 @@ pub struct Policy {
     pub name: Id,
     /// The convention that is followed.
     pub convention: Arc<Convention>,
-    /// Whose status it is.
-    pub resources: Vec<ResourceRule>,
+    /// The resources that it selects.
+    pub resources: Vec<Resources>,
     /// The ceiling over every rule.
     pub enforcement: Action,
     /// What happens when a write introduces a disagreement.
     pub disagreement: Action,
     /// The same for some writers.
-    pub writers: Vec<WriterRule>,
+    pub writers: Vec<documents::Writer>,
     /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
-    /// How many of them are the convention's.
-    pub(crate) inherited: usize,
     /// What the mutating webhook does, in order: the rank among the steps of all policies, and which of the
     /// defaults is set; the phase, where it is none.
     pub(crate) steps: Vec<(u32, Option<usize>)>,
@@ -45,54 +43,14 @@ pub struct Policy {
     pub owner_rule: Id,
     /// What a writer cannot drop.
     pub preserve: Vec<Pointer>,
-    /// What the convention cannot say.
+    /// What the convention cannot express.
     pub rules: Vec<CelRule>,
     /// Its own rules. They come after those of its convention.
     pub declared: RuleTable,
 }
 
-/// Resources in the vocabulary of webhook rules.
-#[derive(Clone, Debug)]
-pub struct ResourceRule {
-    /// API groups.
-    pub groups: Vec<Glob>,
-    /// API versions.
-    pub versions: Vec<Glob>,
-    /// Plurals.
-    pub resources: Vec<Glob>,
-    /// Whether the CRD has the status subresource.
-    pub status_subresource: bool,
-}
-
-/// Writers by name or group.
-#[derive(Clone, Debug, Default)]
-pub struct Writers {
-    /// User names.
-    pub users: Vec<Glob>,
-    /// Group names.
-    pub groups: Vec<Glob>,
-}
-
-/// What a disagreement leads to for some writers.
-#[derive(Clone, Debug)]
-pub struct WriterRule {
-    /// Who.
-    pub writers: Writers,
-    /// What happens.
-    pub disagreement: Action,
-}
-
-/// Who may set a field.
-#[derive(Clone, Debug)]
-pub struct Owner {
-    /// The field, with all that is inside.
-    pub path: Pointer,
-    /// Its owners.
-    pub writers: Writers,
-}
-
 impl Policy {
-    /// Whether a request can change a stored status that this policy speaks of.
+    /// Whether a request can change a stored status that this policy selects.
     ///
     /// With the status subresource that is only UPDATE of `<plural>/status`: what a main-resource
     /// write carries in `.status` is dropped by the API server, and CREATE of `/status` does not
@@ -110,8 +68,8 @@ impl Policy {
             };
             stored
                 // Plurals last: a rule has one or two groups and dozens of these.
-                && any(&rule.groups, &subject.resource.group)
-                && any(&rule.versions, &subject.resource.version)
+                && any(&rule.api_groups, &subject.resource.group)
+                && any(&rule.api_versions, &subject.resource.version)
                 && any(&rule.resources, &subject.resource.resource)
         })
     }
@@ -123,7 +81,7 @@ impl Policy {
 
     /// What a violation of a rule leads to, by writer.
     pub fn actions_of<'r>(&'r self, rule: &'r DeclaredRule) -> impl Iterator<Item = Action> {
-        let by_writer = self.writers.iter().map(|rule| rule.disagreement);
+        let by_writer = self.writers.iter().map(|rule| rule.disagreement.into());
         let by_writer = by_writer.chain([self.disagreement]);
         let actions = rule.actions.iter().flat_map(move |action| match action {
             Disposition::Fixed(action) => vec![*action],
@@ -136,11 +94,6 @@ impl Policy {
     #[must_use]
     pub fn rule(&self, id: &str) -> Option<&DeclaredRule> {
         self.declared.get(id).or_else(|| self.convention.declared.get(id))
-    }
-
-    /// The policy's own defaults.
-    pub(crate) fn own_defaults(&self) -> &[Backfill] {
-        self.backfill.get(self.inherited..).unwrap_or_default()
     }
 
     /// What the mutating webhook does by this policy, in order, by rank among the steps of all policies.
@@ -160,7 +113,7 @@ impl Policy {
         self.writers
             .iter()
             .find(|rule| rule.writers.include(writer))
-            .map_or(self.disagreement, |rule| rule.disagreement)
+            .map_or(self.disagreement, |rule| rule.disagreement.into())
             .min(self.enforcement)
     }
 }
@@ -177,12 +130,12 @@ impl Writers {
 /// Compiles a policy. `None` where its convention does not exist or has errors.
 pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) -> Option<Policy> {
     let found = known.find(&spec.convention, at.key("convention"));
-    let enabled = enabled(spec, found.as_ref(), at.key("enable"));
-    let names = found.as_ref().map(Found::names).unwrap_or_default();
+    check_enabled(&spec.enable, found.as_ref(), at.key("enable"));
+    let names = found.as_ref().map(|found| found.convention.names.clone()).unwrap_or_default();
     let convention = found.as_ref().map(|found| {
         let convention = &found.convention;
         if convention.optional_parts().next().is_some() {
-            Arc::new(convention.with_parts(&enabled))
+            Arc::new(convention.with_parts(&spec.enable))
         } else {
             convention.clone()
         }
@@ -192,54 +145,52 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         Some(convention) => compiler.after(&convention.declared),
         None => compiler,
     };
-    let fields = spec.fields.as_deref().unwrap_or_default();
-    let fields = compiler.fields(fields, at.key("fields"));
+    let fields = compiler.fields(&spec.fields, at.key("fields"));
     let owner_rule = compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Action::Deny);
     let lists =
         convention.as_ref().map(|convention| convention.conditions.as_slice()).unwrap_or_default();
     let inherited =
         convention.as_ref().map(|convention| convention.backfill.as_slice()).unwrap_or_default();
-    let own = spec.backfill.as_deref().unwrap_or_default();
-    for (index, document) in own.iter().enumerate() {
-        if document.optional.is_some() {
-            at.key("backfill").item(index).key("optional").report_with_help(
+    for index in 0..spec.backfill.len() {
+        let at = at.key("backfill").item(index);
+        if at.position("optional").is_some() {
+            at.key("optional").report_with_help(
                 "what a policy itself fills in is never optional",
                 "leave it out; \"enable\" is for the optional parts of the convention",
             );
         }
     }
-    let own = compiler.backfill(own, lists, inherited, at.key("backfill"));
-    let inherited_defaults = remaining(inherited, &own);
-    let inherited = inherited_defaults.len();
-    let backfill: Vec<Backfill> = inherited_defaults.into_iter().chain(&own).cloned().collect();
+    let mut own = compiler.backfill(&spec.backfill, lists, inherited, at.key("backfill"));
+    own.iter_mut().for_each(|default| default.of_policy = true);
+    let inherited = remaining(inherited, &own);
+    let first_own = inherited.len();
+    let backfill: Vec<Backfill> = inherited.into_iter().cloned().chain(own).collect();
     if let Some(convention) = &convention
-        && !own.is_empty()
+        && !spec.backfill.is_empty()
         && at.is_clean()
         && let Some((cycle, message)) = order::cycle(convention, &backfill)
     {
-        let own = cycle.iter().find_map(|index| index.checked_sub(inherited));
+        let own = cycle.iter().find_map(|index| index.checked_sub(first_own));
         let at = at.key("backfill");
         order::report(own.map_or(at, |index| at.item(index)), message);
     }
-    let rules = spec.rules.as_deref().unwrap_or_default();
     check_ids(spec, &compiler, known.find_named(name).as_deref(), at);
-    let rules = compiler.cel_rules(rules, convention.as_deref(), &backfill, at.key("rules"));
-    let resources = spec.resources.iter().enumerate();
-    let resources =
-        resources.map(|(index, rule)| resource_rule(rule, at.key("resources").item(index)));
+    let rules = compiler.cel_rules(&spec.rules, convention.as_deref(), &backfill, at.key("rules"));
+    check_resources(&spec.resources, at.key("resources"));
+    check_writers(&spec.writers, at.key("writers"));
+    check_owners(&spec.owners, at.key("owners"));
     let policy = Policy {
         name: Id::new(name.to_owned(), 0),
-        resources: resources.collect(),
+        resources: spec.resources.clone(),
         enforcement: spec.enforcement.map_or(Action::Deny, Action::from),
         disagreement: spec.disagreement.map_or(Action::Deny, Action::from),
-        writers: writer_rules(spec.writers.as_deref().unwrap_or_default(), at.key("writers")),
+        writers: spec.writers.clone(),
         fields,
-        owners: owners(spec.owners.as_deref().unwrap_or_default(), at.key("owners")),
+        owners: spec.owners.clone(),
         owner_rule,
-        preserve: spec.preserve.iter().flatten().map(|path| (**path).clone()).collect(),
+        preserve: spec.preserve.iter().map(|path| (**path).clone()).collect(),
         rules,
         backfill,
-        inherited,
         steps: Vec::new(),
         declared: compiler.into_rules(),
         convention: convention?,
@@ -247,9 +198,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     found.is_some_and(|found| found.sound).then_some(policy)
 }
 
-/// The optional parts that a policy enables.
-fn enabled(spec: &PolicySpec, found: Option<&Found>, at: At<'_>) -> Vec<String> {
-    let enabled = spec.enable.as_deref().unwrap_or_default();
+/// Reports optional parts that a policy cannot enable.
+fn check_enabled(enabled: &[String], found: Option<&Found>, at: At<'_>) {
     let parts = found.and_then(Found::parts);
     for (index, name) in enabled.iter().enumerate() {
         let at = at.item(index);
@@ -262,7 +212,6 @@ fn enabled(spec: &PolicySpec, found: Option<&Found>, at: At<'_>) -> Vec<String> 
             at.unknown("optional part", name, parts.iter().copied());
         }
     }
-    enabled.to_vec()
 }
 
 /// Reports ids of a policy's own rules and fields that are those of others: of each other, and of the
@@ -270,14 +219,14 @@ fn enabled(spec: &PolicySpec, found: Option<&Found>, at: At<'_>) -> Vec<String> 
 fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Convention>, at: At<'_>) {
     let of_convention =
         |id: &str| named.is_some_and(|named| named.declared.get(&compiler.id(id)).is_some());
-    let fields = spec.fields.iter().flatten().enumerate();
+    let fields = spec.fields.iter().enumerate();
     for (index, field) in fields {
         let at = at.key("fields").item(index).key("id");
         if let Some(id) = field.check.id.as_ref().filter(|id| of_convention(id)) {
             Compiler::report_taken(at, id, "the convention of the same name");
         }
     }
-    for (index, rule) in spec.rules.iter().flatten().enumerate() {
+    for (index, rule) in spec.rules.iter().enumerate() {
         let at = at.key("rules").item(index).key("name");
         match compiler.declarer(&rule.name) {
             Some(Declarer::Check) => Compiler::report_taken(at, &rule.name, "a check of a field"),
@@ -290,31 +239,27 @@ fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Conventi
     }
 }
 
-fn resource_rule(document: &documents::Resources, at: At<'_>) -> ResourceRule {
-    for (index, plural) in document.resources.iter().enumerate() {
-        if plural.to_string().contains('/') {
-            at.key("resources").item(index).report_with_help(
-                "a plural without its subresource is meant here",
-                "status writes are selected by themselves; see statusSubresource",
-            );
+fn check_resources(documents: &[Resources], at: At<'_>) {
+    for (index, document) in documents.iter().enumerate() {
+        for (plural, glob) in document.resources.iter().enumerate() {
+            if glob.to_string().contains('/') {
+                at.item(index).key("resources").item(plural).report_with_help(
+                    "a plural without its subresource is meant here",
+                    "status writes are selected by themselves; see statusSubresource",
+                );
+            }
         }
-    }
-    ResourceRule {
-        groups: document.api_groups.clone(),
-        versions: document.api_versions.clone(),
-        resources: document.resources.clone(),
-        status_subresource: document.status_subresource.unwrap_or(true),
     }
 }
 
 /// The first entry that names a writer counts: an entry is useless if entries above name all of its
 /// writers.
-fn writer_rules(documents: &[documents::Writer], at: At<'_>) -> Vec<WriterRule> {
+fn check_writers(documents: &[documents::Writer], at: At<'_>) {
     let mut above = Writers::default();
-    let rules = documents.iter().enumerate().map(|(index, document)| {
+    for (index, documents::Writer { writers, .. }) in documents.iter().enumerate() {
         let at = at.item(index);
-        let writers = writers(document.users.as_ref(), document.groups.as_ref(), at);
-        let Writers { users, groups } = &writers;
+        check_named(writers, at);
+        let Writers { users, groups } = writers;
         let everybody = above.users.iter().any(|user| user.covers(&Glob::from("*")));
         let covered = |some: &[Glob], glob: &Glob| some.iter().any(|known| known.covers(glob));
         if (!users.is_empty() || !groups.is_empty())
@@ -328,33 +273,26 @@ fn writer_rules(documents: &[documents::Writer], at: At<'_>) -> Vec<WriterRule> 
         }
         above.users.extend_from_slice(users);
         above.groups.extend_from_slice(groups);
-        WriterRule { writers, disagreement: document.disagreement.into() }
-    });
-    rules.collect()
+    }
 }
 
 /// Each entry is judged: of two for one field only those in both would own it.
-fn owners(documents: &[documents::Owner], at: At<'_>) -> Vec<Owner> {
-    let owners = documents.iter().enumerate().map(|(index, document)| {
+fn check_owners(documents: &[Owner], at: At<'_>) {
+    for (index, document) in documents.iter().enumerate() {
         let at = at.item(index);
         if documents[..index].iter().any(|other| other.path == document.path) {
             let message = format!("{} has owners above already", document.path);
             at.key("path").report_with_help(message, "name all of them in one entry");
         }
-        let writers = writers(document.users.as_ref(), document.groups.as_ref(), at);
-        Owner { path: (*document.path).clone(), writers }
-    });
-    owners.collect()
+        check_named(&document.writers, at);
+    }
 }
 
-fn writers(users: Option<&Vec<Glob>>, groups: Option<&Vec<Glob>>, at: At<'_>) -> Writers {
-    let globs = |list: Option<&Vec<Glob>>| list.cloned().unwrap_or_default();
-    let writers = Writers { users: globs(users), groups: globs(groups) };
+fn check_named(writers: &Writers, at: At<'_>) {
     if writers.users.is_empty() && writers.groups.is_empty() {
         // At the empty list: one that could not be read has an error already.
-        let list = users.map(|_| "users").or_else(|| groups.map(|_| "groups"));
+        let list = ["users", "groups"].into_iter().find(|list| at.position(list).is_some());
         list.map_or(at, |list| at.key(list))
             .report("name at least one of \"users\" and \"groups\"");
     }
-    writers
 }

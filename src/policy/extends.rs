@@ -22,8 +22,8 @@ pub(crate) struct Specs {
     pub(super) resolved: BTreeMap<String, Whole>,
     /// Whether there are documents that could not be read.
     pub(crate) incomplete: bool,
-    /// The names of conventions that are no names: who names one has made no mistake.
-    pub(crate) misnamed: Vec<String>,
+    /// Invalid names of conventions. A reference to one of these is not reported again.
+    pub(crate) invalid_names: Vec<String>,
 }
 
 /// A spec with what it extends, as far as that is known.
@@ -34,18 +34,18 @@ pub(crate) struct Whole {
     pub(crate) complete: bool,
 }
 
-/// Those of one compilation that are still as they were written.
+/// The specs of one compilation that are not resolved yet.
 struct Pending<'d> {
     specs: BTreeMap<&'d str, &'d Node>,
-    /// Those being put together, outermost first: one that comes up again is a circle.
+    /// Those that are being resolved, outermost first: one that is needed again is a cycle.
     open: Vec<Open<'d>>,
 }
 
-/// A convention that is being put together.
+/// A convention that is being resolved.
 struct Open<'d> {
     name: &'d str,
-    /// Its first list, as soon as that is whole. Of two conventions each may have the other's list in
-    /// addition to its own, as two versions of one API do: that is no circle.
+    /// Its first list, once that is complete. Of two conventions each may have the other's first list in
+    /// addition to its own, as two versions of one API do: that is not a cycle.
     first: Option<Node>,
 }
 
@@ -70,33 +70,33 @@ impl Specs {
         self.resolved.get(name).cloned().or_else(built_in)
     }
 
-    /// Reports that there is no convention of this name. It may be in a document that could not be
-    /// read: then only what looks like a slip is one.
+    /// Reports that there is no convention of this name. It may be in a document that could not be read:
+    /// then only a name that is similar to a known one is reported.
     pub(crate) fn report_unknown<'w>(
         &self,
         name: &str,
         known: impl Iterator<Item = &'w str> + Clone,
         at: At<'_>,
     ) {
-        let misnamed = self.misnamed.iter().any(|misnamed| misnamed == name);
-        if !misnamed && (!self.incomplete || near(name, known.clone()).is_some()) {
+        let is_invalid = self.invalid_names.iter().any(|invalid| invalid == name);
+        if !is_invalid && (!self.incomplete || near(name, known.clone()).is_some()) {
             at.unknown("convention", name, known);
         }
     }
 
-    fn resolve<'d>(&mut self, name: &'d str, pending: &mut Pending<'d>, problems: &Problems) {
-        let Some(own) = pending.specs.remove(name) else { return };
+    fn resolve(&mut self, name: &str, pending: &mut Pending<'_>, problems: &Problems) {
+        let Some((name, own)) = pending.specs.remove_entry(name) else { return };
         pending.open.push(Open { name, first: None });
-        let (spec, complete) = self.put_together(own, pending, problems);
+        let (spec, complete) = self.complete_spec(own, pending, problems);
         self.resolved.insert(name.to_owned(), Whole { spec: Arc::new(spec), complete });
         pending.open.pop();
     }
 
-    /// What cannot be found is left out: the rest has errors of its own to report.
-    fn put_together<'d>(
+    /// A spec with what it extends. Parts that cannot be found are left out, so that the rest is checked.
+    fn complete_spec(
         &mut self,
-        own: &'d Node,
-        pending: &mut Pending<'d>,
+        own: &Node,
+        pending: &mut Pending<'_>,
         problems: &Problems,
     ) -> (Node, bool) {
         let mut complete = true;
@@ -114,15 +114,15 @@ impl Specs {
             let Value::List(lists) = &mut node.value else { continue };
             if key.name == "conditions" {
                 let Some((first, others)) = lists.split_first_mut() else { continue };
-                complete &= self.complete_list(first, own, pending, problems);
+                complete &= self.complete_list(first, pending, problems);
                 for list in others {
-                    // Who is about to be read for it may want our first one.
+                    // The convention that is resolved next may need our first list.
                     if list.member("like").is_some()
                         && let Some(open) = pending.open.last_mut()
                     {
                         open.first.get_or_insert_with(|| without_unwanted(first, own));
                     }
-                    complete &= self.complete_list(list, own, pending, problems);
+                    complete &= self.complete_list(list, pending, problems);
                 }
             }
         }
@@ -131,23 +131,29 @@ impl Specs {
     }
 
     /// `like: metav1` in a list of conditions: the first list of that convention, at another path.
-    /// Whether all of that is known.
-    fn complete_list<'d>(
+    /// Whether all of that is known. The key is removed, because an heir inherits the result.
+    fn complete_list(
         &mut self,
         list: &mut Node,
-        own: &'d Node,
-        pending: &mut Pending<'d>,
+        pending: &mut Pending<'_>,
         problems: &Problems,
     ) -> bool {
-        let Some(like) = list.member("like").cloned() else { return true };
-        // The name must live as long as the documents do: it is looked up in the one it is from.
-        let Some(name) = own_name(own, &like) else { return true };
-        let open = pending.open.iter().find(|open| name.is_text(open.name));
+        let is_name = |(key, node): &(Key, Node)| {
+            key.name == "like" && matches!(node.value, Value::String(_))
+        };
+        let like = list.entries_mut().and_then(|entries| {
+            let at = entries.iter().position(is_name)?;
+            Some(entries.remove(at).1)
+        });
+        let Some(like) = like else { return list.member("like").is_none() };
+        let is_open =
+            |open: &&Open<'_>| matches!(&like.value, Value::String(name) if name == open.name);
+        let open = pending.open.iter().find(is_open);
         if let Some(first) = open.and_then(|open| open.first.as_ref()) {
             *list = overlay_list(first, list);
             return true;
         }
-        let Some(base) = self.base(name, pending, problems) else { return false };
+        let Some(base) = self.base(&like, pending, problems) else { return false };
         match base.spec.member("conditions").and_then(|node| node.items().first()) {
             Some(first) => *list = overlay_list(first, list),
             None if base.complete => {
@@ -159,10 +165,10 @@ impl Specs {
     }
 
     /// The spec of the convention that `name` names.
-    fn base<'d>(
+    fn base(
         &mut self,
-        name: &'d Node,
-        pending: &mut Pending<'d>,
+        name: &Node,
+        pending: &mut Pending<'_>,
         problems: &Problems,
     ) -> Option<Whole> {
         let Value::String(text) = &name.value else { return None };
@@ -182,15 +188,6 @@ impl Specs {
         }
         found
     }
-}
-
-/// The node of `own` that stands where `like` stands: a clone of it is what is at hand.
-fn own_name<'d>(own: &'d Node, like: &Node) -> Option<&'d Node> {
-    own.member("conditions")?
-        .items()
-        .iter()
-        .filter_map(|list| list.member("like"))
-        .find(|node| node.span == like.span)
 }
 
 /// One spec over another.
@@ -270,7 +267,8 @@ fn overlay_items(merge: Merge<'_>, theirs: &[Node], ours: &[Node]) -> Vec<Node> 
 /// Defaults over defaults, as those of a policy are over those of its convention. The first of
 /// one's own is put where the first of those was that it replaces: an order may matter.
 fn overlay_defaults(theirs: &[Node], ours: &[Node]) -> Vec<Node> {
-    let (their_labels, our_labels) = (Label::of_all(theirs), Label::of_all(ours));
+    let labels = |items: &[Node]| items.iter().map(Label::of).collect::<Vec<_>>();
+    let (their_labels, our_labels) = (labels(theirs), labels(ours));
     let mut left: Vec<Option<&Node>> = ours.iter().map(Some).collect();
     let mut joined = Vec::new();
     for (item, their) in theirs.iter().zip(&their_labels) {
@@ -283,7 +281,7 @@ fn overlay_defaults(theirs: &[Node], ours: &[Node]) -> Vec<Node> {
     joined
 }
 
-/// What an item of a list is called.
+/// The name of an item of a list.
 fn name_of(item: &Node) -> Option<&str> {
     ["id", "name", "path"].iter().find_map(|key| match &item.member(key)?.value {
         Value::String(text) => Some(text.as_str()),
@@ -305,27 +303,14 @@ fn drop_unwanted(whole: &mut Node, own: &Node, complete: bool, problems: &Proble
 fn drop_named(whole: &mut Node, name: &str) -> bool {
     let mut found = false;
     for (key, node) in whole.entries_mut().into_iter().flatten() {
-        let Value::List(items) = &mut node.value else { continue };
-        match key.name.as_str() {
-            "rules" | "fields" => {
-                let before = items.len();
-                items.retain(|item| name_of(item) != Some(name));
-                found |= items.len() < before;
+        found |= match (key.name.as_str(), &mut node.value) {
+            ("rules" | "fields", _) => drop_items(node, |item| name_of(item) == Some(name)),
+            ("backfill", _) => drop_items(node, |item| Label::of(item).name() == Some(name)),
+            ("conditions", Value::List(lists)) => {
+                lists.iter_mut().fold(false, |found, list| found | drop_from_list(list, name))
             }
-            "backfill" => {
-                let before = items.len();
-                let labels = Label::of_all(items);
-                let mut labels = labels.iter();
-                items.retain(|_| labels.next().and_then(Label::name) != Some(name));
-                found |= items.len() < before;
-            }
-            "conditions" => {
-                for list in items {
-                    found |= drop_from_list(list, name);
-                }
-            }
-            _ => {}
-        }
+            _ => false,
+        };
     }
     found
 }
@@ -333,9 +318,14 @@ fn drop_named(whole: &mut Node, name: &str) -> bool {
 fn drop_from_list(list: &mut Node, name: &str) -> bool {
     let mut entries = list.entries_mut().into_iter().flatten();
     let each = entries.find(|(key, _)| key.name == "each");
-    let Some((_, Node { value: Value::List(items), .. })) = each else { return false };
+    each.is_some_and(|(_, each)| drop_items(each, |item| name_of(item) == Some(name)))
+}
+
+/// Removes items of a list. Whether there were any.
+fn drop_items(list: &mut Node, unwanted: impl Fn(&Node) -> bool) -> bool {
+    let Value::List(items) = &mut list.value else { return false };
     let before = items.len();
-    items.retain(|item| name_of(item) != Some(name));
+    items.retain(|item| !unwanted(item));
     items.len() < before
 }
 
@@ -348,26 +338,4 @@ fn without_unwanted(list: &Node, own: &Node) -> Node {
         }
     }
     list
-}
-
-impl Node {
-    fn is_text(&self, text: &str) -> bool {
-        matches!(&self.value, Value::String(own) if own == text)
-    }
-
-    /// The items of a list; of anything else, which is a mistake and said where it is read, none.
-    pub(crate) fn items(&self) -> &[Self] {
-        match &self.value {
-            Value::List(items) => items,
-            _ => &[],
-        }
-    }
-
-    /// The entries of a mapping; of anything else, which is a mistake and said where it is read, none.
-    fn entries_mut(&mut self) -> Option<&mut Vec<(Key, Self)>> {
-        match &mut self.value {
-            Value::Map(entries) => Some(entries),
-            _ => None,
-        }
-    }
 }

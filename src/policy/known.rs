@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::built_in;
-use super::convention::{Convention, Names};
+use super::convention::{Convention, own_name};
 use super::extends::Specs;
 use crate::source::tree::At;
 
@@ -13,7 +13,7 @@ use crate::source::tree::At;
 pub(crate) struct Known {
     /// Their texts, for those that extend one.
     pub(crate) specs: Specs,
-    /// Those of the documents, sound or not, by name.
+    /// Those of the documents, with and without errors, by name.
     pub(crate) given: BTreeMap<String, Found>,
 }
 
@@ -21,18 +21,13 @@ pub(crate) struct Known {
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) convention: Arc<Convention>,
-    /// Whether it has no errors. Who names one with errors has made none.
+    /// Whether it has no errors. A reference to one with errors is not reported.
     pub(crate) sound: bool,
     /// Whether all is known that it inherits.
     pub(crate) complete: bool,
 }
 
 impl Found {
-    /// The names that a policy may use.
-    pub(crate) fn names(&self) -> Names {
-        Names::of(&self.convention, self.complete)
-    }
-
     /// What a policy may enable; `None` where not all of it is known. In a convention with errors, the
     /// error may be in the key that makes a part optional.
     pub(crate) fn parts(&self) -> Option<Vec<&str>> {
@@ -41,10 +36,9 @@ impl Found {
             (false, _) => None,
             (true, true) => Some(convention.optional_parts().collect()),
             (true, false) => {
-                let own = |id: &'_ str| id.len().min(convention.name.len() + 1);
-                let written = convention.declared.written().map(|id| &id[own(id)..]);
-                let fills = convention.backfill.iter().map(|fill| fill.name.as_str());
-                Some(written.chain(fills).collect())
+                let written = convention.declared.written().map(own_name);
+                let defaults = convention.backfill.iter().map(|default| default.name.as_str());
+                Some(written.chain(defaults).collect())
             }
         }
     }

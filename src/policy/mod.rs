@@ -1,5 +1,5 @@
 //! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
-//! checked, indexed. Pure: texts in, a [`PolicySet`] or [`Diagnostics`] out.
+//! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out; only [`load`] reads files.
 
 mod action;
 mod built_in;
@@ -19,10 +19,11 @@ mod selected;
 mod set;
 
 pub use crate::documents::{FieldType, Format};
+pub use crate::documents::{Owner, Resources, Writer, Writers};
 pub use crate::source::{Diagnostic, Diagnostics, Source};
 pub use action::{Action, Disposition};
 pub use cel::CelRule;
-pub use document::{Owner, Policy, ResourceRule, WriterRule, Writers};
+pub use document::Policy;
 pub use files::{load, load_files};
 pub use id::Id;
 pub(crate) use order::Step;

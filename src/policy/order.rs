@@ -116,7 +116,7 @@ pub(super) fn rank(policies: &mut [Policy]) -> Option<(usize, String)> {
         tasks.extend(self::tasks(&policy.convention, &policy.backfill));
     }
     let own = |(policy, step): (usize, Option<usize>)| {
-        step.is_some_and(|step| step >= policies[policy].inherited)
+        step.is_some_and(|step| policies[policy].backfill[step].of_policy)
     };
     let owns = |policy: usize| policies[policy].convention.phase.is_some();
     let met = |one: &Policy| {
@@ -175,11 +175,8 @@ impl<'p> Task<'p> {
         match self.step {
             Step::Phase(rules) => {
                 let time = rules.transition_time.iter().filter(|time| time.in_step);
-                let paths = std::iter::once(&rules.path).chain(&rules.other_paths);
-                paths
-                    .chain(time.map(|time| &time.path))
-                    .map(|path| Set::Field(path, None))
-                    .collect()
+                let paths = rules.paths().chain(time.map(|time| &time.path));
+                paths.map(|path| Set::Field(path, None)).collect()
             }
             Step::Default(default) => match &default.filling {
                 // To every reader a null is nothing.
@@ -206,14 +203,18 @@ impl<'p> Task<'p> {
         let default = match self.step {
             Step::Phase(rules) => {
                 let imposed = rules.phases.iter().filter_map(|phase| phase.imposed.as_ref());
-                let phase = std::iter::once(&rules.path).chain(&rules.other_paths);
                 return imposed.into_iter().any(|imposed| reader.becomes(&imposed.when, true))
                     // Where there is a default phase no other default comes to it.
-                    || (rules.default.is_none() && phase.into_iter().any(|path| set.touches(path)));
+                    || (rules.default.is_none() && rules.paths().any(|path| set.touches(path)));
             }
             Step::Default(default) => default,
         };
-        let in_list = |own: &Pointer| matches!(set, Set::Element(list, ..) if *list == own);
+        let in_list = |own: &Pointer| match set {
+            Set::Element(list, ..) => *list == own,
+            // The whole list, or what contains it.
+            Set::Field(..) => set.touches(own),
+            Set::Member(..) => false,
+        };
         let member = |own: &Pointer, name: &str, removed: bool| matches!(set, Set::Member(list, other, gone) if *list == own && *other == name && *gone == removed);
         default.when.as_ref().is_some_and(|when| reader.becomes(when, true))
             || match &default.filling {
@@ -429,7 +430,7 @@ impl Reader<'_> {
             ValueSource::Condition { kind, member } => match self.set {
                 Set::Element(own, added, _) => list == Some(own) && self.are_one_type(kind, added),
                 Set::Member(own, name, _) => list == Some(own) && member == name,
-                Set::Field(path, _) => list.is_some_and(|list| list.contains(path)),
+                Set::Field(..) => list.is_some_and(|list| self.set.touches(list)),
             },
             _ => false,
         })
@@ -460,13 +461,7 @@ struct Change<'r> {
 impl Asks<'_> for Change<'_> {
     fn phase(&mut self, old: bool) {
         let rules = self.reader.convention.phase.iter().filter(|_| !old);
-        let mut paths =
-            rules.flat_map(|rules| std::iter::once(&rules.path).chain(&rules.other_paths));
-        self.found |= paths.any(|path| self.reader.set.touches(path));
-    }
-
-    fn condition(&mut self, old: bool, _: &str, _: &[String]) {
-        self.found |= !old && self.reader.is_in_a_list();
+        self.found |= rules.flat_map(PhaseRules::paths).any(|path| self.reader.set.touches(path));
     }
 
     fn observed(&mut self) {

@@ -1,8 +1,7 @@
 //! A resource has one owner of its phase and defaults. Two policies that name the same one, without globs,
 //! and both configure a phase are an error; with globs the overlap may be meant, and the first one wins.
 
-use super::Policy;
-use super::document::ResourceRule;
+use super::{Policy, Resources};
 use crate::language::Glob;
 use crate::source::Diagnostic;
 use crate::source::tree::Node;
@@ -48,28 +47,15 @@ pub(crate) fn overlap(one: &Policy, other: &Policy) -> bool {
     one.resources.iter().any(|one| {
         other.resources.iter().any(|other| {
             one.status_subresource == other.status_subresource
-                && any_overlap(&one.groups, &other.groups)
-                && any_overlap(&one.versions, &other.versions)
-                && any_overlap(&one.resources, &other.resources)
-        })
-    })
-}
-
-fn any_overlap(some: &[Glob], others: &[Glob]) -> bool {
-    some.iter().any(|one| {
-        others.iter().any(|other| match (one.exact(), other.exact()) {
-            (Some(one), Some(other)) => one == other,
-            (Some(name), None) => other.matches(name),
-            (None, Some(name)) => one.matches(name),
-            (None, None) => {
-                Glob::any_overlap(std::slice::from_ref(one), std::slice::from_ref(other))
-            }
+                && Glob::any_overlap(&one.api_groups, &other.api_groups)
+                && Glob::any_overlap(&one.api_versions, &other.api_versions)
+                && Glob::any_overlap(&one.resources, &other.resources)
         })
     })
 }
 
 /// A resource that both entries name without globs.
-fn both_name(one: &ResourceRule, other: &ResourceRule) -> Option<String> {
+fn both_name(one: &Resources, other: &Resources) -> Option<String> {
     let shared = |some: &[Glob], others: &[Glob]| {
         let mut names = some.iter().filter_map(Glob::exact);
         let is_there = |name: &&str| others.iter().any(|other| other.exact() == Some(name));
@@ -78,8 +64,8 @@ fn both_name(one: &ResourceRule, other: &ResourceRule) -> Option<String> {
     if one.status_subresource != other.status_subresource {
         return None;
     }
-    let group = shared(&one.groups, &other.groups)?;
-    let version = shared(&one.versions, &other.versions)?;
+    let group = shared(&one.api_groups, &other.api_groups)?;
+    let version = shared(&one.api_versions, &other.api_versions)?;
     let plural = shared(&one.resources, &other.resources)?;
     let slash = if group.is_empty() { "" } else { "/" };
     Some(format!("{group}{slash}{version} {plural}"))

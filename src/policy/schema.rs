@@ -1,46 +1,30 @@
 //! What may be asked of a single field: presence, type, enum, pattern, length, range, format.
 
+use std::ops::Deref;
+
 use super::compile::Compiler;
 use super::rules::Declarer;
 use super::{Action, Id};
 use crate::documents::{self, Field, FieldType, Format};
-use crate::language::Pattern;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// What is asked of one field, and what happens when it does not hold.
+/// The checks of one value, with the rule that they belong to.
 #[derive(Clone, Debug)]
 pub struct Check {
     /// The rule id in findings, `appcat/condition-reason`.
     pub rule: Id,
-    /// Whether the field must be there. Null counts as absent: writers' nulls are pruned.
-    pub required: bool,
-    /// Whether it must not be there. Empty counts as absent.
-    pub forbidden: bool,
-    /// Whether null counts as absent; as a value of a wrong type, where it does not.
-    pub nullable: bool,
-    /// Its type.
-    pub kind: Option<FieldType>,
-    /// The texts it may have.
-    pub values: Vec<String>,
-    /// A pattern that is found in the text; of the whole text where it says so, with `^` and `$`.
-    pub pattern: Option<Pattern>,
-    /// The least number of characters.
-    pub min_length: Option<usize>,
-    /// The largest number of characters: code points, as OpenAPI counts.
-    pub max_length: Option<usize>,
-    /// The largest number of bytes of UTF-8, as Go counts.
-    pub max_bytes: Option<usize>,
-    /// The least number.
-    pub minimum: Option<f64>,
-    /// The largest number.
-    pub maximum: Option<f64>,
-    /// A named form.
-    pub format: Option<Format>,
     /// What happens on a violation.
     pub action: Action,
-    /// Where it comes from.
-    pub source: String,
+    document: documents::Check,
+}
+
+impl Deref for Check {
+    type Target = documents::Check;
+
+    fn deref(&self) -> &documents::Check {
+        &self.document
+    }
 }
 
 /// A check of a field that is named by a pointer.
@@ -60,7 +44,7 @@ impl Compiler<'_> {
             let at = at.item(index);
             let path = (*document.path).clone();
             let name = path.tokens().last().map(|name| kebab(name)).unwrap_or_default();
-            let check = self.check(&document.check, &format!("field-{name}"), &None, at);
+            let check = self.check(&document.check, &format!("field-{name}"), "", at);
             if check.required != check.forbidden {
                 if wanted.contains(&(path.clone(), !check.required)) {
                     at.report(format!("{path} is both required and forbidden"));
@@ -77,7 +61,7 @@ impl Compiler<'_> {
         &self,
         documents: &[documents::Check],
         default_id: &str,
-        source: &Option<String>,
+        source: &str,
         at: At<'_>,
     ) -> Vec<Check> {
         let checks = documents.iter().enumerate();
@@ -88,39 +72,23 @@ impl Compiler<'_> {
         &self,
         document: &documents::Check,
         default_id: &str,
-        source: &Option<String>,
+        source: &str,
         at: At<'_>,
     ) -> Check {
         let id: &str = document.id.as_ref().map_or(default_id, |id| id);
         let action = document.action.map_or(Action::Deny, Action::from);
         let rules = self.tables(&[&document.source, source]).by(Declarer::Check);
-        let check = Check {
-            rule: rules.rule(id, action),
-            required: document.required.unwrap_or_default(),
-            forbidden: document.forbidden.unwrap_or_default(),
-            nullable: document.nullable.unwrap_or(true),
-            kind: document.kind,
-            values: document.values.clone().unwrap_or_default(),
-            pattern: document.pattern.clone(),
-            min_length: document.min_length,
-            max_length: document.max_length,
-            max_bytes: document.max_bytes,
-            minimum: document.minimum,
-            maximum: document.maximum,
-            format: document.format,
-            action,
-            source: document.source.clone().unwrap_or_default(),
-        };
+        let check = Check { rule: rules.rule(id, action), action, document: document.clone() };
         if check.required && check.forbidden {
             at.report("a field cannot be both required and forbidden");
         }
-        reject_the_impossible(document, &check, at);
+        reject_the_impossible(document, at);
         check
     }
 }
 
 /// A check that no value could pass would reject every write.
-fn reject_the_impossible(document: &documents::Check, check: &Check, at: At<'_>) {
+fn reject_the_impossible(check: &documents::Check, at: At<'_>) {
     if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
         at.key("enum").report("none of these has the pattern and the length that are asked");
     }
@@ -140,12 +108,12 @@ fn reject_the_impossible(document: &documents::Check, check: &Check, at: At<'_>)
     let Some(kind) = check.kind else { return };
     let is_number = matches!(kind, FieldType::Integer | FieldType::Number);
     let of_texts = [
-        ("pattern", document.pattern.is_some()),
-        ("minLength", document.min_length.is_some()),
-        ("maxLength", document.max_length.is_some()),
-        ("maxBytes", document.max_bytes.is_some()),
+        ("pattern", check.pattern.is_some()),
+        ("minLength", check.min_length.is_some()),
+        ("maxLength", check.max_length.is_some()),
+        ("maxBytes", check.max_bytes.is_some()),
         // A plain number is a quantity.
-        ("format", document.format.is_some_and(|format| !is_number || format != Format::Quantity)),
+        ("format", check.format.is_some_and(|format| !is_number || format != Format::Quantity)),
     ];
     if kind != FieldType::String {
         if !check.values.is_empty() {
@@ -161,7 +129,7 @@ fn reject_the_impossible(document: &documents::Check, check: &Check, at: At<'_>)
     }
 }
 
-fn fits(check: &Check, value: &str) -> bool {
+fn fits(check: &documents::Check, value: &str) -> bool {
     let length = value.chars().count();
     check.pattern.as_ref().is_none_or(|pattern| pattern.is_match(value))
         && check.min_length.is_none_or(|least| length >= least)

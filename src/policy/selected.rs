@@ -69,8 +69,8 @@ impl<'p> Selected<'p> {
             return true;
         };
         let Step::Default(default) = step else { return false };
-        let own = || policy.own_defaults().iter().any(|own| std::ptr::eq(own, default));
         let task = Task { convention: &policy.convention, step };
-        own() && !tasks(&owner.convention, &owner.backfill).any(|other| set_the_same(&task, &other))
+        default.of_policy
+            && !tasks(&owner.convention, &owner.backfill).any(|other| set_the_same(&task, &other))
     }
 }

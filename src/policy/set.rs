@@ -1,11 +1,12 @@
-//! All policies, compiled and indexed: what the engine judges by.
+//! All policies, compiled and indexed.
 
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::documents::{self, ConventionSpec, DocumentKind, PolicySpec};
+use crate::language::Glob;
 use crate::model::Subject;
 use crate::source::tree::{self, At, Document, Node, Problems, Span, Value};
 
@@ -26,7 +27,7 @@ pub struct PolicySet {
     given: BTreeMap<String, Found>,
     /// All conventions, once something asks for them.
     conventions: OnceLock<Conventions>,
-    /// The policies that may speak of a plural, in order; those with a star are in every list.
+    /// The policies that may select a plural, in order; those with a star are in every list.
     by_plural: HashMap<String, Vec<u16>>,
     /// The policies with a `*` in their plurals.
     with_star: Vec<u16>,
@@ -47,7 +48,7 @@ impl PolicySet {
         Self::compile_some(sources, false)
     }
 
-    /// All mistakes in documents beside which there are others that could not be read.
+    /// All mistakes in documents if other documents could not be read.
     #[must_use]
     pub fn mistakes_of_some(sources: &[Source]) -> Option<Diagnostics> {
         Self::compile_some(sources, true).err()
@@ -145,35 +146,23 @@ impl PolicySet {
             .filter(|(_, policy)| policy.selects(subject))
     }
 
-    /// A set of some policies, for those who ask the engine about one at a time.
+    /// A set of some policies.
     pub(crate) fn of(mut policies: Vec<Policy>) -> Self {
         order::rank(&mut policies);
         Self::index(policies, BTreeMap::new())
     }
 
     fn index(mut policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
-        for (index, policy) in policies.iter_mut().enumerate() {
-            policy.name = Id::new(policy.name.to_string(), index);
-        }
-        let plurals = |policy: &Policy| -> Vec<Option<String>> {
-            let globs = policy.resources.iter().flat_map(|rule| &rule.resources);
-            globs.map(|glob| glob.exact().map(str::to_owned)).collect()
-        };
-        let mut by_plural: HashMap<String, Vec<u16>> = policies
-            .iter()
-            .flat_map(plurals)
-            .flatten()
-            .map(|plural| (plural, Vec::new()))
-            .collect();
-        let mut with_star = Vec::new();
-        for (index, policy) in (0..).zip(&policies) {
-            let plurals = plurals(policy);
-            let star = plurals.contains(&None);
-            if star {
-                with_star.push(index);
+        let (mut by_plural, mut with_star) = (HashMap::<String, Vec<u16>>::new(), Vec::new());
+        for (index, policy) in (0..).zip(&mut policies) {
+            policy.name = Id::new(policy.name.to_string(), usize::from(index));
+            let globs = || policy.resources.iter().flat_map(|rule| &rule.resources);
+            if globs().any(|glob| glob.exact().is_none()) {
+                by_plural.values_mut().chain([&mut with_star]).for_each(|list| list.push(index));
             }
-            for (plural, list) in &mut by_plural {
-                if star || plurals.iter().flatten().any(|own| own == plural) {
+            for plural in globs().filter_map(Glob::exact) {
+                let list = by_plural.entry(plural.to_owned()).or_insert_with(|| with_star.clone());
+                if list.last() != Some(&index) {
                     list.push(index);
                 }
             }
@@ -196,18 +185,18 @@ fn read_documents(sources: &[Source], first: usize) -> (Vec<Document>, Vec<Diagn
 /// A document, after the check of everything but its spec.
 struct Envelope {
     kind: DocumentKind,
-    /// What it is called, whether that is a name or not.
+    /// Its name, valid or not.
     label: String,
-    /// Where its name is, if it has one.
+    /// The location of a valid name.
     name: Option<Span>,
     spec: Node,
     /// All of it.
     span: Span,
 }
 
-/// What a document is called while it is read for its mistakes alone, because its own name is invalid or
-/// is another's. No document can have this name.
-const STAND_IN: &str = "(unnamed)";
+/// The name under which a document is compiled to find its mistakes if its own name is invalid or already
+/// used. No document can have this name.
+const UNNAMED: &str = "(unnamed)";
 
 /// Checks the envelopes of all documents.
 fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
@@ -219,7 +208,7 @@ fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
             _ => String::new(),
         };
         let kind = documents::envelope(&mut root, &problems)?;
-        // A placeholder stands for what is not a name.
+        // An invalid name was replaced by a placeholder.
         let name = root.member("metadata")?.member("name")?.span.clone();
         let name = (name != Span::NOWHERE).then_some(name);
         Some(Envelope { kind, label, name, spec: root.member("spec")?.clone(), span })
@@ -231,7 +220,7 @@ fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
 fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnostic> {
     let problems = Problems::default();
     let mut named: Vec<&Envelope> = Vec::new();
-    let mut nameless = Vec::new();
+    let mut unnamed = Vec::new();
     for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusConvention) {
         let label = envelope.label.as_str();
         let is_taken = built_in::names().any(|name| name == label)
@@ -241,12 +230,12 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
                 let message = format!("there is a convention \"{label}\" already");
                 let help = Some("give this one a name of its own".to_owned());
                 problems.report_with_help(span, message, help);
-                nameless.push(envelope);
+                unnamed.push(envelope);
             }
             Some(_) => named.push(envelope),
             None => {
-                known.specs.misnamed.push(envelope.label.clone());
-                nameless.push(envelope);
+                known.specs.invalid_names.push(envelope.label.clone());
+                unnamed.push(envelope);
             }
         }
     }
@@ -258,15 +247,15 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
         if let Some(found) = compile_convention(&envelope.label, &known.specs, &problems) {
             known.given.insert(envelope.label.clone(), found);
         }
-        mistakes.extend(told_apart(problems, &envelope.span, &envelope.label));
+        mistakes.extend(with_heir(problems, &envelope.span, &envelope.label));
     }
-    for envelope in nameless {
+    for envelope in unnamed {
         let problems = Problems::default();
         let mut specs = known.specs.clone();
-        specs.add(std::iter::once((STAND_IN, &envelope.spec)), &problems);
-        compile_convention(STAND_IN, &specs, &problems);
-        let label = if envelope.label.is_empty() { STAND_IN } else { &envelope.label };
-        mistakes.extend(told_apart(problems, &envelope.span, label));
+        specs.add(std::iter::once((UNNAMED, &envelope.spec)), &problems);
+        compile_convention(UNNAMED, &specs, &problems);
+        let label = if envelope.label.is_empty() { UNNAMED } else { &envelope.label };
+        mistakes.extend(with_heir(problems, &envelope.span, label));
     }
     without_repetition(mistakes)
 }
@@ -280,8 +269,8 @@ fn compile_convention(name: &str, specs: &Specs, problems: &Problems) -> Option<
     Some(Found { convention: Arc::new(convention), sound, complete })
 }
 
-/// The mistakes of a convention; of those outside of its own document it is said who inherits them.
-fn told_apart(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
+/// The mistakes of a convention. Those outside of its own document name the convention as heir.
+fn with_heir(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
     let mut mistakes = problems.into_list();
     for mistake in &mut mistakes {
         let Span { source, bytes } = &mistake.span;
@@ -292,28 +281,28 @@ fn told_apart(problems: Problems, own: &Span, name: &str) -> Vec<Diagnostic> {
     mistakes
 }
 
-/// The same without what is inherited and wrong already where it is from, or in another heir.
+/// The same without inherited mistakes that the base or another heir already has.
 fn without_repetition(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let (inherited, mut told): (Vec<_>, Vec<_>) =
+    let (inherited, mut all): (Vec<_>, Vec<_>) =
         mistakes.into_iter().partition(|mistake| mistake.inherited_by.is_some());
     for mistake in inherited {
         let same =
             |other: &Diagnostic| other.span == mistake.span && other.message == mistake.message;
-        if !told.iter().any(same) {
-            told.push(mistake);
+        if !all.iter().any(same) {
+            all.push(mistake);
         }
     }
-    told
+    all
 }
 
 fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut claims, mut mistakes) = (Vec::new(), Vec::new());
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: HashSet<&str> = HashSet::new();
     for envelope in envelopes.iter().filter(|found| found.kind == DocumentKind::StatusPolicy) {
         let problems = Problems::default();
         let label = envelope.label.as_str();
         let name = envelope.name.as_ref().and_then(|span| {
-            if names.contains(&label) {
+            if names.contains(label) {
                 problems.report(span, format!("there is a policy \"{label}\" already"));
                 return None;
             }
@@ -321,13 +310,13 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
                 problems.report(span, "more than 65,536 policies");
                 return None;
             }
-            names.push(label);
+            names.insert(label);
             Some(label)
         });
         let mut node = envelope.spec.clone();
         if let Some(spec) = documents::spec::<PolicySpec>(&mut node, true, &problems) {
             let at = At::root(&node, &problems);
-            let policy = document::compile(name.unwrap_or(STAND_IN), &spec, known, at);
+            let policy = document::compile(name.unwrap_or(UNNAMED), &spec, known, at);
             let resources = envelope.spec.member("resources").map(Node::items).unwrap_or_default();
             let backfill = envelope.spec.member("backfill");
             let claim = |policy| Claim { policy, resources, backfill };

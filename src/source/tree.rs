@@ -10,7 +10,7 @@ mod scalar;
 
 use std::ops::Range;
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, Serializer};
 
 use super::Diagnostic;
 
@@ -18,8 +18,7 @@ pub(crate) use super::problems::{At, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
 use scalar::Dialect;
 
-/// Where something stands: which source, by its place in the list given to the compiler, and which
-/// bytes of it. A convention that extends another is read from nodes of both their documents.
+/// A location: a source, by its position in the list given to the compiler, and its bytes. A convention that extends another is read from nodes of both their documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) source: usize,
@@ -94,47 +93,28 @@ impl Value {
             Self::Map(_) => "a mapping",
         }
     }
+}
 
-    /// An owned JSON value of the same content.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+/// Keeps the order of the document.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Null => serde_json::Value::Null,
-            Self::Bool(value) => (*value).into(),
-            Self::Integer(value) => (*value).into(),
-            Self::Float(value) => (*value).into(),
-            Self::String(text) => text.as_str().into(),
-            Self::List(items) => items.iter().map(Node::to_json).collect(),
-            Self::Map(map) => serde_json::Value::Object(
-                map.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect(),
-            ),
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Integer(value) => serializer.serialize_i64(*value),
+            Self::Float(value) => serializer.serialize_f64(*value),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::List(items) => serializer.collect_seq(items),
+            Self::Map(entries) => {
+                serializer.collect_map(entries.iter().map(|(key, node)| (&key.name, node)))
+            }
         }
     }
 }
 
-/// Keeps the order of the document; [`Node::to_json`] sorts the keys.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.value {
-            Value::Null => serializer.serialize_unit(),
-            Value::Bool(value) => serializer.serialize_bool(*value),
-            Value::Integer(value) => serializer.serialize_i64(*value),
-            Value::Float(value) => serializer.serialize_f64(*value),
-            Value::String(text) => serializer.serialize_str(text),
-            Value::List(items) => {
-                let mut list = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    list.serialize_element(item)?;
-                }
-                list.end()
-            }
-            Value::Map(entries) => {
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, node) in entries {
-                    map.serialize_entry(&key.name, node)?;
-                }
-                map.end()
-            }
-        }
+        self.value.serialize(serializer)
     }
 }
 
@@ -150,8 +130,19 @@ impl Node {
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
-    /// An owned JSON value of the same content.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
-        self.value.to_json()
+    /// The items of a list; none of anything else, which the structural check reports.
+    pub(crate) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The entries of a mapping.
+    pub(crate) const fn entries_mut(&mut self) -> Option<&mut Vec<(Key, Self)>> {
+        match &mut self.value {
+            Value::Map(entries) => Some(entries),
+            _ => None,
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::policy::rules::{DeclaredRule, Declarer};
 use crate::source::tree::{At, Span};
 
 impl Compiler<'_> {
-    /// Compiles the rules of a policy. What they say of the phase depends on the convention and on the
+    /// Compiles the rules of a policy. Whether they can read the phase depends on the convention and on the
     /// defaults of the policy.
     pub(crate) fn cel_rules(
         &self,
@@ -33,7 +33,7 @@ impl Compiler<'_> {
             let declared = DeclaredRule {
                 actions: vec![document.action.map_or(Action::Deny, Action::from).into()],
                 message: Some(document.message.to_string()),
-                source: document.source.clone().unwrap_or_default(),
+                source: document.source.clone(),
                 optional: false,
                 by: Declarer::Rule,
             };
@@ -46,7 +46,6 @@ impl Compiler<'_> {
                 action: document.action.map_or(Action::Deny, Action::from),
                 path: document.path.as_deref().cloned().or_else(|| "/status".parse().ok())?,
                 trigger,
-                source: document.source.clone().unwrap_or_default(),
             })
         });
         rules.collect()
@@ -57,8 +56,8 @@ impl Compiler<'_> {
 /// violate a rule that the stored object does not violate.
 ///
 /// A rule with the trigger `introduced` that reads neither of these answers the same before and
-/// after. With another trigger it may be a violation of old that is held against the write, and
-/// `oldSelf` is another object at each write.
+/// after. With another trigger, an old violation may count for the write, and `oldSelf` is another object
+/// at each write.
 fn sees_the_phase(
     expression: &super::Expression,
     trigger: &Trigger,
@@ -69,8 +68,7 @@ fn sees_the_phase(
         return false;
     };
     let time = phase.transition_time.iter().map(|time| &time.path);
-    let mut moved =
-        std::iter::once(&phase.path).chain(time).chain(backfill.iter().map(Backfill::path));
+    let mut moved = phase.paths().chain(time).chain(backfill.iter().map(Backfill::path));
     let reads = &expression.reads;
     *trigger != Trigger::Introduced
         || reads.stored.is_some()

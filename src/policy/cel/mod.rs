@@ -44,9 +44,7 @@ pub struct CelRule {
     pub path: Pointer,
     /// Which writes it judges.
     pub trigger: Trigger,
-    /// The origin of the rule.
-    pub source: String,
-    /// Whether a write of the default phase alone can violate it. Then it could block the way out.
+    /// Whether a write of the default phase alone can violate it. Such a write must never be rejected.
     pub sees_the_phase: bool,
 }
 

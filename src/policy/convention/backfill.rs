@@ -1,5 +1,4 @@
-//! What is filled in where it is absent: fields, members of conditions, whole conditions. And what is
-//! taken out where it may not be.
+//! Defaults for absent fields, members of conditions and whole conditions; and members to remove.
 
 use serde_json::Value;
 
@@ -12,30 +11,32 @@ use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// Something to fill in where it is absent, or to take out.
+/// A default for something absent, or something to remove.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backfill {
-    /// What a policy calls it by; its place, where the document gives no name.
+    /// The name by which a policy enables or replaces it. Without a name in the document, its place.
     pub name: String,
-    /// What it is about: the path, or the list and what of its elements.
+    /// The path, or the list with the member or type of its elements.
     pub(crate) place: String,
     /// Off, unless a policy enables it.
     pub optional: bool,
     /// Only when this holds.
     pub when: Option<Predicate>,
-    /// Where, and with what.
+    /// What it sets, and to which value.
     pub filling: Filling,
     /// Where it comes from.
     pub source: String,
+    /// Whether a policy declares it, and not its convention.
+    pub(crate) of_policy: bool,
 }
 
-/// Where something is filled in, and with what.
+/// What a default sets, and to which value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filling {
     /// The field stays absent, and an explicit null is removed, because a null on a property that
     /// is not `nullable` fails the whole write.
     Absent(Pointer),
-    /// The first of these that there is.
+    /// The first of these that exists.
     Field(Pointer, Vec<ValueSource>),
     /// A member, in every element of a list of conditions that lacks it.
     Member {
@@ -43,7 +44,7 @@ pub enum Filling {
         list: Pointer,
         /// The member.
         member: String,
-        /// The first of these that there is.
+        /// The first of these that exists.
         sources: Vec<ValueSource>,
     },
     /// A whole condition, where the list has none of its type.
@@ -55,34 +56,34 @@ pub enum Filling {
         /// Its other members; one for which there is no value is left out.
         members: Vec<(String, Vec<ValueSource>)>,
     },
-    /// The stored value of a member, put back where nothing else of the element changed: for
-    /// controllers that stamp all conditions anew at each look.
+    /// The stored value of a member, restored if nothing else of the element changed: for controllers
+    /// that set the time of all conditions at each reconciliation.
     Steady {
         /// The list.
         list: Pointer,
-        /// The member that is put back.
+        /// The member that is restored.
         member: String,
-        /// What must be as it was.
+        /// The members that must be unchanged.
         unless: Vec<String>,
     },
-    /// A member that some elements may not have: taken out of them.
+    /// A member that is removed from some elements.
     AbsentMember {
         /// The list, one that the convention names.
         list: Pointer,
         /// The member.
         member: String,
-        /// Which elements. Asked of each, as the rules about elements are.
+        /// Which elements. It is evaluated for each, like the rules about elements.
         of: Predicate,
     },
 }
 
-/// Where a value comes from. Never the clock: a value that a controller drops at its next write and
-/// gets anew would make an endless loop.
+/// Where a value comes from. Never the clock: a controller that drops the value with its next write would
+/// get another one, in an endless loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueSource {
     /// This value.
     Value(Value),
-    /// What the stored object has in the same place.
+    /// The value of the stored object in the same place.
     Stored,
     /// A field of the status.
     Field(Pointer),
@@ -102,7 +103,7 @@ pub enum ValueSource {
 }
 
 impl Backfill {
-    /// The place that is filled: of conditions, their list.
+    /// The place that is set. Of a condition, its list.
     #[must_use]
     pub const fn path(&self) -> &Pointer {
         match &self.filling {
@@ -115,8 +116,8 @@ impl Backfill {
         }
     }
 
-    /// The list and the member, where this gives elements a member that they lack, or an old one.
-    fn gives(&self) -> Option<(&Pointer, &str)> {
+    /// The list and the member, if this sets a member of elements.
+    fn sets_member(&self) -> Option<(&Pointer, &str)> {
         match &self.filling {
             Filling::Member { list, member, .. } | Filling::Steady { list, member, .. } => {
                 Some((list, member))
@@ -125,8 +126,8 @@ impl Backfill {
         }
     }
 
-    /// The list and the member, where this takes a member out of elements.
-    fn takes(&self) -> Option<(&Pointer, &str)> {
+    /// The list and the member, if this removes a member of elements.
+    fn removes_member(&self) -> Option<(&Pointer, &str)> {
         match &self.filling {
             Filling::AbsentMember { list, member, .. } => Some((list, member)),
             _ => None,
@@ -135,7 +136,7 @@ impl Backfill {
 }
 
 impl Filling {
-    /// Whether it says for sure what becomes of a field: a copy may find nothing to copy.
+    /// Whether it always decides about a field: a copy may find nothing to copy.
     fn is_sure(&self) -> bool {
         match self {
             Self::Absent(_) => true,
@@ -163,47 +164,53 @@ impl Compiler<'_> {
         let own = documents.iter().enumerate();
         let own =
             own.map(|(index, document)| (self.default(document, at.item(index)), at.item(index)));
-        let own: Vec<(Backfill, At<'_>)> = own.filter_map(|(fill, at)| Some((fill?, at))).collect();
-        let inherited: Vec<&Backfill> = remaining(inherited, own.iter().map(|(fill, _)| fill));
+        let own: Vec<(Backfill, At<'_>)> =
+            own.filter_map(|(default, at)| Some((default?, at))).collect();
+        let inherited: Vec<&Backfill> =
+            remaining(inherited, own.iter().map(|(default, _)| default));
         let mut settled: Vec<&Pointer> = Vec::new();
-        for (index, (fill, at)) in own.iter().enumerate() {
-            if fill.when.is_none()
-                && !fill.optional
-                && let Filling::Absent(path) | Filling::Field(path, _) = &fill.filling
+        for (index, (default, at)) in own.iter().enumerate() {
+            if default.when.is_none()
+                && !default.optional
+                && let Filling::Absent(path) | Filling::Field(path, _) = &default.filling
             {
                 if settled.contains(&path) {
                     let message = format!("an entry above always sets {path}");
                     at.report_with_help(message, "say with \"when\" which of them counts");
                 }
-                if fill.filling.is_sure() {
+                if default.filling.is_sure() {
                     settled.push(path);
                 }
             }
-            if let Some((list, member)) = fill.takes() {
-                check_taken(list, member, lists, *at);
+            if let Some((list, member)) = default.removes_member() {
+                check_removed(list, member, lists, *at);
             }
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
-            // One run would never be the last: each would undo what the other did.
+            // Each run would undo what the run before it did.
             let undoes = |other: &&Backfill| {
-                (fill.takes().is_some() && fill.takes() == other.gives())
-                    || (fill.gives().is_some() && fill.gives() == other.takes())
+                (default.removes_member().is_some()
+                    && default.removes_member() == other.sets_member())
+                    || (default.sets_member().is_some()
+                        && default.sets_member() == other.removes_member())
             };
             if let Some(other) = others.find(undoes) {
-                let message = format!("\"{}\" and \"{}\" undo each other", fill.name, other.name);
+                let message =
+                    format!("\"{}\" and \"{}\" undo each other", default.name, other.name);
                 at.key("member")
                     .report_with_help(message, "a member is filled in, or taken out, not both");
             }
         }
-        own.into_iter().map(|(fill, _)| fill).collect()
+        own.into_iter().map(|(default, _)| default).collect()
     }
 
     /// Compiles one entry.
     fn default(&self, document: &documents::Backfill, at: At<'_>) -> Option<Backfill> {
         let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
-        let mut kinds = kinds(document);
-        kinds.sort_by_key(|key| at.position(key));
-        if let [one, other, ..] = kinds[..] {
+        let kinds = ["value", "copyOf", "element", "steadyWhile", "absentWhere"].into_iter();
+        let mut kinds: Vec<_> = kinds.filter_map(|key| Some((at.position(key)?, key))).collect();
+        kinds.sort_unstable();
+        if let [(_, one), (_, other), ..] = kinds[..] {
             let message = format!("either \"{one}\" or \"{other}\", not both");
             at.key(other).report(message);
             return None;
@@ -216,30 +223,31 @@ impl Compiler<'_> {
                 None
             }
         };
-        let place = Label::from(document).place.unwrap_or_default();
+        let label = Label::of(at.node());
         Some(Backfill {
-            name: document.name.clone().unwrap_or_else(|| place.clone()),
-            place,
-            optional: document.optional.unwrap_or_default(),
+            name: label.name().unwrap_or_default().to_owned(),
+            place: label.place.unwrap_or_default(),
+            optional: document.optional,
             when,
             filling: filling?,
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
+            of_policy: false,
         })
     }
 
     fn field(&self, path: &Pointer, document: &documents::Backfill, at: At<'_>) -> Option<Filling> {
-        let of_elements = ["member", "element", "steadyWhile", "absentWhere"];
-        let has = [
-            document.member.is_some(),
-            document.element.is_some(),
-            document.steady_while.is_some(),
-            document.absent_where.is_some(),
-        ];
-        if let Some((key, _)) = of_elements.iter().zip(has).find(|(_, has)| *has) {
+        let help = "name the list with \"list\" in the place of \"path\"";
+        let mut of_elements = ["member", "element", "steadyWhile", "absentWhere"].into_iter();
+        if let Some(key) = of_elements.find(|key| at.position(key).is_some()) {
             let message = format!("\"{key}\" speaks of the elements of a list");
-            let help = "name the list with \"list\" in the place of \"path\"";
             at.key(key).name().report_with_help(message, help);
             return None;
+        }
+        for (index, source) in document.copy_of.iter().flat_map(|from| from.iter()).enumerate() {
+            if matches!(source, CopySource::Member(_)) {
+                let at = at.key("copyOf").item(index).key("condition").name();
+                at.report_with_help("\"condition\" speaks of the elements of a list", help);
+            }
         }
         let nullable = document.nullable.unwrap_or_default();
         if document.value == Some(Value::Null) && !nullable {
@@ -267,6 +275,12 @@ impl Compiler<'_> {
         self.names.check_list(at.key("list"), list);
         let list = list.clone();
         if let Some(element) = &document.element {
+            if let Some(key) =
+                ["member", "nullable"].into_iter().find(|key| at.position(key).is_some())
+            {
+                let message = format!("either \"element\" or \"{key}\", not both");
+                at.key(key).report(message);
+            }
             let (kind, members) = (element.kind.clone(), members(element));
             return Some(Filling::Element { list, kind, members });
         }
@@ -285,20 +299,8 @@ impl Compiler<'_> {
     }
 }
 
-/// What an entry does: it should have one of these keys.
-fn kinds(document: &documents::Backfill) -> Vec<&'static str> {
-    let keys = [
-        ("value", document.value.is_some()),
-        ("copyOf", document.copy_of.is_some()),
-        ("element", document.element.is_some()),
-        ("steadyWhile", document.steady_while.is_some()),
-        ("absentWhere", document.absent_where.is_some()),
-    ];
-    keys.into_iter().filter(|(_, has)| *has).map(|(key, _)| key).collect()
-}
-
-/// What is removed from an element is judged with the rest, and the write would be rejected for it.
-fn check_taken(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
+/// The validating webhook judges the result, and would reject a write without a required member.
+fn check_removed(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
     for list in lists.iter().filter(|list| list.path == *path) {
         if list.history.is_some() {
             let message = format!("{path} is a history: what is in it does not change");
@@ -347,7 +349,7 @@ fn copies(from: &[CopySource]) -> Vec<ValueSource> {
     from.iter().map(source).collect()
 }
 
-/// The members of a condition to add, but for its type.
+/// The members of a condition to add, without its type.
 fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
     let status = element.status.as_ref().map(|status| match status {
         ElementStatus::Status(status) => vec![ValueSource::Value(status.name().into())],

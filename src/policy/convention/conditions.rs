@@ -20,17 +20,17 @@ pub struct ConditionList {
     pub versions: Vec<Glob>,
     /// The rule id for a list that is no list, or an element that is no object.
     pub shape_rule: Id,
-    /// The members that tell elements apart; none in a history.
+    /// The members that identify an element; none in a history.
     pub key: Vec<String>,
     /// Two elements have one key. None in a history.
     pub duplicate: Option<Sanction>,
     /// The largest number of elements.
     pub max_items: Option<Limit<usize>>,
-    /// For a list that grows at its end.
+    /// For an append-only list.
     pub history: Option<History>,
     /// The checks of each member of an element, in the order of the document.
     pub members: Vec<(String, Vec<Check>)>,
-    /// Said of a member that is not among them.
+    /// An element has a member that is not among them.
     pub other_members: Option<Sanction>,
     /// The types of its elements.
     pub types: ConditionTypes,
@@ -42,14 +42,14 @@ pub struct ConditionList {
     pub source: String,
 }
 
-/// A list that grows at its end and forgets at its beginning.
+/// An append-only list: only the oldest elements may be removed.
 #[derive(Clone, Debug)]
 pub struct History {
     /// A new element differs from the last one in one of these.
     pub distinct: Vec<String>,
-    /// Said of a change to what was in the list.
+    /// A write changed an element.
     pub rewritten: Sanction,
-    /// Said of a new element that says what the last one said.
+    /// A new element repeats the last one.
     pub repeated: Sanction,
 }
 
@@ -58,13 +58,13 @@ pub struct History {
 pub struct ElementRule {
     /// `aso/severity-when-true`.
     pub id: Id,
-    /// The violation. `member`, `polarity` and `type` speak of the element.
+    /// The violation. `member` and `polarity` refer to the element.
     pub when: Predicate,
     /// What happens.
     pub action: Disposition,
-    /// The member that is named in the answer; the element, where there is none.
+    /// The member that the response names; empty for the element.
     pub member: String,
-    /// The sentence in the answer.
+    /// The sentence in the response.
     pub message: String,
     /// Where it comes from.
     pub source: String,
@@ -90,7 +90,7 @@ impl ConditionList {
     }
 }
 
-/// What members of conditions are called everywhere.
+/// The usual names of members.
 const MEMBERS: [&str; 7] =
     ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
 
@@ -98,7 +98,7 @@ impl Compiler<'_> {
     /// All lists. Of two at one path an object has one, by its version.
     pub(super) fn condition_lists(&self, spec: &ConventionSpec, at: At<'_>) -> Vec<ConditionList> {
         let mut lists: Vec<ConditionList> = Vec::new();
-        for (index, document) in spec.conditions.iter().flatten().enumerate() {
+        for (index, document) in spec.conditions.iter().enumerate() {
             let at = at.key("conditions").item(index);
             let list = self.condition_list(document, at);
             let same = |known: &ConditionList| {
@@ -117,13 +117,12 @@ impl Compiler<'_> {
 
     fn condition_list(&self, document: &documents::ConditionList, at: At<'_>) -> ConditionList {
         let rules = self.tables(&[&document.source]);
-        let members = document.members.iter().flatten();
-        let members = members.map(|(name, checks)| {
+        let members = document.members.iter().map(|(name, checks)| {
             let id = format!("condition-{}", kebab(name));
             let at = at.key("members").key(name);
             (name.clone(), self.checks(&checks.0, &id, &document.source, at))
         });
-        // A history that may grow without end would be cut and rewritten by nobody.
+        // Without a limit the list would grow forever, because no writer may shorten it.
         if document.history.is_some() && document.max_items.is_none() && self.complete {
             at.report_with_help(
                 "a history forgets its oldest elements at some length",
@@ -139,7 +138,7 @@ impl Compiler<'_> {
         let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
         ConditionList {
             path: (*document.path).clone(),
-            versions: document.api_versions.clone().unwrap_or_default(),
+            versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Action::Deny),
             duplicate: (!key.is_empty()).then(duplicate),
             key,
@@ -160,7 +159,7 @@ impl Compiler<'_> {
                 .as_ref()
                 .map(|times| self.transition_times(times, document, at.key("transitionTime"))),
             each: Vec::new(),
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
         }
     }
 
@@ -171,7 +170,7 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> Vec<ElementRule> {
         let mut known: Vec<&Name> = Vec::new();
-        let rules = document.each.iter().flatten().enumerate().map(|(index, rule)| {
+        let rules = document.each.iter().enumerate().map(|(index, rule)| {
             let at = at.key("each").item(index);
             if known.contains(&&rule.id) {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
@@ -186,14 +185,14 @@ impl Compiler<'_> {
         let declared = DeclaredRule {
             actions: vec![document.action.into()],
             message: Some(document.message.to_string()),
-            source: document.source.clone().unwrap_or_default(),
-            optional: document.optional.unwrap_or_default(),
+            source: document.source.clone(),
+            optional: document.optional,
             by: Declarer::ElementRule,
         };
         ElementRule {
             when: self.element_predicate(&document.when, at.key("when")),
             action: document.action.into(),
-            member: document.member.clone().unwrap_or_default(),
+            member: document.member.clone(),
             message: document.message.to_string(),
             source: declared.source.clone(),
             optional: declared.optional,
@@ -201,10 +200,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// Slips in the names of members, where a table names some. A list does not say that there are no
-    /// other members: only what looks like one of its own is a slip.
+    /// Reports misspelled names of members in the tables. A list may have other members, so only a name
+    /// that is similar to a known one is an error.
     fn check_member_names(&self, document: &documents::ConditionList, at: At<'_>) {
-        let members = document.members.iter().flatten().map(|(name, _)| name.as_str());
+        let members = document.members.keys().map(String::as_str);
         let known = members.chain(MEMBERS);
         let check = |at: At<'_>, name: &str, word: &'static str| {
             let known = known.clone().chain([word]);
@@ -213,8 +212,8 @@ impl Compiler<'_> {
                 at.unknown("member", name, known);
             }
         };
-        for (kind, document) in document.types.iter().flatten() {
-            for (reason, row) in document.reasons.iter().flatten() {
+        for (kind, document) in &document.types {
+            for (reason, row) in &document.reasons {
                 let ReasonRow::Members(members) = row else { continue };
                 for member in members.others.keys() {
                     let at = at.key("types").key(kind).key("reasons").key(reason).key(member);
@@ -223,7 +222,7 @@ impl Compiler<'_> {
             }
         }
         if let Some(times) = &document.transition_time {
-            for (index, name) in times.may_move_on.iter().flat_map(|names| &names.0).enumerate() {
+            for (index, name) in times.may_move_on.0.iter().enumerate() {
                 check(at.key("transitionTime").key("mayMoveOn").item(index), name, ANYTHING);
             }
         }

@@ -9,19 +9,18 @@ use crate::model::Pointer;
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug)]
 pub struct GenerationRules {
-    /// Where the object's own is, `/status/observedGeneration`.
+    /// The object's own, `/status/observedGeneration`.
     pub paths: Vec<Pointer>,
-    /// Said of a generation that does not exist yet.
+    /// The generation does not exist yet.
     pub ahead: Sanction,
-    /// The same, of an object that had no status before: one that is restored from a backup brings
-    /// old generations with it, and starts anew to count them.
+    /// The same for an object without a stored status: an object that is restored from a backup has old
+    /// generations, and its own starts at 1 again.
     pub ahead_at_first: Sanction,
-    /// Said of one that was observed before.
+    /// The generation is older than the stored one.
     pub decreased: Sanction,
-    /// Said of the object's own that is set back to 0; nothing, where that is the same as none.
+    /// The object's own is set back to 0. `None` if 0 is the same as absence.
     pub reset: Option<Sanction>,
-    /// The least that the object's own may be. Flux's CRDs begin with −1, to be told apart from
-    /// an object that was observed.
+    /// The least value of the object's own. Flux's CRDs begin with −1: the object was not observed yet.
     pub minimum: Option<Limit<i64>>,
     /// Where these come from.
     pub source: String,
@@ -48,7 +47,7 @@ impl Compiler<'_> {
                     Action::Deny,
                 ),
             }),
-            source: generation.source.clone().unwrap_or_default(),
+            source: generation.source.clone(),
         }
     }
 }

@@ -26,7 +26,7 @@ pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 pub(crate) use names::Names;
 pub(crate) use place::{Label, remaining};
 
-use super::compile::{Compiler, items};
+use super::compile::Compiler;
 use super::rules::RuleTable;
 use super::schema::FieldRule;
 use super::{Action, Id, order};
@@ -54,19 +54,21 @@ pub struct Convention {
     pub phase: Option<PhaseRules>,
     /// How generations relate.
     pub generation: Option<GenerationRules>,
-    /// Fields beside the conditions and the phase.
+    /// Checks of other fields than conditions and phase.
     pub fields: Vec<FieldRule>,
     /// Everything that needs a predicate.
     pub rules: Vec<Rule>,
-    /// Fields to fill in where they are absent, and what may not be there.
+    /// Defaults for absent fields, and members to remove.
     pub backfill: Vec<Backfill>,
     /// Every rule id of these tables.
     pub declared: RuleTable,
+    /// What a policy that follows the convention may name.
+    pub(crate) names: Names,
 }
 
 impl Convention {
-    /// The conditions that predicates speak of in an object of this version: the first list that
-    /// such an object has.
+    /// The conditions that predicates read in an object of this version: the first list that such an object
+    /// has.
     #[must_use]
     pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
         self.conditions.iter().find(|list| list.applies_to(version))
@@ -77,65 +79,62 @@ impl Convention {
         self.conditions.iter().find(|list| list.path == *path && list.applies_to(version))
     }
 
-    /// The names of what a policy may `enable`: rules and defaults that are off by themselves.
+    /// The names that a policy may `enable`: rules and defaults that are off by default.
     pub fn optional_parts(&self) -> impl Iterator<Item = &str> + Clone {
-        let own = |id: &'_ str| id.len().min(self.name.len() + 1);
         let rules = self.rules.iter().filter(|rule| rule.optional).map(|rule| rule.id.as_str());
         let each = self.conditions.iter().flat_map(|list| &list.each);
         let each = each.filter(|rule| rule.optional).map(|rule| rule.id.as_str());
-        let fills = self.backfill.iter().filter(|fill| fill.optional);
-        let fills = fills.map(|fill| fill.name.as_str());
-        rules.chain(each).map(move |id| &id[own(id)..]).chain(fills)
+        let defaults = self.backfill.iter().filter(|default| default.optional);
+        let defaults = defaults.map(|default| default.name.as_str());
+        rules.chain(each).map(own_name).chain(defaults)
     }
 
-    /// The same convention with the optional parts that are `wanted`, and without the others: what
-    /// the engine judges by knows no options.
+    /// The same convention with the optional parts that are `wanted`, and without the others.
     pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
         let wants = |name: &str| wanted.iter().any(|part| part == name);
-        let on = |optional: bool, id: &str| {
-            !optional || id.split_once('/').is_some_and(|(_, name)| wants(name))
-        };
+        let on = |optional: bool, id: &str| !optional || wants(own_name(id));
         let mut convention = self.clone();
         convention.rules.retain(|rule| on(rule.optional, &rule.id));
         for list in &mut convention.conditions {
             list.each.retain(|rule| on(rule.optional, &rule.id));
         }
-        convention.backfill.retain(|fill| !fill.optional || wants(&fill.name));
+        convention.backfill.retain(|default| !default.optional || wants(&default.name));
         convention
     }
+}
+
+/// The second half of a rule id.
+pub(crate) fn own_name(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, name)| name)
 }
 
 /// Compiles a convention. `complete` is false where it extends an unknown one.
 pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<'_>) -> Convention {
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
-    let names = Names::of_document(spec, complete);
+    let names = Names::of(spec, complete);
     let compiler = Compiler::new(name, &names, complete);
     let status_rule = compiler.tables(&[]).rule("status", Action::Deny);
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
     let generation = spec.generation.as_ref().map(|rules| compiler.generation(rules));
-    let fields = spec.fields.as_deref().unwrap_or_default();
-    let fields = compiler.fields(fields, at.key("fields"));
-    let fill = spec.backfill.as_deref().unwrap_or_default();
-    let backfill = compiler.backfill(fill, &conditions, &[], at.key("backfill"));
+    let fields = compiler.fields(&spec.fields, at.key("fields"));
+    let backfill = compiler.backfill(&spec.backfill, &conditions, &[], at.key("backfill"));
     // Rules last: their ids are the only ones that are chosen.
-    let rules = spec.rules.iter().flatten().enumerate();
+    let rules = spec.rules.iter().enumerate();
     let rules = rules.filter_map(|(index, rule)| {
         compiler.rule(rule, phase.as_ref(), at.key("rules").item(index))
     });
     let rules = rules.collect();
-    for (index, (list, document)) in
-        conditions.iter_mut().zip(spec.conditions.iter().flatten()).enumerate()
-    {
+    for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
         list.each = compiler.element_rules(document, at.key("conditions").item(index));
     }
     let mut declared = compiler.into_rules();
-    declared.set_default_source(spec.source.as_deref().unwrap_or_default());
+    declared.set_default_source(&spec.source);
     let convention = Convention {
         name: name.to_owned(),
         title: spec.title.as_ref().map(ToString::to_string).unwrap_or_default(),
-        source: spec.source.clone().unwrap_or_default(),
-        differences: items(spec.differences.as_ref()),
+        source: spec.source.clone(),
+        differences: spec.differences.0.clone(),
         status_rule,
         conditions,
         phase,
@@ -144,6 +143,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         rules,
         backfill,
         declared,
+        names,
     };
     if at.is_clean()
         && let Some((cycle, message)) = order::cycle(&convention, &convention.backfill)

@@ -1,12 +1,11 @@
-//! What the parts of a convention call each other by: its phases and its lists of conditions.
+//! The names by which parts of a convention refer to each other: phases and lists of conditions.
 
-use super::Convention;
 use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// The names that a predicate, a rule or a default may use. `None` is unknown, of a convention that
-/// extends an unknown one: there no name is wrong.
+/// The names that a predicate, a rule or a default may use. `None` is unknown: the convention extends
+/// an unknown one, or a name cannot be read. Then no name is reported.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     phases: Option<Vec<String>>,
@@ -16,39 +15,25 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The names of a document. Even if it is not `complete`, its own phases are all that there are:
-    /// they replace inherited ones.
-    pub(crate) fn of_document(spec: &ConventionSpec, complete: bool) -> Self {
+    /// The names of a convention. Even if it is not `complete`, its own phases are all that there are:
+    /// they replace inherited ones. A placeholder for a phase is empty.
+    pub(crate) fn of(spec: &ConventionSpec, complete: bool) -> Self {
         let phases = spec.phase.iter().flat_map(|phase| &phase.values);
-        // A placeholder has no name.
-        let phases = phases.map(|value| value.phase.clone()).filter(|name| !name.is_empty());
-        let phases: Vec<String> = phases.collect();
+        let phases: Vec<String> = phases.map(|value| value.phase.clone()).collect();
+        let complete_phases =
+            (complete || !phases.is_empty()) && !phases.iter().any(String::is_empty);
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
-        let lists = spec.conditions.iter().flatten().map(|list| list.path.to_string());
+        let lists = spec.conditions.iter().map(|list| list.path.to_string());
         let lists: Vec<String> = lists.collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
         Self {
             phase_paths: paths.map(|path| (**path).clone()).collect(),
-            phases: (complete || !phases.is_empty()).then_some(phases),
+            phases: complete_phases.then_some(phases),
             lists: complete_lists.then_some(lists),
         }
     }
 
-    /// The names of a compiled convention.
-    pub(crate) fn of(convention: &Convention, complete: bool) -> Self {
-        let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
-        let phases: Vec<String> = phases.map(|phase| phase.name.clone()).collect();
-        let paths = convention.phase.iter();
-        let paths = paths.flat_map(|rules| std::iter::once(&rules.path).chain(&rules.other_paths));
-        let lists = convention.conditions.iter().map(|list| list.path.to_string());
-        Self {
-            phase_paths: paths.cloned().collect(),
-            phases: (complete || !phases.is_empty()).then_some(phases),
-            lists: complete.then(|| lists.collect()),
-        }
-    }
-
-    /// Whether the phase is there.
+    /// Whether this is a path of the phase.
     pub(crate) fn is_phase(&self, path: &Pointer) -> bool {
         self.phase_paths.contains(path)
     }

@@ -1,6 +1,6 @@
 //! The phase: its values in order of priority, their evidence, and what goes with it.
 
-use super::super::compile::{Compiler, Sourced, items};
+use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Action, Disposition, Id};
@@ -15,11 +15,11 @@ use crate::source::tree::At;
 pub struct PhaseRules {
     /// `/status/phase`.
     pub path: Pointer,
-    /// Where else it may be: the first place that holds a text counts.
+    /// Where else it may be: the first path with a string counts.
     pub other_paths: Vec<Pointer>,
-    /// The value where none is given.
+    /// The phase of a status without one.
     pub default: Option<String>,
-    /// The rule id for a value that does not exist or is no text.
+    /// The rule id for an unknown value, or one that is not a string.
     pub value_rule: Id,
     /// The time of its last change.
     pub transition_time: Option<PhaseTime>,
@@ -40,11 +40,11 @@ pub struct PhaseRules {
 pub struct PhaseTime {
     /// Where it is.
     pub path: Pointer,
-    /// Whether the mutating webhook keeps it in step.
+    /// Whether the mutating webhook updates it together with the phase.
     pub in_step: bool,
-    /// Said of a time that moved alone.
+    /// Only the time changed.
     pub moved: Sanction,
-    /// Said of a phase that moved alone, where nobody keeps the time in step.
+    /// Only the phase changed, and the webhook does not update the time.
     pub kept: Sanction,
 }
 
@@ -55,7 +55,7 @@ pub struct PhaseReason {
     pub path: Pointer,
     /// Reasons that go with every phase.
     pub always: Vec<String>,
-    /// Said of a reason that does not go with the phase.
+    /// The reason does not go with the phase.
     pub sanction: Sanction,
 }
 
@@ -66,7 +66,7 @@ pub struct Moves {
     pub any_to: Vec<String>,
     /// A phase, or "" for none, and those that may follow it.
     pub from: Vec<(String, Vec<String>)>,
-    /// Said of any other move.
+    /// Any other move.
     pub sanction: Sanction,
 }
 
@@ -79,7 +79,7 @@ pub struct Phase {
     pub rule: Id,
     /// What must hold. Only what is definitely contradicted counts.
     pub necessary: Option<Predicate>,
-    /// What settles it.
+    /// What proves it.
     pub sufficient: Option<Predicate>,
     /// When the mutating webhook sets it, independent of the writer.
     pub imposed: Option<Imposition>,
@@ -91,7 +91,7 @@ pub struct Phase {
     pub source: String,
 }
 
-/// A phase that is not the writer's to choose.
+/// When the mutating webhook sets a phase, independent of the writer.
 #[derive(Clone, Debug)]
 pub struct Imposition {
     /// When it is imposed.
@@ -121,6 +121,11 @@ pub enum RepairTo {
 }
 
 impl PhaseRules {
+    /// Where the phase may be: the first of these with a text counts.
+    pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
+        std::iter::once(&self.path).chain(&self.other_paths)
+    }
+
     /// The phase of this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Phase> {
@@ -154,7 +159,7 @@ impl Compiler<'_> {
         if let Some(name) = &document.default {
             let at = at.key("default");
             self.names.check_phase(at, name);
-            // The way out of every state: nothing may ever contradict it.
+            // A writer must be able to report it in every state, so nothing may contradict it.
             if phases.iter().any(|phase| phase.name == *name && phase.necessary.is_some()) {
                 let message = format!("the default phase {name} must be admissible in every state");
                 at.report_with_help(message, "remove its \"necessary\"");
@@ -169,7 +174,7 @@ impl Compiler<'_> {
             transition_time: document.transition_time.as_ref().map(|time| phase_time(time, rules)),
             reason: document.reason.as_ref().map(|reason| PhaseReason {
                 path: (*reason.path).clone(),
-                always: items(reason.always.as_ref()),
+                always: reason.always.0.clone(),
                 sanction: rules.sanction("phase-reason", reason.action, Action::Warn),
             }),
             moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
@@ -177,11 +182,10 @@ impl Compiler<'_> {
             repair: document
                 .repair
                 .iter()
-                .flatten()
                 .enumerate()
                 .map(|(index, step)| self.repair_step(step, at.key("repair").item(index)))
                 .collect(),
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
         })
     }
 
@@ -201,7 +205,7 @@ impl Compiler<'_> {
         });
         Moves {
             from: from.collect(),
-            any_to: document.any_to.iter().flat_map(|to| named(to, at.key("anyTo"))).collect(),
+            any_to: named(&document.any_to, at.key("anyTo")),
             sanction: rules.sanction("phase-move", document.action, Action::Warn),
         }
     }
@@ -237,9 +241,9 @@ impl Compiler<'_> {
             necessary,
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
             imposed,
-            reasons: items(document.reasons.as_ref()),
-            meaning: document.meaning.clone().unwrap_or_default(),
-            source: document.source.clone().unwrap_or_default(),
+            reasons: document.reasons.0.clone(),
+            meaning: document.meaning.clone(),
+            source: document.source.clone(),
         }
     }
 

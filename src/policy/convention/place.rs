@@ -1,20 +1,19 @@
-//! Which place an entry of `backfill` is about: it tells two entries without names apart.
+//! The place that an entry of `backfill` sets: it identifies an entry without a name.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::Backfill;
-use crate::documents;
 use crate::source::tree::Node;
 
-/// What an entry is called, and the place it is about.
-#[derive(Debug, PartialEq)]
+/// The name of an entry, and the place that it sets.
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Label {
     name: Option<String>,
     pub(super) place: Option<String>,
 }
 
-/// What tells entries apart.
+/// The keys that identify an entry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Parts {
@@ -34,13 +33,9 @@ struct ElementType {
 }
 
 impl Label {
-    /// Of entries as they are written: `extends` merges documents before they are read.
-    pub(crate) fn of_all(entries: &[Node]) -> Vec<Self> {
-        let nothing = || Self { name: None, place: None };
-        entries
-            .iter()
-            .map(|entry| Parts::deserialize(entry).map_or_else(|_| nothing(), Self::from))
-            .collect()
+    /// Of an entry as it is written: `extends` merges documents before they are read.
+    pub(crate) fn of(entry: &Node) -> Self {
+        Parts::deserialize(entry).map(Self::from).unwrap_or_default()
     }
 
     /// Its name, or its place.
@@ -48,8 +43,8 @@ impl Label {
         self.name.as_deref().or(self.place.as_deref())
     }
 
-    /// Whether `own` takes the place of this one: it has its name, or is about its place. Where
-    /// several of all that are inherited are about one place, a name chooses among them.
+    /// Whether `own` replaces this one: it has the same name, or sets the same place. If several inherited
+    /// entries set one place, the name decides.
     pub(crate) fn is_replaced(&self, inherited: &[Self], own: &Self) -> bool {
         let same = |one: Option<&str>, other: Option<&str>| one.is_some() && one == other;
         let same_place = |other: &Self| same(own.place.as_deref(), other.place.as_deref());
@@ -59,9 +54,8 @@ impl Label {
 }
 
 impl From<Parts> for Label {
-    /// The path; in lists, what of the elements and what becomes of it. To fill in a member, to put it
-    /// back and to take it out are three things: the first two go together, and the last undoes both,
-    /// which is a mistake and not a choice.
+    /// The path; in lists, the member or type. To set a member, to restore it and to remove it are three
+    /// places: a list may have the first two, and the last together with one of them is an error.
     fn from(parts: Parts) -> Self {
         let place = match (parts.list, parts.element, parts.member) {
             (None, ..) => parts.path,
@@ -78,30 +72,13 @@ impl From<Parts> for Label {
     }
 }
 
-impl From<&documents::Backfill> for Label {
-    fn from(document: &documents::Backfill) -> Self {
-        Self::from(Parts {
-            name: document.name.clone(),
-            path: document.path.as_ref().map(ToString::to_string),
-            list: document.list.as_ref().map(ToString::to_string),
-            member: document.member.clone(),
-            steady_while: document.steady_while.as_ref().map(|_| IgnoredAny),
-            absent_where: document.absent_where.as_ref().map(|_| IgnoredAny),
-            element: document
-                .element
-                .as_ref()
-                .map(|element| ElementType { kind: element.kind.clone() }),
-        })
-    }
-}
-
 impl From<&Backfill> for Label {
-    fn from(fill: &Backfill) -> Self {
-        Self { name: Some(fill.name.clone()), place: Some(fill.place.clone()) }
+    fn from(default: &Backfill) -> Self {
+        Self { name: Some(default.name.clone()), place: Some(default.place.clone()) }
     }
 }
 
-/// Those of `inherited` that stay beside what somebody adds.
+/// Those of `inherited` that the additions do not replace.
 pub(crate) fn remaining<'b, 'o>(
     inherited: &'b [Backfill],
     own: impl IntoIterator<Item = &'o Backfill>,
@@ -109,7 +86,12 @@ pub(crate) fn remaining<'b, 'o>(
     let own: Vec<Label> = own.into_iter().map(Label::from).collect();
     let all: Vec<Label> = inherited.iter().map(Label::from).collect();
     let stays = |their: &Label| !own.iter().any(|own| their.is_replaced(&all, own));
-    inherited.iter().zip(&all).filter(|(_, their)| stays(their)).map(|(fill, _)| fill).collect()
+    inherited
+        .iter()
+        .zip(&all)
+        .filter(|(_, their)| stays(their))
+        .map(|(default, _)| default)
+        .collect()
 }
 
 #[cfg(test)]
@@ -139,8 +121,8 @@ mod tests {
     fn compile(text: &str) -> Vec<String> {
         let set = PolicySet::compile(&[Source::new("a.yaml", text)]);
         let set = set.unwrap_or_else(|mistakes| panic!("{mistakes}"));
-        let fills = set.policies()[0].backfill.iter();
-        fills.map(|fill| format!("{}: {:?}", fill.name, fill.filling)).collect()
+        let defaults = set.policies()[0].backfill.iter();
+        defaults.map(|default| format!("{}: {:?}", default.name, default.filling)).collect()
     }
 
     /// Which of the two sides each default is from: their values are called so.

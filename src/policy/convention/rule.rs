@@ -9,7 +9,7 @@ use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// A rule that is built into the engine: what it is called here and what happens.
+/// A rule that is built into the engine: its id and its action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sanction {
     /// The rule id.
@@ -34,15 +34,15 @@ pub struct Rule {
     pub id: Id,
     /// The violation: the rule fires when this definitely holds.
     pub when: Predicate,
-    /// Which writes it looks at.
+    /// Which writes it judges.
     pub trigger: Trigger,
     /// What happens.
     pub action: Disposition,
-    /// The field that is named in the answer.
+    /// The field that the response names.
     pub path: Pointer,
-    /// The condition list it speaks of, where it is not the first.
+    /// The condition list that it reads, if not the first.
     pub list: Option<Pointer>,
-    /// The sentence in the answer.
+    /// The sentence in the response.
     pub message: String,
     /// Where it comes from.
     pub source: String,
@@ -50,16 +50,16 @@ pub struct Rule {
     pub optional: bool,
 }
 
-/// Which writes a rule looks at.
+/// Which writes a rule judges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// Every write that leaves the violation.
     State,
-    /// Writes that bring the violation in: the stored object did not have it in the same place.
+    /// Writes that introduce the violation: the stored object does not have it in the same place.
     Introduced,
     /// Writes that changed one of these.
     Moved(Vec<Watched>),
-    /// Writes that changed all of these, or made the status.
+    /// Writes that changed all of these, or created the status.
     CoWritten(Vec<Watched>),
 }
 
@@ -83,8 +83,8 @@ impl Compiler<'_> {
         let declared = DeclaredRule {
             actions: vec![document.action.into()],
             message: Some(document.message.to_string()),
-            source: document.source.clone().unwrap_or_default(),
-            optional: document.optional.unwrap_or_default(),
+            source: document.source.clone(),
+            optional: document.optional,
             by: Declarer::Rule,
         };
         let id = self.declare_written(&document.id, declared.clone(), at);

@@ -1,20 +1,17 @@
-//! When the transition time of a condition moves.
+//! When the transition time of a condition changes.
 
 use super::super::Action;
-use super::super::compile::{Compiler, items};
+use super::super::compile::Compiler;
 use super::Sanction;
 use crate::documents;
+use crate::language::SKEW_SECONDS;
 use crate::source::tree::At;
 
-/// How far a transition time may lie ahead of our clock when a document does not say: what
-/// clusters with unsynchronised nodes show in practice, and far below what would hide an outage.
-const DEFAULT_SKEW_SECONDS: i64 = 300;
-
-/// The most that a document may say. Clocks that are a day apart are broken, and certificates fail
-/// before conditions do.
+/// The largest value in a document. With clocks that differ by a day, certificates fail before conditions
+/// do.
 const MAX_SKEW_SECONDS: i64 = 86_400;
 
-/// When the transition time of a condition moves.
+/// When the transition time of a condition changes.
 #[derive(Clone, Debug)]
 pub struct TransitionTimes {
     /// The member that holds it.
@@ -23,17 +20,17 @@ pub struct TransitionTimes {
     pub must_move_on: Vec<String>,
     /// Only a change in one of these may move it.
     pub may_move_on: Movers,
-    /// A change did not move it; none if no change must.
+    /// A change did not move it. `None` if no change must.
     pub kept: Option<Sanction>,
-    /// It moved without a change; none if every write may move it.
+    /// It moved without a change. `None` if every write may move it.
     pub moved: Option<Sanction>,
-    /// Said of a move into the past, of a condition that changed.
+    /// The time of a changed condition went backwards.
     pub backwards: Sanction,
-    /// Said of a move into the past, of a condition that did not.
+    /// The time of an unchanged condition went backwards.
     pub backwards_unchanged: Sanction,
-    /// Said of a move further into the future than `skew`.
+    /// The time is further in the future than `skew`.
     pub future: Sanction,
-    /// The clock difference that is no fault, in seconds.
+    /// The clock difference that is accepted, in seconds.
     pub skew: i64,
     /// Where these come from.
     pub source: String,
@@ -42,7 +39,7 @@ pub struct TransitionTimes {
 /// What may move a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Movers {
-    /// Every write: ACK stamps all conditions anew each time it looks.
+    /// Every write: ACK sets the time of all conditions at each reconciliation.
     Anything,
     /// A change in one of these members.
     Members(Vec<String>),
@@ -55,7 +52,7 @@ impl Compiler<'_> {
         list: &documents::ConditionList,
         at: At<'_>,
     ) -> TransitionTimes {
-        let skew = document.skew_seconds.unwrap_or(DEFAULT_SKEW_SECONDS);
+        let skew = document.skew_seconds.unwrap_or(SKEW_SECONDS);
         if skew < 0 {
             at.key("skewSeconds").report("clocks cannot differ by less than nothing");
         }
@@ -67,8 +64,8 @@ impl Compiler<'_> {
         let backwards =
             rules.sanction("transition-time-backwards", document.backwards, Action::Warn);
         let unchanged = rules.optional("transition-time-backwards", document.backwards_unchanged);
-        let must_move_on = items(document.must_move_on.as_ref());
-        let may_move_on = match items(document.may_move_on.as_ref()) {
+        let must_move_on = document.must_move_on.0.clone();
+        let may_move_on = match document.may_move_on.0.clone() {
             words if words == [ANYTHING] => Movers::Anything,
             members => Movers::Members(members),
         };
@@ -84,7 +81,7 @@ impl Compiler<'_> {
             backwards,
             future: rules.sanction("transition-time-future", document.future, Action::Deny),
             skew,
-            source: document.source.clone().unwrap_or_default(),
+            source: document.source.clone(),
         };
         for name in &times.must_move_on {
             if self.complete && !times.may_move_on.include(name) {
@@ -95,7 +92,7 @@ impl Compiler<'_> {
     }
 }
 
-/// In the place of members: every write may move the time.
+/// The word that stands for every write.
 pub(super) const ANYTHING: &str = "anything";
 
 impl Movers {

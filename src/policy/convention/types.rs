@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::Action;
-use super::super::compile::{Compiler, Sourced, items};
+use super::super::compile::{Compiler, Sourced};
 use super::super::schema::kebab;
 use super::Sanction;
 use crate::documents;
@@ -14,15 +14,15 @@ use crate::source::tree::At;
 /// The types of a list.
 #[derive(Clone, Debug, Default)]
 pub struct ConditionTypes {
-    /// Those that something is said of, in the order of the document.
+    /// The declared types, in the order of the document.
     pub known: Vec<ConditionType>,
-    /// Said of any other type; open where there is nothing to say.
+    /// An element has another type. `None` accepts all types.
     pub other: Option<Sanction>,
-    /// Said of known types in another order than that of the document.
+    /// Known types are not in the order of the document.
     pub order: Option<Sanction>,
-    /// Lists of `{conditionType, polarity}` in `.spec` by which the object names types of its own.
+    /// Lists of `{conditionType, polarity}` in `.spec`: types that the object itself declares.
     pub polarity_from: Vec<Pointer>,
-    /// Whether some type has another spelling: where none has, nobody looks for one.
+    /// Whether some type has another spelling. Otherwise searches need not try any.
     pub(crate) has_aliases: bool,
     /// Whether some type has a key of its own.
     pub(crate) has_keys: bool,
@@ -38,25 +38,25 @@ pub struct ConditionType {
     pub aliases: Vec<String>,
     /// Which status is the good one.
     pub polarity: Polarity,
-    /// Said where it is absent from a status that has been written.
+    /// A written status lacks it.
     pub missing: Option<Presence>,
-    /// Said where it is in the list at all.
+    /// It is present.
     pub present: Option<Presence>,
-    /// Said where it is in the list but not True: absence is how it says False.
+    /// It is present but not True: absence stands for False.
     pub not_true: Option<Sanction>,
-    /// Said of a write that drops it.
+    /// A write removed it.
     pub removed: Option<Sanction>,
-    /// Said of a write that takes back a True.
+    /// A write changed True to something else.
     pub reverted: Option<Sanction>,
-    /// Its times are those of another object's condition: they may move, and may go back.
+    /// It is copied from another object: its time may change, and may go backwards.
     pub mirrored: bool,
-    /// The members that tell two elements of this type apart, where the list's own do not do.
+    /// The members that identify elements of this type, if not those of the list.
     pub key: Option<Vec<String>>,
-    /// What reasons say about the other members.
+    /// What each reason implies for the other members.
     pub reasons: Vec<ReasonRow>,
-    /// Said of a reason that is in no row.
+    /// The reason is in no row.
     pub other_reasons: Option<Sanction>,
-    /// What it means, for people.
+    /// Its meaning, for documentation.
     pub meaning: String,
     /// Where this comes from.
     pub source: String,
@@ -67,7 +67,7 @@ pub struct ConditionType {
 pub struct Presence {
     /// Only when this definitely holds.
     pub when: Option<Predicate>,
-    /// Said where it does not keep to that.
+    /// The rule and its action.
     pub sanction: Sanction,
 }
 
@@ -76,24 +76,18 @@ pub struct Presence {
 pub struct ReasonRow {
     /// `ReconcileSuccess`.
     pub reason: String,
-    /// Member and the texts it may have; the empty one stands for absence too.
+    /// Member and its admissible texts; the empty text also stands for absence.
     pub expects: Vec<(String, Vec<String>)>,
-    /// Said where it has another.
+    /// A member has another text.
     pub sanction: Sanction,
 }
 
 impl ConditionTypes {
-    /// What is known of a type: the first entry that fits, so that a family stands below its
-    /// exceptions. Scans: tables have up to two dozen types, and a scan over short
-    /// names costs less than hashing one.
+    /// The first entry that matches a type: a family comes after its exceptions. Tables have up to two
+    /// dozen types, so comparing short names costs less than hashing one.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&ConditionType> {
         self.known.iter().find(|known| known.is_called(name))
-    }
-
-    /// The spellings of a type.
-    pub fn spellings<'t>(&'t self, name: &'t str) -> impl Iterator<Item = &'t str> {
-        std::iter::once(name).chain(self.aliases(name).iter().map(String::as_str))
     }
 }
 
@@ -110,7 +104,7 @@ impl ConditionType {
         self.glob.matches(name) || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// Whether anything is said of its being there or not.
+    /// Whether a rule depends on its presence.
     pub(crate) const fn is_looked_for(&self) -> bool {
         self.missing.is_some() || self.present.is_some() || self.removed.is_some()
     }
@@ -134,7 +128,7 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> ConditionTypes {
         let mut known: Vec<ConditionType> = Vec::new();
-        for (name, document) in list.types.iter().flatten() {
+        for (name, document) in &list.types {
             let at = at.key("types").key(name);
             let found = self.condition_type(name, document, list, at);
             check_reachable(&known, &found, at);
@@ -147,12 +141,7 @@ impl Compiler<'_> {
             known,
             other: rules.optional("condition-type-unknown", list.other_types),
             order: rules.optional("condition-order", list.order),
-            polarity_from: list
-                .polarity_from
-                .iter()
-                .flatten()
-                .map(|path| (**path).clone())
-                .collect(),
+            polarity_from: list.polarity_from.iter().map(|path| (**path).clone()).collect(),
         }
     }
 
@@ -178,27 +167,26 @@ impl Compiler<'_> {
         ConditionType {
             name: name.to_owned(),
             glob: name.into(),
-            aliases: items(document.aliases.as_ref()),
+            aliases: document.aliases.0.clone(),
             polarity: document.polarity.unwrap_or_default(),
             missing: presence("missing", document.missing.as_ref()),
             present: presence("present", document.present.as_ref()),
             not_true: rules.optional(&id("not-true"), document.not_true),
             removed: rules.optional(&id("removed"), document.removed),
             reverted: rules.optional(&id("reverted"), document.reverted),
-            mirrored: document.mirrored.unwrap_or_default(),
+            mirrored: document.mirrored,
             key: document.key.as_ref().map(|key| key.to_vec()),
             other_reasons: rules.optional(&id("reason"), document.other_reasons),
             reasons: document
                 .reasons
                 .iter()
-                .flatten()
                 .map(|(reason, row)| {
                     let at = at.key("reasons").key(reason);
                     reason_row(reason, row, rules, &id("reason"), at)
                 })
                 .collect(),
-            meaning: document.meaning.clone().unwrap_or_default(),
-            source: document.source.clone().unwrap_or_default(),
+            meaning: document.meaning.clone(),
+            source: document.source.clone(),
         }
     }
 }

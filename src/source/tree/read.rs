@@ -378,7 +378,7 @@ mod tests {
             let at = mistake.span.bytes.start.min(text.len());
             return Err(format!("{} at {:?}", mistake.message, &text[at..]));
         }
-        Ok(documents.iter().map(|document| document.root.to_json()).collect())
+        Ok(documents.iter().map(|document| serde_json::to_value(&document.root).unwrap()).collect())
     }
 
     /// What a library makes of the same text.
