@@ -495,7 +495,7 @@ async fn a_closed_stderr_does_not_end_a_backfill() {
 async fn a_closed_stdout_ends_a_dry_run_without_an_error_and_a_backfill_with_one() {
     let server = Server::start(Fault::Nothing).await;
     for (arguments, code) in [(["--dry-run", "-o=json"], 0), (["--qps=0", "-o=json"], 2)] {
-            let mut process = server.api.command("backfill");
+        let mut process = server.api.command("backfill");
         process.args(arguments);
         let output = run_with_closed("stdout", process).await;
         assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.text());
@@ -506,7 +506,7 @@ async fn a_closed_stdout_ends_a_dry_run_without_an_error_and_a_backfill_with_one
 async fn a_closed_stdout_does_not_prevent_the_reports_of_an_audit() {
     for format in ["table", "json"] {
         let server = Server::start(Fault::Nothing).await;
-            let mut process = server.api.command("audit");
+        let mut process = server.api.command("audit");
         process.args(["--write", "-o", format]);
         let output = run_with_closed("stdout", process).await;
         assert_eq!(server.stored().reports, ["n"], "{format}: {}", output.text());
