@@ -27,8 +27,6 @@ pub trait Asks<'p> {
     fn value(&mut self, _value: &'p Value) {}
     /// The polarity of the element.
     fn polarity(&mut self, _polarities: &'p [Polarity]) {}
-    /// The known types of a polarity: the conditions that a word reads without naming them.
-    fn types_of(&self, _polarity: Polarity) -> Vec<String> {
-        Vec::new()
-    }
+    /// All conditions of a polarity.
+    fn conditions_of(&mut self, _polarity: Polarity) {}
 }

@@ -51,6 +51,9 @@ pub struct List<'s> {
 pub trait Types: Debug + Sync {
     /// The aliases of a type.
     fn aliases(&self, kind: &str) -> &[String];
+
+    /// The polarity of a type.
+    fn polarity(&self, kind: &str) -> Polarity;
 }
 
 /// The element of a list that a rule is about.

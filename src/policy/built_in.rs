@@ -1,15 +1,17 @@
 //! The built-in conventions and the example policies: embedded documents like a user's own.
 //!
-//! All are read when something names one of them. Each is compiled when something names it, and once a
-//! process: reloads share what was compiled.
+//! Each is parsed and compiled when something names it, once per process: reloads share it.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
 
 use super::Source;
 use super::convention::{self, Convention};
 use super::extends::Specs;
-use crate::documents::{self, ConventionSpec};
-use crate::source::tree::{self, At, Document, Node, Problems};
+use crate::documents::ConventionSpec;
+use crate::source::tree::{self, At, Document, Node, Problems, Value};
 
 /// Declares a table of documents: the name, the file and the text of each.
 macro_rules! documents {
@@ -36,23 +38,14 @@ documents! {
     "olm-csv" "olm-csv-proposed" "stackable"
 }
 
-/// The specs of all of them. They are put together in one go, because two of them may have each other's
-/// list of conditions.
-static SPECS: LazyLock<Specs> = LazyLock::new(|| {
-    let texts = CONVENTIONS.iter().enumerate();
-    let documents: Vec<(&str, Vec<Document>)> =
-        texts.map(|(source, (name, _, text))| (*name, tree::parse(source, text).0)).collect();
-    let specs = documents
-        .iter()
-        .filter_map(|(name, parsed)| Some((*name, parsed.first()?.root.member("spec")?)));
-    let mut whole = Specs::default();
-    whole.add(specs, &Problems::default());
-    whole
-});
+/// The documents that were parsed so far.
+static PARSED: [OnceLock<Vec<Document>>; COUNT] = [const { OnceLock::new() }; COUNT];
+
+/// The specs with everything that they extend, as far as something needed them.
+static SPECS: [OnceLock<Option<Arc<Node>>>; COUNT] = [const { OnceLock::new() }; COUNT];
 
 /// Those that were compiled so far.
-static COMPILED: [OnceLock<Option<Arc<Convention>>>; CONVENTIONS.len()] =
-    [const { OnceLock::new() }; CONVENTIONS.len()];
+static COMPILED: [OnceLock<Option<Arc<Convention>>>; COUNT] = [const { OnceLock::new() }; COUNT];
 
 /// The names of the conventions.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
@@ -74,20 +67,69 @@ pub(crate) fn examples() -> Vec<Source> {
 
 /// The spec of a convention, with everything that it extends.
 pub(crate) fn spec(name: &str) -> Option<Arc<Node>> {
-    // A name that is not built in must not ask for the specs while they are put together.
-    names().find(|known| *known == name)?;
-    SPECS.resolved.get(name).map(|whole| Arc::clone(&whole.spec))
+    let resolved = SPECS.get(position(name)?)?.get_or_init(|| {
+        let mut resolved = Specs::default();
+        resolved.add(related(name).into_iter(), &Problems::default());
+        resolved.resolved.remove(name).map(|whole| whole.spec)
+    });
+    resolved.clone()
 }
 
-/// A convention. Tests prove that each of them compiles.
+/// The specs of a convention and of all that it refers to, as they are written. They are resolved in one
+/// go, because two conventions may have each other's list of conditions.
+fn related(name: &str) -> BTreeMap<&str, &'static Node> {
+    let (mut related, mut open) = (BTreeMap::new(), vec![name]);
+    while let Some(name) = open.pop() {
+        let Some(spec) = written(name) else { continue };
+        if related.insert(name, spec).is_none() {
+            let lists = spec.member("conditions").map(Node::items).unwrap_or_default();
+            let likes = lists.iter().filter_map(|list| list.member("like"));
+            open.extend(likes.chain(spec.member("extends")).filter_map(|node| match &node.value {
+                Value::String(name) => Some(name.as_str()),
+                _ => None,
+            }));
+        }
+    }
+    related
+}
+
+/// A spec as it is written.
+fn written(name: &str) -> Option<&'static Node> {
+    let source = position(name)?;
+    let (_, _, text) = CONVENTIONS.get(source)?;
+    let documents = PARSED.get(source)?.get_or_init(|| tree::parse(source, text).0);
+    documents.first()?.root.member("spec")
+}
+
+/// A convention. Its document is not checked again: tests prove that each of them is valid.
 pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
-    let source = names().position(|known| known == name)?;
-    let convention = COMPILED.get(source)?.get_or_init(|| {
-        let mut whole = (*spec(name)?).clone();
+    let convention = COMPILED.get(position(name)?)?.get_or_init(|| {
+        let whole = spec(name)?;
         let problems = Problems::default();
-        let spec = documents::spec::<ConventionSpec>(&mut whole, true, &problems)?;
+        let spec = ConventionSpec::deserialize(&*whole).ok()?;
         let convention = convention::compile(name, &spec, true, At::root(&whole, &problems));
         (problems.count() == 0).then(|| Arc::new(convention))
     });
     convention.clone()
+}
+
+fn position(name: &str) -> Option<usize> {
+    names().position(|known| known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents;
+
+    #[test]
+    fn each_convention_is_valid() {
+        for name in names() {
+            let mut whole = (*spec(name).unwrap()).clone();
+            let problems = Problems::default();
+            documents::spec::<ConventionSpec>(&mut whole, true, &problems);
+            assert_eq!(problems.count(), 0, "{name}");
+            assert!(convention(name).is_some(), "{name}");
+        }
+    }
 }

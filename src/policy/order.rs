@@ -13,7 +13,7 @@ use super::owner::overlap;
 use super::schema::Check;
 use super::{Action, Policy};
 use crate::language::{
-    All, Any, AnyWord, Asks, Condition, ConditionOf, Not, Place, Predicate, Scalar, Value,
+    All, Any, AnyWord, Asks, Condition, ConditionOf, Not, Place, Polarity, Predicate, Scalar, Value,
 };
 use crate::model::{ConditionStatus, Pointer};
 use crate::source::tree::At;
@@ -475,6 +475,10 @@ impl Asks<'_> for Change<'_> {
     }
 
     fn gates(&mut self, _: &Pointer) {
+        self.found |= self.reader.is_in_a_list();
+    }
+
+    fn conditions_of(&mut self, _: Polarity) {
         self.found |= self.reader.is_in_a_list();
     }
 }

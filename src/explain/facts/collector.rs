@@ -395,9 +395,12 @@ impl<'c> Asks<'c> for Collector<'c> {
         }
     }
 
-    fn types_of(&self, polarity: Polarity) -> Vec<String> {
+    fn conditions_of(&mut self, polarity: Polarity) {
         let known = self.list().map(|list| list.types.known.as_slice()).unwrap_or_default();
-        known.iter().filter(|kind| kind.polarity == polarity).map(ConditionType::sample).collect()
+        let known = known.iter().filter(|kind| kind.polarity == polarity);
+        for kind in known.map(ConditionType::sample).collect::<Vec<_>>() {
+            self.condition(false, &kind, &[]);
+        }
     }
 }
 

@@ -95,6 +95,10 @@ impl Types for ConditionTypes {
     fn aliases(&self, kind: &str) -> &[String] {
         self.find(kind).map(|known| known.aliases.as_slice()).unwrap_or_default()
     }
+
+    fn polarity(&self, kind: &str) -> Polarity {
+        self.find(kind).map(|known| known.polarity).unwrap_or_default()
+    }
 }
 
 impl ConditionType {
