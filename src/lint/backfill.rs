@@ -187,7 +187,10 @@ fn reads(predicate: &Predicate, member: &str) -> bool {
     struct Reads<'m>(&'m str, bool);
     impl<'p> Asks<'p> for Reads<'_> {
         fn value(&mut self, value: &'p language::Value) {
-            self.1 |= matches!(&value.place, Place::Member(name) if name == self.0);
+            let operands = value.equals.iter().chain(&value.before).map(|operand| &operand.0);
+            self.1 |= operands
+                .chain([&value.place])
+                .any(|place| matches!(place, Place::Member(name) if name == self.0));
         }
     }
     let mut reads = Reads(member, false);
