@@ -10,6 +10,7 @@
 //! {condition: PodReady, present: false}
 //! {condition: Ready, changed: true}            # this write changed it
 //! {oldCondition: Ready, present: true}         # the same, of the stored object
+//! {anyCondition: positive, is: "False"}        # some condition of this polarity has this status
 //! {set: /status/instanceNamespace}             # present and not null, "", [] or {}
 //! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, matches,
 //! {oldField: /spec/paused, is: true}           # equals and before (another field); old: stored
@@ -42,6 +43,7 @@
 //! The compiler reports a missing required part.
 
 mod answers;
+mod any_condition;
 mod asks;
 mod because;
 mod check;
@@ -72,6 +74,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 pub use answers::Answers;
+pub use any_condition::AnyCondition;
 pub use asks::Asks;
 pub use because::Reasons;
 pub(crate) use because::quoted;
@@ -230,6 +233,7 @@ words! {
     Any,
     Not,
     Condition,
+    AnyCondition,
     Set,
     Value,
     Phase,

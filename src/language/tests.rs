@@ -13,6 +13,7 @@ fn every_word() -> Vec<Json> {
         json!({"not": {"deleting": false}}),
         json!({"condition": "Ready", "is": "True", "isNot": ["False", "Unknown"], "reason": ["", "A"], "present": true, "changed": false}),
         json!({"oldCondition": "Ready", "present": true}),
+        json!({"anyCondition": "positive", "is": ["False", "Unknown"]}),
         json!({"set": "/status/a~1b/-1"}),
         json!({"field": "/status/x", "is": ["a", 1, 1.5, true], "isNot": 0, "set": true, "changed": false,
                "decreased": true, "future": false, "matches": "^a$", "equals": "/status/y", "before": "/spec/z"}),
@@ -154,6 +155,7 @@ fn errors_have_a_path_inside_the_predicate() {
     for (document, expected) in [
         (json!({"condition": "A"}), "nothing is asked of condition A"),
         (json!({"field": "/status/x"}), "nothing is asked of status.x"),
+        (json!({"anyCondition": "positive"}), "nothing is asked of a positive condition"),
         (json!({"not": {"phase": "Redy"}}), "not phase 0 unknown phase Redy"),
         (
             json!({"any": [{"deleting": true}, {"oldPhase": ["Ready", "Redy"]}]}),
@@ -229,6 +231,11 @@ fn predicates_read_as_sentences() {
             json!({"not": {"phase": "A", "condition": "B", "changed": true}}),
             "not all of: (this write changed B; the phase is A)",
         ),
+        (json!({"anyCondition": "negative", "is": "True"}), "some negative condition is True"),
+        (
+            json!({"not": {"anyCondition": "negative", "is": "True"}}),
+            "no negative condition is True",
+        ),
         (json!({"condition": "A", "reason": ""}), "A has no reason"),
         (json!({"condition": "A", "reason": ["B", ""]}), "A has the reason B or none"),
         (json!({"not": {"condition": "A", "reason": ["B", ""]}}), "A has a reason, another than B"),
@@ -242,5 +249,54 @@ fn predicates_read_as_sentences() {
         (json!({"not": {"field": "/status/a", "changed": false}}), "status.a changed"),
     ] {
         assert_eq!(read(&document).in_words(), expected);
+    }
+}
+
+#[test]
+fn some_condition_of_a_polarity_has_a_status() {
+    #[derive(Debug)]
+    struct Known;
+    impl Types for Known {
+        fn aliases(&self, _: &str) -> &[String] {
+            &[]
+        }
+
+        fn polarity(&self, kind: &str) -> Polarity {
+            if kind.starts_with("Not") { Polarity::Negative } else { Polarity::Positive }
+        }
+    }
+    let path = "/status/conditions".parse().unwrap();
+    let list = List { path: &path, types: &Known, has_aliases: false, polarity_from: &[] };
+    let resource = crate::model::Resource {
+        group: "example.com".into(),
+        version: "v1".into(),
+        resource: "things".into(),
+    };
+    let predicate = read(&json!({"anyCondition": "positive", "is": "False"}));
+    for (conditions, expected, because) in [
+        (json!([]), Truth::NoEvidence, "no positive condition is False"),
+        (
+            json!([{"type": "NotReady", "status": "False"}]),
+            Truth::NoEvidence,
+            "no positive condition is False",
+        ),
+        (json!([{"type": "A", "status": "True"}]), Truth::False, "no positive condition is False"),
+        (
+            json!([{"type": "A", "status": "True"}, {"type": "B", "status": "False"}]),
+            Truth::True,
+            "condition B is False",
+        ),
+        (
+            json!([{"type": "A", "status": "Yes"}, {"type": "B", "status": "True"}]),
+            Truth::NoEvidence,
+            "no positive condition is False",
+        ),
+    ] {
+        let text =
+            json!({"metadata": {"name": "x"}, "status": {"conditions": conditions}}).to_string();
+        let object = crate::model::Object::parse(&text).unwrap();
+        let facts = Facts::new(&object, None, &resource).reading(list);
+        assert_eq!(facts.ask(&predicate), expected, "{text}");
+        assert_eq!(facts.because(&predicate), because, "{text}");
     }
 }
