@@ -17,6 +17,7 @@ use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
 use elements::Element;
 pub(crate) use generations::Generations;
+use keys::Duplicates;
 pub(crate) use keys::{ByKey, Key};
 
 /// The input for judging a list, in addition to its rules.
@@ -77,7 +78,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     });
     let facts = answers.as_ref().map_or(facts, |answers| Facts { answers: Some(answers), ..facts });
     let circumstances = Circumstances { facts: &facts, ..circumstances };
-    let (mut by_key, mut stored_by_key) = (ByKey::new(items), ByKey::new(stored));
+    let (mut duplicates, mut stored_by_key) = (Duplicates::new(items, list), ByKey::new(stored));
     // In a history or without a key, only the index identifies an element.
     let keyed = !list.key.is_empty();
     // While both lists have the same unique keys at the same indices, the stored element of a key is at
@@ -98,7 +99,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         // The type's rules are looked up only if needed: most elements did not change.
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
-        let twin = keyed && by_key.find(item, key).is_some_and(|first| !std::ptr::eq(first, item));
+        let twin = keyed && duplicates.is_duplicate(index, item, key);
         let mut element = Element { list, item, index, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));

@@ -101,6 +101,39 @@ pub(super) fn shortened(kind: &str) -> &str {
     kind.char_indices().nth(LIMIT).map_or(kind, |(end, _)| &kind[..end])
 }
 
+/// Finds elements with the key of an element before them.
+pub(super) enum Duplicates<'p, 'j, 'a> {
+    /// The texts of the elements so far, for a short list with the same key of one member for all types.
+    /// Nearly every list is of this kind, and each lookup by key would read all elements again.
+    Texts([Option<&'j str>; SCAN_LIMIT]),
+    ByKey(ByKey<'p, 'j, 'a>),
+}
+
+impl<'p: 'j, 'j, 'a> Duplicates<'p, 'j, 'a> {
+    pub(super) const fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
+        if items.len() <= SCAN_LIMIT && !list.types.has_keys && list.key.len() == 1 {
+            Self::Texts([None; SCAN_LIMIT])
+        } else {
+            Self::ByKey(ByKey::new(items))
+        }
+    }
+
+    /// Called for each element that is an object, in order.
+    pub(super) fn is_duplicate(&mut self, index: usize, item: &'j Json<'a>, key: Key<'p>) -> bool {
+        match self {
+            Self::Texts(texts) => {
+                let text = key.members.first().and_then(|member| key.text(item, member));
+                let is_known = text.is_some() && texts[..index].contains(&text);
+                texts[index] = text;
+                is_known
+            }
+            Self::ByKey(first) => {
+                first.find(item, key).is_some_and(|first| !std::ptr::eq(first, item))
+            }
+        }
+    }
+}
+
 /// The elements of a list by key; the first if several have it.
 pub(crate) enum ByKey<'p, 'j, 'a> {
     Scan(&'j [Json<'a>]),
@@ -117,13 +150,7 @@ impl<'p: 'j, 'j, 'a> ByKey<'p, 'j, 'a> {
 
     pub(crate) fn find(&mut self, item: &Json<'_>, key: Key<'p>) -> Option<&'j Json<'a>> {
         match self {
-            Self::Scan(items) => match key.members {
-                [member] => {
-                    let text = key.text(item, member)?;
-                    items.iter().find(|other| key.text(other, member) == Some(text))
-                }
-                _ => items.iter().find(|other| key.are_one(other, item)),
-            },
+            Self::Scan(items) => items.iter().find(|other| key.are_one(other, item)),
             Self::Tables(items, tables) => {
                 let known = tables.iter().position(|(members, _)| *members == key.members);
                 let at = known.unwrap_or(tables.len());
