@@ -51,7 +51,6 @@ impl Connection {
 
 impl Selection {
     /// The query for the objects of each kind.
-    #[must_use]
     pub fn query(&self) -> Query {
         Query {
             namespace: self.namespace.clone().unwrap_or_default(),
@@ -99,13 +98,11 @@ impl Selection {
     }
 
     /// Whether some objects of a namespace are excluded.
-    #[must_use]
     pub const fn is_partial(&self) -> bool {
         self.selector.is_some() || !self.resources.is_empty() || !self.kinds.is_empty()
     }
 
     /// A description that is the same for the same selection.
-    #[must_use]
     pub fn describe(&self) -> String {
         let sorted = |names: &[String]| {
             let mut names = names.to_vec();

@@ -109,7 +109,6 @@ impl Outcome {
 }
 
 /// Runs the program with its arguments.
-#[must_use]
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

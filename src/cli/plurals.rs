@@ -24,7 +24,6 @@ struct Known {
 
 impl Plurals {
     /// Reads the CustomResourceDefinitions among objects. Ignores others.
-    #[must_use]
     pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Diagnostic>) {
         let (mut known, mut mistakes) = (HashMap::new(), Vec::new());
         let is_crd = |manifest: &Manifest<'_>| {
@@ -52,7 +51,6 @@ impl Plurals {
     ///
     /// Policies come before the guess, because plurals may be irregular: that of AppCat's VSHNRedis is
     /// `vshnredis`.
-    #[must_use]
     pub fn plural(&self, identity: &Identity, policies: &PolicySet) -> String {
         if let Some(known) = self.find(identity) {
             return known.plural.clone();
@@ -72,7 +70,6 @@ impl Plurals {
     }
 
     /// Whether the kind has a status subresource; `None` without a CRD.
-    #[must_use]
     pub fn has_status_subresource(&self, identity: &Identity) -> Option<bool> {
         self.find(identity)?.status_subresource.get(identity.version()).copied()
     }

@@ -28,7 +28,6 @@ pub enum Level {
 
 impl Level {
     /// Its name in the output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -40,14 +39,12 @@ impl Level {
 
 impl Check {
     /// A correct result.
-    #[must_use]
     pub fn ok(id: &'static str, subject: impl Into<String>, message: impl Into<String>) -> Self {
         let (subject, message) = (subject.into(), message.into());
         Self { id, level: Level::Ok, subject, message, help: String::new() }
     }
 
     /// A warning.
-    #[must_use]
     pub fn warning(
         id: &'static str,
         subject: impl Into<String>,
@@ -59,7 +56,6 @@ impl Check {
     }
 
     /// A problem.
-    #[must_use]
     pub fn problem(
         id: &'static str,
         subject: impl Into<String>,

@@ -79,13 +79,11 @@ impl Cluster {
     }
 
     /// The address of the API server.
-    #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
     /// The version of the API server: `v1.33.2`.
-    #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -204,13 +202,11 @@ impl<'c> Call<'c> {
 
 impl Answer {
     /// Whether this is a temporary failure.
-    #[must_use]
     pub const fn passes(&self) -> bool {
         matches!(self.status, 408 | 429 | 500 | 502 | 503 | 504)
     }
 
     /// The message of the server.
-    #[must_use]
     pub fn message(&self) -> String {
         let Status { message, details, .. } = self.to_status();
         let causes = details.into_iter().flat_map(|details| details.causes);

@@ -56,7 +56,6 @@ impl Cluster {
 
 impl Definition {
     /// Reads the schema of one version.
-    #[must_use]
     pub fn read(text: &[u8], version: &str) -> Self {
         let mut document: Value = match serde_json::from_slice(text) {
             Ok(document) => document,
@@ -78,7 +77,6 @@ impl Definition {
     }
 
     /// The uid of the definition; empty if it has none, or cannot be read.
-    #[must_use]
     pub fn uid(&self) -> &str {
         match self {
             Self::Custom { uid, .. } => uid,
@@ -90,7 +88,6 @@ impl Definition {
 impl Schema {
     /// How the schema treats the field at a path. Like the API server, it keeps fields that are
     /// declared, that `additionalProperties` allows, or below `x-kubernetes-preserve-unknown-fields`.
-    #[must_use]
     pub fn at(&self, tokens: &[String]) -> Place<'_> {
         let mut node = &self.0;
         for token in tokens {

@@ -57,7 +57,6 @@ pub enum ClusterError {
 
 impl ClusterError {
     /// The HTTP status of an error response.
-    #[must_use]
     pub const fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(*code),
@@ -66,7 +65,6 @@ impl ClusterError {
     }
 
     /// Whether the error concerns the whole server, and so all requests.
-    #[must_use]
     pub const fn is_of_the_server(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
             || matches!(self.code(), Some(401 | 408 | 429 | 500..=599))
@@ -75,7 +73,6 @@ impl ClusterError {
 
 /// An error with its causes, in one line. Messages of some libraries already contain the cause; it is
 /// not repeated.
-#[must_use]
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -69,7 +69,6 @@ struct Envelope {
 
 impl Cluster {
     /// The objects of a target, page by page.
-    #[must_use]
     pub fn pages(&self, target: &Target, query: &Query) -> Pages {
         Pages {
             cluster: self.clone(),
@@ -115,14 +114,12 @@ impl Cluster {
 impl Pages {
     /// Starts with a small page and doubles the size up to the limit. Writers can then start while the
     /// server creates the next page, and the first page shows the size of the objects.
-    #[must_use]
     pub fn growing(mut self) -> Self {
         self.limit = self.query.limit.min(FIRST_PAGE);
         self
     }
 
     /// Whether the rest of the list seems small enough for [`Self::all`].
-    #[must_use]
     pub const fn are_little(&self) -> bool {
         self.little && self.token.is_some()
     }

@@ -22,7 +22,6 @@ impl Patience {
 
     /// The delays of one request. The time starts at the first failure: a rate limit or a large page
     /// may delay the first response.
-    #[must_use]
     pub const fn start(self) -> Backoff {
         Backoff { patience: self.0, deadline: None, next: FIRST }
     }

@@ -12,7 +12,6 @@ use crate::policy::convention::{self, ValueSource};
 use crate::policy::{Policy, PolicySet};
 
 /// Resources that policies name but that cannot be judged.
-#[must_use]
 pub fn gaps(targets: &Targets) -> Vec<Check> {
     let mut checks = Vec::new();
     // A policy may name many resources that a cluster lacks: one warning for all of them.
@@ -57,7 +56,6 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
 }
 
 /// Whether the schema of a target allows the values that its policies set.
-#[must_use]
 pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<Check> {
     let name = target.name();
     let schema = match definition {

@@ -25,7 +25,6 @@ pub struct Target {
 
 impl Target {
     /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name of the resource for kubectl and of its CRD.
-    #[must_use]
     pub fn name(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -35,7 +34,6 @@ impl Target {
     }
 
     /// `vshn.appcat.vshn.io/v1`.
-    #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -45,13 +43,11 @@ impl Target {
     }
 
     /// The subresource of status writes: `status` or nothing.
-    #[must_use]
     pub const fn subresource(&self) -> &'static str {
         if self.status_subresource { "status" } else { "" }
     }
 
     /// The path of all objects, or of those in one namespace.
-    #[must_use]
     pub fn path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
         let api_version = self.api_version();
@@ -63,7 +59,6 @@ impl Target {
     }
 
     /// The path of one object.
-    #[must_use]
     pub fn object_path(&self, namespace: &str, name: &str) -> String {
         format!("{}/{name}", self.path(namespace))
     }

@@ -69,7 +69,6 @@ document! {
 
 impl StatusConvention {
     /// A document with this name.
-    #[must_use]
     pub fn new(name: Name, spec: ConventionSpec) -> Self {
         Self {
             api_version: ApiVersion::default(),

@@ -52,7 +52,6 @@ document! {
 
 impl DocumentKind {
     /// The JSON Schema (draft 2020-12) of a document of this kind, for editors.
-    #[must_use]
     pub fn json_schema(self) -> Value {
         match self {
             Self::StatusPolicy => schema::printed::<StatusPolicy>(),

@@ -135,7 +135,6 @@ document! {
 
 impl PolicySpec {
     /// All resources follow a convention.
-    #[must_use]
     pub fn for_everything(convention: &str) -> Self {
         let all = || vec![Glob::from("*")];
         let resources = Resources {

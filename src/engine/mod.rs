@@ -63,7 +63,6 @@ pub use verdict::{Cause, Finding, Verdict};
 /// The first policy with a phase, in the order of the documents, owns phase and defaults; the others add
 /// their own defaults for other fields. The findings of all policies count, except that only the owner
 /// judges the phase. The same finding of several policies is reported once, with the strongest action.
-#[must_use]
 pub fn decide<'p, 'a: 'p>(
     policies: &'p PolicySet,
     subject: &Subject<'a>,

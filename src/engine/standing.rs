@@ -27,7 +27,6 @@ pub struct Standing<'p> {
 impl<'p> Standing<'p> {
     /// The phase of an object under a policy; `None` if its convention has no phase. Evidence from a
     /// previous object is absent, and absent evidence contradicts nothing.
-    #[must_use]
     pub fn of<'a>(
         policy: &'p Policy,
         object: &Object<'a>,

@@ -98,7 +98,6 @@ pub enum Cause {
 
 impl Cause {
     /// The `reason` of the cause in a response.
-    #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
@@ -138,7 +137,6 @@ pub struct Verdict<'p> {
 
 impl Verdict<'_> {
     /// Whether the write is rejected.
-    #[must_use]
     pub fn is_denied(&self) -> bool {
         self.findings.iter().any(|finding| finding.action == Action::Deny)
     }

@@ -143,7 +143,6 @@ fn merge(mut cubes: Vec<Cube>, order: &[usize]) -> Vec<Cube> {
 
 impl Cube {
     /// Whether it covers an answer of a fact.
-    #[must_use]
     pub fn includes(&self, fact: usize, answer: usize) -> bool {
         self.answers.get(fact).is_some_and(|bits| bits & (1 << answer) != 0)
     }
@@ -175,7 +174,6 @@ impl Cube {
     }
 
     /// The answers of a fact in words; empty if the fact makes no difference.
-    #[must_use]
     pub fn label(&self, space: &Space, fact: usize) -> String {
         let Some(answers) = space.answers.get(fact) else { return String::new() };
         let (inside, outside): (Vec<usize>, Vec<usize>) =

@@ -9,7 +9,6 @@ use crate::documents::StatusConvention;
 use crate::policy::convention::{Convention, PhaseRules};
 
 /// The content of a convention: its name, the keys of its `spec`, and `table`.
-#[must_use]
 pub fn convention(document: &StatusConvention, convention: &Convention) -> Value {
     let mut data = json!(document.spec);
     data["name"] = convention.name.as_str().into();

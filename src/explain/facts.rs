@@ -134,7 +134,6 @@ const MAX_ANSWERS: usize = u128::BITS as usize;
 
 impl Space {
     /// The number of combinations; `None` above the limit.
-    #[must_use]
     pub fn size(&self) -> Option<usize> {
         let product = self
             .answers
@@ -145,7 +144,6 @@ impl Space {
     }
 
     /// The combination with a number below [`Self::size`]: for each fact the index of an answer.
-    #[must_use]
     pub fn combination(&self, mut number: usize) -> Vec<usize> {
         let mut combination = vec![0; self.facts.len()];
         for (place, answers) in combination.iter_mut().zip(&self.answers).rev() {
@@ -165,7 +163,6 @@ impl Space {
     }
 
     /// The answer of a combination to a fact.
-    #[must_use]
     pub fn answer(&self, fact: &Fact, combination: &[usize]) -> Option<&Answer> {
         let at = self.facts.iter().position(|known| known == fact)?;
         self.answers.get(at)?.get(*combination.get(at)?)
@@ -212,7 +209,6 @@ impl Space {
 
 impl Fact {
     /// The text in the head of a column.
-    #[must_use]
     pub fn label(&self) -> String {
         let stored = |old: bool| if old { "stored " } else { "" };
         match self {
@@ -239,7 +235,6 @@ impl Answer {
     }
 
     /// The text in a cell.
-    #[must_use]
     pub fn label(&self) -> String {
         match self {
             Self::Absent | Self::Gate(None) => "absent".to_owned(),

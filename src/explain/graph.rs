@@ -21,7 +21,6 @@ pub struct Graph {
 impl Graph {
     /// The moves of a convention: those of its table; without one, those that evidence about the stored phase
     /// admits in some state. `None` if the convention has no phase.
-    #[must_use]
     pub fn of(convention: &Convention) -> Option<Self> {
         let rules = convention.phase.as_ref()?;
         let phases: Vec<String> = rules.phases.iter().map(|phase| phase.name.clone()).collect();
@@ -36,7 +35,6 @@ impl Graph {
     }
 
     /// As a `stateDiagram-v2`. A move that every other phase may make is drawn once.
-    #[must_use]
     pub fn to_mermaid(&self) -> String {
         let mut out = "stateDiagram-v2\n".to_owned();
         let count = self.phases.len();

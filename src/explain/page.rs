@@ -40,7 +40,6 @@ pub struct Page {
 
 impl Page {
     /// Writes the page of a convention.
-    #[must_use]
     pub fn of(convention: &Convention) -> Self {
         let mut page = Self { title: convention.name.clone(), blocks: Vec::new() };
         if !convention.title.is_empty() {

@@ -8,7 +8,6 @@ use super::page::{Block, Page};
 const WIDTH: u16 = 120;
 
 /// The page for a terminal.
-#[must_use]
 pub fn text(page: &Page) -> String {
     let mut out = format!("{}\n{}\n", page.title, "=".repeat(page.title.chars().count()));
     for block in &page.blocks {
@@ -34,7 +33,6 @@ pub fn text(page: &Page) -> String {
 }
 
 /// Rows under a head, at most as wide as a page. Lines separate the rows if cells are wrapped.
-#[must_use]
 pub fn table(head: Vec<String>, rows: Vec<Vec<String>>) -> String {
     let count = rows.len();
     let mut table = Table::new();
@@ -52,7 +50,6 @@ pub fn table(head: Vec<String>, rows: Vec<Vec<String>>) -> String {
 }
 
 /// The page in Markdown, as in `docs/conventions`.
-#[must_use]
 pub fn markdown(page: &Page) -> String {
     let mut out = format!("# {}\n", page.title);
     for block in &page.blocks {

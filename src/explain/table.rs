@@ -35,7 +35,6 @@ pub struct PhaseOutcome {
 const MAX_ROWS: usize = 1 << 16;
 
 /// Whether the convention has predicates about phases: evidence, or conditions of imposed phases or repairs.
-#[must_use]
 pub fn has_evidence(rules: &PhaseRules) -> bool {
     questions(rules).next().is_some()
 }
@@ -131,7 +130,6 @@ impl<T: PartialEq> Table<T> {
     }
 
     /// The outcome of a combination; `None` if it is impossible.
-    #[must_use]
     pub fn outcome(&self, number: usize) -> Option<&T> {
         self.outcomes.get((*self.rows.get(number)?)?)
     }

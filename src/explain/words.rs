@@ -6,7 +6,6 @@ use crate::policy::convention::{Sanction, Trigger, Watched};
 use crate::policy::{Action, Check, Disposition, FieldType, Format};
 
 /// A check of a field, as a list of short clauses.
-#[must_use]
 pub(super) fn check(check: &Check) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut say = |condition: bool, text: String| {
@@ -56,7 +55,6 @@ fn characters(count: usize, unit: &str) -> String {
 }
 
 /// `Deny`, as documents spell it.
-#[must_use]
 pub(super) const fn action(action: Disposition) -> &'static str {
     match action {
         Disposition::Disagreement => "Disagreement",
@@ -68,19 +66,16 @@ pub(super) const fn action(action: Disposition) -> &'static str {
 }
 
 /// `Deny [appcat/phase-ready]`.
-#[must_use]
 pub(super) fn said(sanction: &Sanction) -> String {
     format!("{} [{}]", action(sanction.action), sanction.rule)
 }
 
 /// A rule id without the name of its convention.
-#[must_use]
 pub(super) fn short_id(id: &str) -> &str {
     id.split_once('/').map_or(id, |(_, name)| name)
 }
 
 /// The writes that a rule judges.
-#[must_use]
 pub(super) fn trigger(trigger: &Trigger) -> String {
     let names = |watched: &[Watched], word: &str| {
         let names = watched.iter().map(|watched| match watched {

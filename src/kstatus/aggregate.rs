@@ -6,7 +6,6 @@ use super::Status;
 ///
 /// It is Failed if one object is, otherwise Unknown if one is, otherwise InProgress if one is not
 /// `desired`. Without objects it is `desired`.
-#[must_use]
 pub fn aggregate(statuses: impl IntoIterator<Item = Status>, desired: Status) -> Status {
     let (mut unknown, mut other) = (false, false);
     for status in statuses {

@@ -21,7 +21,6 @@ pub enum Status {
 
 impl Status {
     /// The spelling in kstatus.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::InProgress => "InProgress",

@@ -25,7 +25,6 @@ impl Reasons {
 
 impl Facts<'_, '_> {
     /// The reasons why `predicate` is definitely true or false, as text.
-    #[must_use]
     pub fn because(&self, predicate: &Predicate) -> String {
         let mut reasons = Reasons::default();
         self.explain(predicate, &mut reasons);

@@ -33,7 +33,6 @@ impl<'r> Check<'r> {
     }
 
     /// The scope of the predicate.
-    #[must_use]
     pub const fn scope(&self) -> Scope {
         self.scope
     }

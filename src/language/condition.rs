@@ -46,7 +46,6 @@ pub enum ConditionOf {
 
 impl Condition {
     /// A condition of this write, without tests.
-    #[must_use]
     pub fn of(kind: impl Into<String>) -> Self {
         let of = ConditionOf::Condition(kind.into());
         Self { of, is: None, is_not: None, reason: None, present: None, changed: None }
@@ -63,7 +62,6 @@ impl Condition {
 
 impl ConditionOf {
     /// Its type.
-    #[must_use]
     pub fn kind(&self) -> &str {
         match self {
             Self::Condition(kind) | Self::OldCondition(kind) => kind,

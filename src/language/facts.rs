@@ -69,7 +69,6 @@ pub struct Element<'s, 'a> {
 
 impl<'s, 'a> Facts<'s, 'a> {
     /// The facts of an object without a convention.
-    #[must_use]
     pub fn new(
         object: &'s Object<'a>,
         old: Option<&'s Object<'a>>,
@@ -92,7 +91,6 @@ impl<'s, 'a> Facts<'s, 'a> {
     }
 
     /// The same facts with the conditions of another list.
-    #[must_use]
     pub fn reading(mut self, list: List<'s>) -> Self {
         if self.list.is_some_and(|own| std::ptr::eq(own.path, list.path)) {
             return self;
@@ -105,13 +103,11 @@ impl<'s, 'a> Facts<'s, 'a> {
     }
 
     /// Whether deletion has been requested.
-    #[must_use]
     pub const fn deleting(&self) -> bool {
         self.object.is_deleting()
     }
 
     /// The answer to a predicate.
-    #[must_use]
     pub fn ask(&self, predicate: &Predicate) -> Truth {
         Truth::all(predicate.words().iter().map(|word| self.ask_word(word)))
     }
@@ -122,7 +118,6 @@ impl<'s, 'a> Facts<'s, 'a> {
     }
 
     /// The condition of a type or of one of its aliases.
-    #[must_use]
     pub fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
         self.spelled(kind, |kind| list.find(kind))
     }

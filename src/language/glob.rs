@@ -25,7 +25,6 @@ enum Kind {
 
 impl Glob {
     /// Whether the complete `name` matches.
-    #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         match &self.0 {
             Kind::Any => true,
@@ -80,7 +79,6 @@ impl Glob {
     }
 
     /// The name, if it has no star.
-    #[must_use]
     pub fn exact(&self) -> Option<&str> {
         match &self.0 {
             Kind::Exact(text) => Some(text),

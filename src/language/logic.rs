@@ -125,7 +125,6 @@ impl Word for Not {
 
 impl Predicate {
     /// The words at any depth that contain no predicates.
-    #[must_use]
     pub fn questions(&self) -> Vec<&AnyWord> {
         let mut found = Vec::new();
         self.collect(None, &mut found);
@@ -159,7 +158,6 @@ impl AnyWord {
 
 impl Facts<'_, '_> {
     /// Words that alone decide the answer of a predicate.
-    #[must_use]
     pub fn deciding<'p>(&self, predicate: &'p Predicate) -> Vec<&'p AnyWord> {
         let mut found = Vec::new();
         predicate.collect(Some(self), &mut found);

@@ -56,7 +56,6 @@ impl Word for ObservedGeneration {
 
 impl Observed {
     /// The spelling in documents.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Behind => "behind",

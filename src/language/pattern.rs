@@ -57,13 +57,11 @@ impl Pattern {
     }
 
     /// The text in the document.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Whether the pattern matches a part of a text.
-    #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text.as_bytes())
     }

@@ -58,7 +58,6 @@ impl Word for ElementPolarity {
 
 impl Polarity {
     /// The spelling in documents and tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Positive => "positive",
@@ -69,7 +68,6 @@ impl Polarity {
     }
 
     /// The good status. For a type of unknown polarity, True.
-    #[must_use]
     pub const fn good(self) -> ConditionStatus {
         match self {
             Self::Negative => ConditionStatus::False,
@@ -78,7 +76,6 @@ impl Polarity {
     }
 
     /// The polarity of an entry of `spec.readinessGates`; positive by default.
-    #[must_use]
     pub fn of_gate(gate: &Json<'_>) -> Self {
         let negative = gate.get("polarity").and_then(Json::as_str) == Some("Negative");
         if negative { Self::Negative } else { Self::Positive }

@@ -32,13 +32,11 @@ pub enum Scope {
 
 impl Predicate {
     /// Its words, in the order of the language.
-    #[must_use]
     pub fn words(&self) -> &[AnyWord] {
         &self.words
     }
 
     /// All of these hold.
-    #[must_use]
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         All { all: parts.into_iter().collect() }.into()
     }
@@ -49,7 +47,6 @@ impl Predicate {
     }
 
     /// The parts that must all hold, as far as possible.
-    #[must_use]
     pub fn conjuncts(&self) -> Vec<Self> {
         match &self.parts()[..] {
             [AnyWord::All(All { all })] => all.clone(),

@@ -82,7 +82,6 @@ pub struct Scalar(Value);
 
 impl Scalar {
     /// The same as JSON.
-    #[must_use]
     pub const fn value(&self) -> &Value {
         &self.0
     }
@@ -180,7 +179,6 @@ pub const CHECKS: [TextCheck; 4] =
     [check::<AnyPointer>(), check::<Operand>(), check::<Pattern>(), check::<Glob>()];
 
 /// The entry of a syntax in a table like [`CHECKS`].
-#[must_use]
 pub const fn check<T: Text>() -> TextCheck {
     (T::CHECK, |text| text.parse::<T>().map(drop).map_err(|error| error.to_string()))
 }

@@ -17,7 +17,6 @@ pub enum Truth {
 
 impl Truth {
     /// A definite answer, or no evidence.
-    #[must_use]
     pub const fn of(answer: Option<bool>) -> Self {
         match answer {
             Some(true) => Self::True,

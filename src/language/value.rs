@@ -77,7 +77,6 @@ pub struct Operand(pub Place);
 
 impl Value {
     /// A value without tests.
-    #[must_use]
     pub const fn of(place: Place) -> Self {
         Self {
             place,
@@ -96,7 +95,6 @@ impl Value {
 
 impl Place {
     /// Whether it is a member of the element.
-    #[must_use]
     pub const fn is_member(&self) -> bool {
         matches!(self, Self::Member(_) | Self::OldMember(_))
     }

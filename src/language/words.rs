@@ -15,7 +15,6 @@ pub enum Around {
 
 impl Predicate {
     /// The predicate as a clause.
-    #[must_use]
     pub fn in_words(&self) -> String {
         self.clause(Around::Nothing, false)
     }

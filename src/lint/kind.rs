@@ -47,7 +47,6 @@ pub enum Kind {
 
 impl Kind {
     /// The name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoAdmissiblePhase => "no-admissible-phase",
@@ -74,7 +73,6 @@ impl Kind {
     }
 
     /// Whether this is a fault. Otherwise it is a note.
-    #[must_use]
     pub fn is_fault(self) -> bool {
         self <= Self::TwoStepLockout
     }

@@ -85,7 +85,6 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
 
 impl Report {
     /// Whether there is a fault, not only notes.
-    #[must_use]
     pub fn has_faults(&self) -> bool {
         self.remarks.iter().any(|remark| remark.kind.is_fault())
     }

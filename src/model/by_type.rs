@@ -19,19 +19,16 @@ pub struct ByType<'j, 'a> {
 
 impl<'j, 'a> ByType<'j, 'a> {
     /// An index of the elements of a list.
-    #[must_use]
     pub const fn new(items: &'j [Json<'a>]) -> Self {
         Self { items, table: OnceCell::new() }
     }
 
     /// The elements.
-    #[must_use]
     pub const fn items(&self) -> &'j [Json<'a>] {
         self.items
     }
 
     /// The element of a type.
-    #[must_use]
     pub fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
         if self.items.len() <= SCAN_LIMIT {
             let is = |item: &&Json<'_>| item.get("type").and_then(Json::as_str) == Some(kind);

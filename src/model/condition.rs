@@ -16,7 +16,6 @@ pub enum ConditionStatus {
 
 impl ConditionStatus {
     /// Reads a status; `None` for any other text.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "True" => Some(Self::True),
@@ -27,7 +26,6 @@ impl ConditionStatus {
     }
 
     /// The spelling on the wire.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::True => "True",
@@ -44,26 +42,22 @@ pub struct Conditions<'j, 'a>(Option<&'j [Json<'a>]>);
 
 impl<'j, 'a> Conditions<'j, 'a> {
     /// The conditions in a value that should be a list of them.
-    #[must_use]
     pub fn of(value: Option<&'j Json<'a>>) -> Self {
         Self(value.and_then(Json::as_array))
     }
 
     /// All elements of the list.
-    #[must_use]
     pub fn items(&self) -> &'j [Json<'a>] {
         self.0.unwrap_or_default()
     }
 
     /// The first condition of this type, as kstatus and most clients read it. A scan: real lists have
     /// fewer than a dozen elements, and a table would cost an allocation per request.
-    #[must_use]
     pub fn find(&self, kind: &str) -> Option<&'j Json<'a>> {
         self.0?.iter().find(|item| item.get("type").and_then(Json::as_str) == Some(kind))
     }
 
     /// The status of a condition; `None` if it is not one of the three, which is no evidence.
-    #[must_use]
     pub fn status_of(condition: &Json<'_>) -> Option<ConditionStatus> {
         condition.get("status").and_then(Json::as_str).and_then(ConditionStatus::parse)
     }

@@ -73,7 +73,6 @@ impl<'a> Json<'a> {
     }
 
     /// The member of an object with this name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Object(members) => members.get(name),
@@ -83,7 +82,6 @@ impl<'a> Json<'a> {
 
     /// The value at a path of member names and list indices. The index `-1` is the last item, an
     /// extension of RFC 6901 for lists that grow at their end.
-    #[must_use]
     pub fn at(&self, tokens: &[String]) -> Option<&Self> {
         tokens.iter().try_fold(self, |value, token| match value {
             Self::Array(items) if token == "-1" => items.last(),
@@ -133,7 +131,6 @@ impl<'a> Json<'a> {
     }
 
     /// The text of a string.
-    #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(text) => Some(text),
@@ -142,7 +139,6 @@ impl<'a> Json<'a> {
     }
 
     /// The number if it is a 64-bit integer. `3.0` is an integer, as in JSON Schema.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
@@ -151,7 +147,6 @@ impl<'a> Json<'a> {
     }
 
     /// The number if Go decodes it as `int64`. `3.0` is not.
-    #[must_use]
     pub fn as_int64(&self) -> Option<i64> {
         match self {
             // serde_json reads `-0` as a float.
@@ -165,7 +160,6 @@ impl<'a> Json<'a> {
     }
 
     /// The items of a list.
-    #[must_use]
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
             Self::Array(items) => Some(items),
@@ -174,14 +168,12 @@ impl<'a> Json<'a> {
     }
 
     /// Whether this is `null`.
-    #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// Whether this is `null`, `""`, `[]` or `{}`. Go clients with `omitempty` cannot distinguish these
     /// from absence.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Null => true,
@@ -193,7 +185,6 @@ impl<'a> Json<'a> {
     }
 
     /// The JSON type, for messages.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -208,7 +199,6 @@ impl<'a> Json<'a> {
     }
 
     /// An owned copy for a patch. Skipped values become `null`; a patch never contains them.
-    #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
         match self {
             Self::Null | Self::Deep | Self::Large(_) => serde_json::Value::Null,
@@ -223,7 +213,6 @@ impl<'a> Json<'a> {
     }
 
     /// An owned tree.
-    #[must_use]
     pub fn into_owned(self) -> Json<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
@@ -239,7 +228,6 @@ impl<'a> Json<'a> {
     }
 
     /// Whether no value was skipped.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         match self {
             Self::Deep | Self::Large(_) => false,
@@ -297,7 +285,6 @@ fn whole(number: f64) -> Option<i64> {
 }
 
 /// The value at a `pointer` below `/status`.
-#[must_use]
 pub(crate) fn in_status<'j, 'a>(
     status: Option<&'j Json<'a>>,
     pointer: &Pointer,

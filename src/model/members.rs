@@ -17,13 +17,11 @@ pub struct Members<'a>(Vec<(Cow<'a, str>, Json<'a>)>);
 
 impl<'a> Members<'a> {
     /// The value of a name.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Json<'a>> {
         self.get_key_value(name).map(|(_, value)| value)
     }
 
     /// The stored name and its value.
-    #[must_use]
     pub fn get_key_value(&self, name: &str) -> Option<(&str, &Json<'a>)> {
         let at = if self.0.len() <= FEW {
             self.0.iter().position(|(known, _)| known == name)
@@ -60,13 +58,11 @@ impl<'a> Members<'a> {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// An owned copy.
-    #[must_use]
     pub fn into_owned(self) -> Members<'static> {
         let owned = |(name, value): (Cow<'_, str>, Json<'_>)| {
             (Cow::Owned(name.into_owned()), value.into_owned())

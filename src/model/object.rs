@@ -53,13 +53,11 @@ pub struct Spec<'a> {
 
 impl<'a> Spec<'a> {
     /// The text; `None` if the member is absent.
-    #[must_use]
     pub const fn text(&self) -> Option<&'a str> {
         self.text
     }
 
     /// The tree; `None` if there is no spec or it exceeds the limits of [`Json`].
-    #[must_use]
     pub fn tree(&self) -> Option<&Json<'a>> {
         let read = || Some(Arc::new(Json::parse(self.text?).ok()?.into_owned()));
         self.tree.get_or_init(read).as_deref()
@@ -109,19 +107,16 @@ impl<'a> Object<'a> {
     }
 
     /// Whether the status has too many values to be read.
-    #[must_use]
     pub const fn has_large_status(&self) -> bool {
         matches!(self.status, Some(Json::Large(_)))
     }
 
     /// Whether the deletion was requested.
-    #[must_use]
     pub const fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
     /// The same object with another status.
-    #[must_use]
     pub fn with_status<'b>(&self, status: Option<Json<'b>>) -> Object<'b>
     where
         'a: 'b,
@@ -137,7 +132,6 @@ impl<'a> Object<'a> {
 
     /// The status if it is an object with members. Go clients send `{}` for every status without
     /// `omitempty`, so `{}` counts as absent.
-    #[must_use]
     pub fn written_status(&self) -> Option<&Json<'a>> {
         self.status_object().filter(|status| !status.is_empty())
     }
@@ -148,7 +142,6 @@ impl<'a> Object<'a> {
     }
 
     /// Whether the status is absent, null or `{}`.
-    #[must_use]
     pub fn has_no_status(&self) -> bool {
         match &self.status {
             None | Some(Json::Null) => true,
@@ -158,7 +151,6 @@ impl<'a> Object<'a> {
     }
 
     /// The status if it is an object.
-    #[must_use]
     pub fn status_object(&self) -> Option<&Json<'a>> {
         self.status.as_ref().filter(|status| matches!(status, Json::Object(_)))
     }

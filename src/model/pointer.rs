@@ -32,13 +32,11 @@ pub struct Pointer {
 
 impl Pointer {
     /// The unescaped names.
-    #[must_use]
     pub fn tokens(&self) -> &[String] {
         &self.tokens
     }
 
     /// The names below `/status`; empty for any other pointer.
-    #[must_use]
     pub fn below_status(&self) -> &[String] {
         match self.tokens.split_first() {
             Some((first, rest)) if first == "status" => rest,
@@ -47,7 +45,6 @@ impl Pointer {
     }
 
     /// The names below `/spec`; empty for any other pointer.
-    #[must_use]
     pub fn below_spec(&self) -> &[String] {
         match self.tokens.split_first() {
             Some((first, rest)) if first == "spec" => rest,
@@ -56,25 +53,21 @@ impl Pointer {
     }
 
     /// Whether this is a location inside `.status`.
-    #[must_use]
     pub fn is_below_status(&self) -> bool {
         !self.below_status().is_empty()
     }
 
     /// The path for a JSON patch operation.
-    #[must_use]
     pub fn to_patch_path(&self) -> PointerBuf {
         self.text.clone()
     }
 
     /// The field as in a cause of the API server: `status.billing.unit`.
-    #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }
 
     /// Whether `other` is this location or inside it.
-    #[must_use]
     pub fn contains(&self, other: &Self) -> bool {
         other.tokens.starts_with(&self.tokens)
     }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 /// Quotes a text on one line like Go's `%q`, as in errors of the API server. Truncates it after
 /// `most` characters.
-#[must_use]
 pub fn quote(text: &str, most: usize) -> String {
     let mut quoted = String::with_capacity(text.len().min(most) + 2);
     quoted.push('"');

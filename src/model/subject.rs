@@ -21,7 +21,6 @@ pub enum Operation {
 
 impl Operation {
     /// Reads the spelling in an AdmissionReview.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "CREATE" => Some(Self::Create),
@@ -33,7 +32,6 @@ impl Operation {
     }
 
     /// The spelling in an AdmissionReview.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "CREATE",

@@ -13,7 +13,6 @@ pub const GO_ZERO_TIME: i64 = -62_135_596_800;
 /// Go client can decode the `metav1.Time` and read the object. Both reject leap seconds and
 /// `24:00:00`, and both accept a comma before the fraction. The result has seconds, because
 /// `metav1.Time` is not finer and because jiff's timestamps end a day before Go's.
-#[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
     let (date, zone) = text.split_at_checked(DATE_SHAPE.len())?;
     let fits = date.bytes().zip(DATE_SHAPE).all(|(byte, shape)| match shape {
@@ -31,7 +30,6 @@ pub fn parse_rfc3339(text: &str) -> Option<i64> {
 
 /// Whether two texts are the same second. Go rewrites times as UTC seconds, so `…00.123Z` and `…00Z`,
 /// or a time in `+01:00` and in UTC, are not a change. Invalid times are compared as texts.
-#[must_use]
 pub fn same_instant(one: &str, other: &str) -> bool {
     one == other
         || matches!(

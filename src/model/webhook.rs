@@ -12,7 +12,6 @@ pub enum Webhook {
 
 impl Webhook {
     /// The name used in paths, flags, logs and metrics.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mutate => "mutate",

@@ -29,7 +29,6 @@ impl Action {
     pub const WORST_FIRST: [Self; 4] = [Self::Deny, Self::Repair, Self::Warn, Self::Audit];
 
     /// As logs, metrics and tables spell it.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Audit => "audit",

@@ -55,7 +55,6 @@ impl Policy {
     /// With the status subresource that is only UPDATE of `<plural>/status`: what a main-resource
     /// write carries in `.status` is dropped by the API server, and CREATE of `/status` does not
     /// exist. Without it status travels with the main resource.
-    #[must_use]
     pub fn selects(&self, subject: &Subject<'_>) -> bool {
         let any = |globs: &[Glob], name: &str| globs.iter().any(|glob| glob.matches(name));
         self.resources.iter().any(|rule| {
@@ -91,7 +90,6 @@ impl Policy {
     }
 
     /// What is declared of a rule.
-    #[must_use]
     pub fn rule(&self, id: &str) -> Option<&DeclaredRule> {
         self.declared.get(id).or_else(|| self.convention.declared.get(id))
     }
@@ -108,7 +106,6 @@ impl Policy {
     }
 
     /// What a disagreement of this writer leads to, under the ceiling.
-    #[must_use]
     pub fn disagreement_of(&self, writer: &Writer<'_>) -> Action {
         self.writers
             .iter()
@@ -120,7 +117,6 @@ impl Policy {
 
 impl Writers {
     /// Whether a writer is one of these.
-    #[must_use]
     pub fn include(&self, writer: &Writer<'_>) -> bool {
         self.users.iter().any(|glob| glob.matches(&writer.user))
             || self.groups.iter().any(|glob| writer.groups.iter().any(|name| glob.matches(name)))

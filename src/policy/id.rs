@@ -13,19 +13,16 @@ pub struct Id {
 
 impl Id {
     /// A name at a position.
-    #[must_use]
     pub const fn new(name: String, index: usize) -> Self {
         Self { name, index }
     }
 
     /// The name.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
     /// The position.
-    #[must_use]
     pub const fn index(&self) -> usize {
         self.index
     }

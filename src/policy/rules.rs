@@ -50,7 +50,6 @@ pub(crate) enum Declarer {
 
 impl RuleTable {
     /// What is declared of a rule.
-    #[must_use]
     pub fn get(&self, id: &str) -> Option<&DeclaredRule> {
         self.rules.get(id)
     }
@@ -62,7 +61,6 @@ impl RuleTable {
     }
 
     /// The position after the last rule.
-    #[must_use]
     pub fn end(&self) -> usize {
         self.first + self.rules.len()
     }

@@ -35,7 +35,6 @@ pub struct PolicySet {
 
 impl PolicySet {
     /// The sources of the example policies.
-    #[must_use]
     pub fn examples() -> Vec<Source> {
         built_in::examples()
     }
@@ -49,7 +48,6 @@ impl PolicySet {
     }
 
     /// All mistakes in documents if other documents could not be read.
-    #[must_use]
     pub fn mistakes_of_some(sources: &[Source]) -> Option<Diagnostics> {
         Self::compile_some(sources, true).err()
     }
@@ -93,7 +91,6 @@ impl PolicySet {
     }
 
     /// The policies, in the order of their documents.
-    #[must_use]
     pub fn policies(&self) -> &[Policy] {
         &self.policies
     }
@@ -114,7 +111,6 @@ impl PolicySet {
     }
 
     /// All conventions, built in and given, by name.
-    #[must_use]
     pub fn conventions(&self) -> &Conventions {
         self.conventions.get_or_init(|| {
             let given =

@@ -166,25 +166,21 @@ pub struct Running {
 
 impl Running {
     /// The address of the webhooks, with the real port if port 0 was requested.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The address of the probes.
-    #[must_use]
     pub fn probe_address(&self) -> SocketAddr {
         self.probe_address
     }
 
     /// The metrics of the server.
-    #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
     /// A handle that shuts the server down.
-    #[must_use]
     pub fn shutdown(&self) -> Shutdown {
         Shutdown(self.signal.clone())
     }

@@ -60,7 +60,6 @@ impl ProbePort {
     }
 
     /// The bound address, with the real port if port 0 was requested.
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

@@ -8,7 +8,6 @@ pub struct Readiness(Arc<Mutex<Vec<&'static str>>>);
 
 impl Readiness {
     /// A server that is not ready for these reasons.
-    #[must_use]
     pub fn blocked_by<const N: usize>(reasons: [&'static str; N]) -> Self {
         Self(Arc::new(Mutex::new(reasons.into())))
     }

@@ -35,7 +35,6 @@ pub struct Settings {
 
 impl Settings {
     /// The defaults, with this certificate.
-    #[must_use]
     pub fn new(certificate: CertificateSource) -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)),

@@ -103,7 +103,6 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Locates mistakes in their sources, and sorts them as a reader meets them. Inherited mistakes
     /// come last: something else causes them, perhaps where the reader can change nothing.
-    #[must_use]
     pub(crate) fn new(sources: &[Source], mut list: Vec<Diagnostic>) -> Self {
         list.sort_by_key(|diagnostic| {
             let Span { source, bytes } = &diagnostic.span;
@@ -120,13 +119,11 @@ impl Diagnostics {
     }
 
     /// The mistakes.
-    #[must_use]
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
     /// Whether there are none.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -137,7 +134,6 @@ impl Diagnostics {
     }
 
     /// The name of the file, and the line and column (from 1) where a mistake starts.
-    #[must_use]
     pub fn place<'d>(&self, diagnostic: &'d Diagnostic) -> (&'d str, usize, usize) {
         let (line, column) = diagnostic.place.as_ref().map_or((1, 1), |at| (at.line, at.column));
         (&diagnostic.file, line, column)
@@ -147,7 +143,6 @@ impl Diagnostics {
     /// column, endLine, endColumn, message, help}`. Lines and columns count from 1, columns in
     /// characters; the end is behind the last character. `help` and `inheritedBy` are left out if
     /// there is none.
-    #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let records = self.list.iter().map(|diagnostic| {
             let (file, line, column) = self.place(diagnostic);

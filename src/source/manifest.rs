@@ -38,7 +38,6 @@ pub struct Manifest<'m> {
 
 impl<'f> Manifests<'f> {
     /// Reads all objects of all files, in their order, on several threads.
-    #[must_use]
     pub fn read(files: &'f [Source]) -> Self {
         let files: Vec<Arc<Lines<'f>>> =
             files.iter().map(|file| Arc::new(Lines::of(file))).collect();
@@ -109,7 +108,6 @@ impl<'f> Manifests<'f> {
     }
 
     /// The mistakes, in the order of the files.
-    #[must_use]
     pub fn mistakes(&self) -> &[Diagnostic] {
         &self.mistakes
     }
@@ -119,25 +117,21 @@ impl<'m> Manifest<'m> {
     /// The locations of its fields.
     ///
     /// The first question about a YAML document parses it once more.
-    #[must_use]
     pub fn places(&self) -> Places<'m> {
         Places::of(self.source, self.part)
     }
 
     /// The location of one field; [`Manifest::places`] is for several.
-    #[must_use]
     pub fn place(&self, field: &str) -> Place {
         self.places().at(field)
     }
 
     /// The document that holds the object, as it is written.
-    #[must_use]
     pub fn written(&self) -> &str {
         &self.source.lines.source.text[self.source.range.clone()]
     }
 
     /// A mistake at a field of this object.
-    #[must_use]
     pub fn mistake(&self, field: &str, message: String) -> Diagnostic {
         Diagnostic::at(self.place(field), message)
     }

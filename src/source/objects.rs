@@ -35,13 +35,11 @@ impl Identity {
     }
 
     /// The API group; empty for the core group.
-    #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
     /// The API version.
-    #[must_use]
     pub fn version(&self) -> &str {
         self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
     }

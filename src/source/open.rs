@@ -11,7 +11,6 @@ use super::{Diagnostic, Source};
 
 /// Reads manifests: files, folders and standard input (`-`), in the order in which they are named.
 /// What cannot be read is a mistake in addition to the others.
-#[must_use]
 pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<Source>, Vec<Diagnostic>) {
     let hint = if recursive { "" } else { "; --recursive looks into its subfolders" };
     collect(paths.iter().flat_map(|path| {
@@ -24,7 +23,6 @@ pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<Source>, Vec<Diagnostic>
 
 /// Reads policies: files and folders without their subfolders. `-` is the name of a file: a server
 /// reads its policies again and again.
-#[must_use]
 pub fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
     collect(paths.iter().flat_map(|path| read_path(path, false, "")))
 }

@@ -32,7 +32,6 @@ pub struct Place {
 
 impl Place {
     /// The location of some bytes of a source, cut to one line, and empty on an empty line only.
-    #[must_use]
     pub fn of(source: &Source, span: &Range<usize>) -> Self {
         Self::in_lines(&Lines::of(source), span)
     }
@@ -75,7 +74,6 @@ impl Place {
     }
 
     /// The line with carets under the bytes, without a title.
-    #[must_use]
     pub fn picture(&self) -> String {
         let snippet = self.snippet(MAX_AROUND);
         Renderer::plain().render(&[Group::with_level(Level::NOTE).element(snippet)])
@@ -101,7 +99,6 @@ impl fmt::Display for Place {
 
 /// Foreign text as part of a line. Names of objects and files and messages of rules must not steer a
 /// terminal, or begin a line that a pipeline reads as a command.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

@@ -16,7 +16,6 @@ pub struct Source {
 
 impl Source {
     /// A text under a name.
-    #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: without_byte_order_mark(text.into()) }
     }

@@ -23,7 +23,6 @@ pub enum Format {
 
 impl Format {
     /// Pretty if stderr is a terminal, otherwise JSON.
-    #[must_use]
     pub fn for_stderr() -> Self {
         if io::stderr().is_terminal() { Self::Pretty } else { Self::Json }
     }
@@ -73,7 +72,6 @@ impl Logs {
     }
 
     /// The counter of dropped lines, for the metrics.
-    #[must_use]
     pub fn dropped(&self) -> ErrorCounter {
         self.dropped.clone()
     }

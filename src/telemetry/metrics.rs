@@ -48,7 +48,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// All metrics at zero. `dropped_lines` is the counter of the log queue, if there is one.
-    #[must_use]
     pub fn new(dropped_lines: Option<ErrorCounter>) -> Self {
         let mut registry = Registry::with_prefix("statusgate");
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -131,7 +130,6 @@ impl Metrics {
 
     /// Looks up the counters of these policies, each with the number of its rules, in their order. The
     /// counters of a removed policy stay visible and no longer change, as `rate()` expects.
-    #[must_use]
     pub fn counters<'n>(&self, policies: impl Iterator<Item = (&'n str, usize)>) -> Counters {
         let decisions = |policy: &str| {
             [Webhook::Mutate, Webhook::Validate].map(|webhook| {
@@ -258,7 +256,6 @@ pub struct Label<'n> {
 
 impl Counters {
     /// The counter of a policy's decisions. `None` for an unknown position.
-    #[must_use]
     pub fn decision(
         &self,
         webhook: Webhook,
@@ -270,7 +267,6 @@ impl Counters {
 
     /// The counter of the findings of a rule with an action, created at its first use. `None` for an
     /// unknown position.
-    #[must_use]
     pub fn finding(
         &self,
         policy: Label<'_>,
@@ -289,7 +285,6 @@ impl Counters {
     }
 
     /// The name of a policy.
-    #[must_use]
     pub fn policy(&self, policy: usize) -> Option<&str> {
         self.policies.get(policy).map(|counters| counters.name.as_str())
     }
@@ -312,7 +307,6 @@ impl Decision {
     const ALL: [Self; 4] = [Self::Allowed, Self::Warned, Self::Patched, Self::Denied];
 
     /// The name in metrics and logs.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",

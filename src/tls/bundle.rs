@@ -102,7 +102,6 @@ impl Bundle {
 
     /// Whether a client that trusts only this authority accepts this certificate. Runs the
     /// verification of a TLS client.
-    #[must_use]
     pub fn is_trusted_by(&self, authority: Pem<'_>, now: Timestamp) -> bool {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates(authority).unwrap_or_default());
@@ -121,7 +120,6 @@ impl Bundle {
 }
 
 /// The common name and the expiry of the first certificate of a PEM text.
-#[must_use]
 pub fn subject(pem: Pem<'_>) -> Option<(String, Timestamp)> {
     let certificates = certificates(pem).ok()?;
     let (_, certificate) = X509Certificate::from_der(certificates.first()?).ok()?;

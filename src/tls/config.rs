@@ -38,7 +38,6 @@ impl ServerTls {
     }
 
     /// The configuration for the next handshake.
-    #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         self.config.load_full()
     }

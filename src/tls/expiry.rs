@@ -18,7 +18,6 @@ impl Expiry {
     /// Near is the last sixth of the lifetime: cert-manager renews when a third is left, kubelet
     /// when 10 to 30 percent are left. A fixed number of days would warn too early about
     /// short-lived certificates.
-    #[must_use]
     pub fn of(not_before: Timestamp, not_after: Timestamp, now: Timestamp) -> Self {
         let life = not_after.as_second() - not_before.as_second();
         let left = not_after.as_second() - now.as_second();

@@ -77,13 +77,11 @@ impl Authority {
     }
 
     /// The CA certificate as PEM, for a `caBundle`.
-    #[must_use]
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
     /// The CA key as PEM.
-    #[must_use]
     pub fn key(&self) -> String {
         self.issuer.key().serialize_pem()
     }

@@ -58,7 +58,6 @@ pub struct State<'a> {
 impl<'p> Judge<'p> {
     /// Prepares to judge by these policies. Only disagreements older than this number of seconds count;
     /// without a number, all count.
-    #[must_use]
     pub fn new(policies: &'p PolicySet, older_than: Option<i64>) -> Self {
         Self { policies, by_name: policies.names().zip(0..).collect(), older_than }
     }
@@ -149,13 +148,11 @@ impl<'p> Judge<'p> {
 
 impl Judged<'_> {
     /// `namespace/name`, or only the name.
-    #[must_use]
     pub fn path(&self) -> String {
         object_path(&self.metadata.namespace, &self.metadata.name)
     }
 
     /// The worst action under any policy.
-    #[must_use]
     pub fn worst(&self) -> Option<Action> {
         self.states.iter().filter_map(State::worst).max()
     }
@@ -163,7 +160,6 @@ impl Judged<'_> {
 
 impl State<'_> {
     /// The worst action.
-    #[must_use]
     pub fn worst(&self) -> Option<Action> {
         self.findings.iter().map(|found| found.action).max()
     }

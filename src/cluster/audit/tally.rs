@@ -96,7 +96,6 @@ impl Tally {
 
     /// The rows, those with the most denied objects first; then by repaired, warned, audited and all
     /// objects.
-    #[must_use]
     pub fn worst_first(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_cached_key(|row| {
@@ -107,7 +106,6 @@ impl Tally {
     }
 
     /// The worst action of all findings.
-    #[must_use]
     pub fn worst(&self) -> Option<Action> {
         self.found.iter().filter(|(_, count)| **count > 0).map(|(action, _)| *action).max()
     }
@@ -144,19 +142,16 @@ impl Tally {
 
 impl Row {
     /// The number of objects with this worst action.
-    #[must_use]
     pub fn worst(&self, action: Action) -> u64 {
         self.worst.get(&action).copied().unwrap_or_default()
     }
 
     /// The number of objects without findings.
-    #[must_use]
     pub fn clean(&self) -> u64 {
         self.objects.saturating_sub(self.worst.values().sum())
     }
 
     /// The number of objects with only recent disagreements.
-    #[must_use]
     pub const fn passing(&self) -> u64 {
         self.disagreements.saturating_sub(self.lasting)
     }

@@ -96,7 +96,6 @@ impl Journal {
     }
 
     /// Whether an earlier run patched an object.
-    #[must_use]
     pub fn has_patched(&self, target: &Target, uid: &str) -> bool {
         self.patched.get(&name(target)).is_some_and(|done| done.contains(&key(uid)))
     }
@@ -109,7 +108,6 @@ impl Journal {
     }
 
     /// The number of patched objects of a target, if an earlier run finished it with the same CRD.
-    #[must_use]
     pub fn finished(&self, target: &Target) -> Option<u64> {
         let name = name(target);
         let (patched, definition) = self.finished.get(&name)?;

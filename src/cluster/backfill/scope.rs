@@ -19,7 +19,6 @@ pub struct Scope {
 
 impl Scope {
     /// The scope of a run with these documents over these objects.
-    #[must_use]
     pub fn new<'t>(
         server: &str,
         cluster: String,

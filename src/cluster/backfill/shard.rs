@@ -18,13 +18,11 @@ impl Shard {
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// The number of parts.
-    #[must_use]
     pub const fn count(self) -> u32 {
         self.count
     }
 
     /// Whether an object belongs here.
-    #[must_use]
     pub fn holds(self, uid: &str) -> bool {
         fnv1a_64(uid.as_bytes()) % u64::from(self.count) == u64::from(self.index)
     }

@@ -54,7 +54,6 @@ impl Reads {
 
 impl Part {
     /// Whether the value at `path`, a part of it, or a complete parent is read.
-    #[must_use]
     pub fn covers(&self, path: &[impl AsRef<str>]) -> bool {
         self.whole
             || match path.split_first() {

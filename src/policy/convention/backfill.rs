@@ -104,7 +104,6 @@ pub enum ValueSource {
 
 impl Backfill {
     /// The place that is set. Of a condition, its list.
-    #[must_use]
     pub const fn path(&self) -> &Pointer {
         match &self.filling {
             Filling::Absent(path)

@@ -74,7 +74,6 @@ pub struct ElementRule {
 
 impl ConditionList {
     /// Whether objects of this version have the list.
-    #[must_use]
     pub fn applies_to(&self, version: &str) -> bool {
         self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
     }

@@ -69,7 +69,6 @@ pub struct Convention {
 impl Convention {
     /// The conditions that predicates read in an object of this version: the first list that such an object
     /// has.
-    #[must_use]
     pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
         self.conditions.iter().find(|list| list.applies_to(version))
     }

@@ -127,7 +127,6 @@ impl PhaseRules {
     }
 
     /// The phase of this name.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
@@ -135,7 +134,6 @@ impl PhaseRules {
 
 impl Moves {
     /// Whether one phase (or "" for none) may follow another.
-    #[must_use]
     pub fn allow(&self, from: &str, to: &str) -> bool {
         let listed = |names: &[String]| names.iter().any(|name| name == to);
         listed(&self.any_to) || self.from.iter().any(|(name, names)| name == from && listed(names))

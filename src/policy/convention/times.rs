@@ -97,7 +97,6 @@ pub(super) const ANYTHING: &str = "anything";
 
 impl Movers {
     /// Whether a change of this member may move the time.
-    #[must_use]
     pub fn include(&self, member: &str) -> bool {
         match self {
             Self::Anything => true,

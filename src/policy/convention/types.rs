@@ -85,7 +85,6 @@ pub struct ReasonRow {
 impl ConditionTypes {
     /// The first entry that matches a type: a family comes after its exceptions. Tables have up to two
     /// dozen types, so comparing short names costs less than hashing one.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<&ConditionType> {
         self.known.iter().find(|known| known.is_called(name))
     }
@@ -103,7 +102,6 @@ impl Types for ConditionTypes {
 
 impl ConditionType {
     /// Whether this is its name or another spelling of it.
-    #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.glob.matches(name) || self.aliases.iter().any(|alias| alias == name)
     }
@@ -119,7 +117,6 @@ impl ConditionType {
     }
 
     /// The row of a reason.
-    #[must_use]
     pub fn row(&self, reason: &str) -> Option<&ReasonRow> {
         self.reasons.iter().find(|row| row.reason == reason)
     }

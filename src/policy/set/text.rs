@@ -8,7 +8,6 @@ use super::{Envelope, PolicySet, Source, Specs, built_in, envelopes, read_docume
 impl PolicySet {
     /// The document of a convention, built in or in one of `given`, to the letter: with its comments,
     /// and without the other documents of its file. `None` where there is none of this name.
-    #[must_use]
     pub fn document(given: &[Source], name: &str) -> Option<String> {
         let sources = [built_in::sources(), given.to_vec()].concat();
         let found = conventions(&sources, 0).into_iter().find(|found| found.label == name)?;
@@ -20,7 +19,6 @@ impl PolicySet {
 
     /// The same with everything that it extends, as data. `None` where there is no convention of this
     /// name, or one that could not be put together.
-    #[must_use]
     pub fn whole_document(given: &[Source], name: &str) -> Option<StatusConvention> {
         let conventions = conventions(given, built_in::COUNT);
         let specs_of = conventions.iter().map(|found| (found.label.as_str(), &found.spec));
