@@ -4,14 +4,13 @@
 #     hack/random-properties.sh [SECONDS]
 #     SEED=N hack/random-properties.sh        repeats a run
 #
-# `cargo test` uses fixed seeds: tests/support has that of the integration tests, .cargo/config.toml
-# that of the unit tests. A failing property prints its smallest failing case, and this script prints
+# `cargo test` uses the fixed seed of .cargo/config.toml. A failing property prints its smallest failing case, and this script prints
 # the seed. A run that reaches the time limit without a failure passes.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 SEED=${SEED:-$((1000 + RANDOM * 32768 + RANDOM))}
-export STATUSGATE_RANDOM_SEEDS=$SEED PROPTEST_RNG_SEED=$SEED
+export PROPTEST_RNG_SEED=$SEED
 repeat="repeat with SEED=$SEED hack/random-properties.sh"
 echo "random-properties: $repeat" >&2
 

@@ -15,7 +15,7 @@ use statusgate::cluster::Target;
 use statusgate::cluster::audit::Judge;
 
 use statuses::pairs;
-use support::{CROSSPLANE, NOW, Outcome, Write, built_in, compile, policy, proptest_config};
+use support::{CROSSPLANE, NOW, Outcome, Write, built_in, compile, policy};
 
 #[path = "support/statuses.rs"]
 mod statuses;
@@ -140,7 +140,7 @@ impl Met {
 fn audit_finds_what_the_webhooks_find_in_a_first_write() {
     let policies = compile(&documents());
     let judge = Judge::new(&policies, None);
-    let mut runner = TestRunner::new(proptest_config(1));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(1));
     let mut met = Met::default();
     for Case { index, kind, write } in all_cases(&mut runner) {
         let group = format!("g{index}.io");
@@ -183,7 +183,7 @@ fn yaml(object: &Value) -> String {
 #[test]
 fn check_finds_what_the_webhooks_find() {
     let policies = compile(&documents());
-    let mut runner = TestRunner::new(proptest_config(1));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(1));
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("policies.yaml"), documents().join("---\n")).unwrap();

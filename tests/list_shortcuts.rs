@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use statusgate::engine::Action;
 use statusgate::policy::PolicySet;
 
-use support::{EARLIER, T0, Write, proptest_config, under};
+use support::{EARLIER, T0, Write, under};
 
 mod support;
 
@@ -111,7 +111,7 @@ static BOTH: LazyLock<Vec<(PolicySet, PolicySet)>> = LazyLock::new(|| {
 });
 
 proptest! {
-    #![proptest_config(proptest_config(1500))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn the_shortcuts_find_what_the_full_comparison_finds(

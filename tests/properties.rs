@@ -18,9 +18,7 @@ use statusgate::policy::{Disposition, PolicySet};
 use statusgate::server::admit::{Reply, admit};
 
 use statuses::{pairs, put, specs};
-use support::{
-    CROSSPLANE, LATER, NOW, Outcome, Write, built_in, compile, examples, policy, proptest_config,
-};
+use support::{CROSSPLANE, LATER, NOW, Outcome, Write, built_in, compile, examples, policy};
 
 #[path = "support/statuses.rs"]
 mod statuses;
@@ -316,7 +314,7 @@ impl Case {
 // --- properties -------------------------------------------------------------------------------
 
 proptest! {
-    #![proptest_config(proptest_config(1200))]
+    #![proptest_config(ProptestConfig::with_cases(1200))]
 
     /// The helpers also assert that nothing panics, that every patch applies, that the mutating webhook
     /// denies nothing and that the validating webhook patches nothing.
@@ -464,7 +462,7 @@ fn random_statuses_break_the_rules_of_every_convention() {
 }
 
 fn denied_rules(cases: impl Strategy<Value = Case>, samples: usize) -> BTreeSet<String> {
-    let mut runner = TestRunner::new(proptest_config(1));
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(1));
     let mut denied = BTreeSet::new();
     for _ in 0..samples {
         let case = cases.new_tree(&mut runner).unwrap().current();
@@ -506,7 +504,7 @@ fn is_allowed(reply: &Reply) -> bool {
 const WEBHOOKS: [Webhook; 2] = [Webhook::Mutate, Webhook::Validate];
 
 proptest! {
-    #![proptest_config(proptest_config(500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn a_deletion_is_always_allowed(case in cases(), webhook in select(&WEBHOOKS[..])) {
@@ -587,7 +585,7 @@ fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(proptest_config(2000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn random_bytes_are_malformed(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -272,7 +272,7 @@ impl Write {
 }
 
 proptest! {
-    #![proptest_config(support::proptest_config(2000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn mutate_is_done_after_one_run(write in writes()) {

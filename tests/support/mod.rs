@@ -10,12 +10,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use proptest::test_runner::{Config, RngSeed};
 use serde_json::{Value, json};
 use statusgate::engine::{Action, Verdict, decide};
 use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
@@ -476,22 +474,4 @@ impl Outcome {
     pub(crate) fn is_allowed(&self) {
         self.denied_by(&[]);
     }
-}
-
-// --- properties -------------------------------------------------------------------------------
-
-/// The configuration of every property: the same cases at every run. With
-/// `STATUSGATE_RANDOM_SEEDS=1` each run has other cases; any other number is the seed itself. A
-/// property that fails prints its seed.
-pub(crate) fn proptest_config(cases: u32) -> Config {
-    let seed = std::env::var_os("STATUSGATE_RANDOM_SEEDS")
-        .and_then(|text| text.into_string().ok()?.parse().ok());
-    let seed = match seed {
-        None | Some(0) => 0x5747_6174,
-        Some(1) => RandomState::new().hash_one("seed"),
-        Some(seed) => seed,
-    };
-    // The test harness shows this for a test that fails.
-    println!("to repeat these cases: STATUSGATE_RANDOM_SEEDS={seed}");
-    Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() }
 }
