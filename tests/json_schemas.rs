@@ -49,7 +49,7 @@ fn the_schemas_are_as_checked_in() {
 }
 
 #[test]
-fn what_the_reader_takes_the_schema_takes() {
+fn documents_that_compile_match_the_schema() {
     for (name, document) in documents() {
         let validator = validator(&document);
         let errors: Vec<String> = validator
@@ -107,7 +107,7 @@ fn both_take(name: &str, document: &Value, validator: &Validator) -> bool {
 }
 
 #[test]
-fn what_the_reader_takes_in_another_form_the_schema_takes() {
+fn all_forms_of_a_value_match_the_schema() {
     let mut taken = 0;
     for (name, document) in documents() {
         // The built-in ones have few forms and many words; the fixtures are made of forms.
@@ -129,7 +129,7 @@ fn what_the_reader_takes_in_another_form_the_schema_takes() {
 
 /// Null removes what is inherited.
 #[test]
-fn what_can_be_removed_the_schema_removes() {
+fn null_that_removes_an_inherited_key_matches_the_schema() {
     let mut taken = 0;
     let conventions = documents().into_iter().filter(|(name, _)| name.starts_with("src/"));
     for (name, document) in conventions {

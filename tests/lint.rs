@@ -223,7 +223,7 @@ backfill:
 }
 
 #[test]
-fn what_is_taken_out_and_then_missed_is_found() {
+fn a_default_that_removes_a_required_member_is_reported() {
     let missed = "{all: [{member: status, is: Unknown}, {member: severity, set: false}]}";
     let fault = only(Kind::PatchRefused, &taken_out(missed, "{member: status, isNot: 'True'}"));
     assert_eq!(fault.rules, ["test/severity"]);
@@ -236,7 +236,7 @@ fn what_is_taken_out_and_then_missed_is_found() {
 }
 
 #[test]
-fn what_is_taken_out_of_nothing_is_found() {
+fn a_default_that_never_removes_a_member_is_reported() {
     let refused = "{member: severity, is: Fatal}";
     let never = "{all: [{member: severity, set: false}, {polarity: positive}]}";
     let fault = only(Kind::NeverFires, &taken_out(refused, never));
@@ -252,7 +252,7 @@ backfill: [{{name: first, list: /status/conditions, element: {{type: A, status: 
 }
 
 #[test]
-fn what_is_filled_in_and_refused_by_the_convention_itself_is_found() {
+fn a_default_that_the_convention_rejects_is_reported() {
     let rules = |spec: &str| only(Kind::PatchRefused, spec).rules;
     let of_type =
         "backfill: [{path: /status/x, value: 5}]\nfields: [{path: /status/x, type: string, id: x}]";
@@ -630,7 +630,7 @@ fn rules_that_fire_only_in_special_states_are_not_called_dead() {
         );
         assert_eq!(remarks(&spec), [], "{rule}");
     }
-    // Checks that only warn keep nobody from writing.
+    // Checks that only warn reject no write.
     let warned = format!(
         "{CONDITIONS}\nfields: [{path}, forbidden: true, action: Warn}}]\nrules: [{{id: r, path: /status/x, action: Deny, message: m, when: {{set: /status/x}}}}]",
         path = "{path: /status/x"
@@ -646,7 +646,7 @@ fn rules_that_fire_only_in_special_states_are_not_called_dead() {
 }
 
 #[test]
-fn what_cannot_be_listed_is_not_proven() {
+fn a_space_that_is_too_large_is_not_proven() {
     for rule in [
         "{length: /status/history, atLeast: 2000}",
         "{all: [{field: /status/x, matches: '^a'}, {field: /status/x, matches: 'b$'}, {field: /status/x, matches: '^.{3}$'}]}",
@@ -827,7 +827,7 @@ fn a_phase_that_a_policy_refuses_is_found() {
     assert_eq!(phases, ["Maintenance", "Scaling"]);
     assert!(found.iter().all(|remark| remark.rules == ["local/field-phase"]), "{found:?}");
     assert!(found[0].witness.as_ref().unwrap().contains("phase: Maintenance"));
-    // The default phase is a way out of every state: no check takes it away.
+    // Every state can change to the default phase: no check prevents it.
     let all = "Failed, Deleting, Provisioning, Maintenance, Scaling, Degraded, Ready";
     let check = |values: &str, action: &str| {
         remarks_of_policy(&format!(

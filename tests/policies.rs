@@ -11,14 +11,14 @@ use std::path::Path;
 
 use statusgate::policy::{self, Diagnostics, PolicySet, Source};
 
-/// A file by its name alone: where the repository lies is nobody's business.
+/// Keeps only the name of a file, so that snapshots do not depend on the folder of the repository.
 fn source(path: &Path) -> Source {
     let name = path.file_name().unwrap().to_str().unwrap().to_owned();
     Source { name, text: fs::read_to_string(path).unwrap() }
 }
 
 #[test]
-fn what_is_right_compiles() {
+fn valid_documents_compile() {
     insta::glob!("fixtures/policies/ok", "*.yaml", |path| {
         let policies = PolicySet::compile(&[source(path)])
             .unwrap_or_else(|error| panic!("{}:\n{error}", path.display()));
@@ -47,7 +47,7 @@ fn what_is_right_compiles() {
 }
 
 #[test]
-fn what_is_wrong_is_shown_in_its_place() {
+fn errors_are_shown_at_their_location() {
     insta::glob!("fixtures/policies/broken", "*.yaml", |path| {
         let source = source(path);
         let text = source.text.clone();
@@ -240,7 +240,7 @@ fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
 
 /// Whole documents as they are, keys of `spec` in a policy that has the rest.
 #[test]
-fn what_the_page_about_policies_shows_compiles() {
+fn documents_in_the_page_about_policies_compile() {
     let spec = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: page}\nspec:\n  \
         convention: appcat\n  resources: [{apiGroups: [a], apiVersions: [v1], resources: [b]}]\n";
     let mut count = 0;
@@ -299,7 +299,7 @@ fn a_folder_without_documents_and_a_missing_path_are_errors_that_name_it() {
 }
 
 #[test]
-fn what_cannot_be_read_hides_no_mistake_in_the_other_files() {
+fn an_unreadable_file_hides_no_error_in_other_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("a.yaml"), b"kind: \xff").unwrap();

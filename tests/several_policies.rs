@@ -304,7 +304,7 @@ proptest! {
 
     /// Nobody is held to what the webhook did: it is no reason to refuse.
     #[test]
-    fn what_the_webhook_did_is_no_reason_to_refuse(write in writes()) {
+    fn changes_by_the_mutating_webhook_are_not_rejected(write in writes()) {
         let (mutated, _) = write.mutated(&write.new, NOW);
         if write.denials(&write.new).is_empty() {
             prop_assert_eq!(write.denials(&mutated), BTreeSet::new(), "{}", mutated);

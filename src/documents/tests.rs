@@ -123,7 +123,7 @@ proptest! {
 
     /// Whatever is wrong with a document, the check leaves something that can be read.
     #[test]
-    fn what_the_check_leaves_can_be_read(
+    fn a_checked_document_can_be_deserialized(
         which in 0..30_usize, places in prop::collection::vec((0..2_000_usize, 0..10_u8, 0..2_000_usize), 1..4),
     ) {
         thread_local! {

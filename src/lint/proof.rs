@@ -350,7 +350,7 @@ const fn is_member(fact: &Fact) -> bool {
     matches!(fact, Fact::Member { .. })
 }
 
-/// Whether one path leads to the other, or through it. Positions in a list are not told apart.
+/// Whether one path leads to the other, or through it. Positions in a list do not matter.
 fn overlap(one: &Pointer, other: &Pointer) -> bool {
     let is_name = |token: &&String| *token != "-1" && token.parse::<usize>().is_err();
     let names = |path: &'_ Pointer| path.tokens().iter().take_while(is_name).count();

@@ -1,4 +1,4 @@
-//! Every rule can fire, every phase can be written, and the default phase is a way out of every state.
+//! Every rule can fire, every phase can be written, and every state can change to the default phase.
 
 use std::collections::BTreeSet;
 

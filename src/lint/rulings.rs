@@ -80,7 +80,7 @@ impl<'c> Lint<'c> {
                     }
                 }
             }
-            // The default phase is a way out: no rule about the phase's own field rejects it.
+            // Every state can change to the default phase: no rule about the phase's own field rejects it.
             let phase = self.convention.phase.as_ref().map(|rules| &rules.path);
             ruling.reads.extend(phase.filter(|path| clause.path == Some(path)));
             ruling

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_judged_is_read_and_the_rest_is_skipped() {
+    fn only_the_parts_that_are_judged_are_read() {
         let object = Object::parse(
             r#"{"apiVersion":"g/v1","kind":"K","metadata":{"name":"n","namespace":"s","generation":3,
                 "managedFields":[{"f":{}}],"deletionTimestamp":"2024-01-01T00:00:00Z"},
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_object_is_an_error() {
+    fn a_value_that_is_not_an_object_is_an_error() {
         for text in ["[]", "5", "null", "\"x\"", "", "{"] {
             assert!(Object::parse(text).is_err(), "{text}");
         }

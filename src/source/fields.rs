@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_alias_brings_in_is_underlined_where_it_is_written() {
+    fn values_from_an_alias_are_marked_at_their_anchor() {
         let text = "apiVersion: g/v1\nkind: K\nspec: &s {phase: here}\nstatus: *s\nmore:\n  <<: [*s]\n  phase: there\nless: {<<: *s}\n";
         let fields = ["status.phase", "more.phase", "less.phase", "less.nothing"];
         assert_eq!(underlined(text, &fields), ["here", "there", "here", "less"]);

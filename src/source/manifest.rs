@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_named_with_its_place() {
+    fn a_document_without_an_object_is_reported_with_its_location() {
         let (found, mistakes) = read(
             "- 1\n---\nhello\n---\n# c\na: 1\n---\napiVersion: v1\nkind: 5\n---\napiVersion: v1\nkind: List\nitems:\n- kind: A\n- 7\n---\n{apiVersion: g/v1, kind: K}",
         );

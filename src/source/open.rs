@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_the_others_are_read() {
+    fn an_unreadable_file_is_named_and_the_others_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("good"), "a: 1").unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_passed_over_in_folders_alone() {
+    fn only_folders_skip_what_is_not_a_file() {
         use std::os::unix::{fs::symlink, net::UnixListener};
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubectl_prints_is_cut_at_its_dashes() {
+    fn a_list_printed_by_kubectl_is_split_at_its_items() {
         let text = "apiVersion: v1\nitems:\n- a: |\n    - no item\n\n  b: 1\n# c\n- - x\n-\n  d: [\n  ]\nkind: List\nmetadata:\n  resourceVersion: ''\n";
         let expected = ["- a: |\n    - no item\n\n  b: 1\n# c\n", "- - x\n", "-\n  d: [\n  ]\n"];
         assert_eq!(pieces(text).unwrap(), expected);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_several_blocks_is_left_whole() {
+    fn other_documents_are_not_split() {
         for text in [
             "kind: List\nitems:\n- a\n",
             "kind: List\nitems: [a, b]\n",

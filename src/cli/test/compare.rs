@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_expected_is_not_compared() {
+    fn only_expected_values_are_compared() {
         let review = Review { findings: vec![found("a", "x")], ..Review::default() };
         assert_eq!(compare(&Expectation::default(), None, &review, None), []);
         let all = Expectation {

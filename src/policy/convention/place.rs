@@ -134,7 +134,7 @@ mod tests {
     const LIST: &str = "list: /status/conditions";
 
     #[test]
-    fn what_is_about_another_member_or_type_stays() {
+    fn defaults_of_other_members_and_types_stay() {
         let theirs = format!(
             "{{{LIST}, member: reason, value: theirs}}, {{{LIST}, element: {{type: Ready, message: theirs}}}}"
         );

@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_place() {
+    fn errors_of_yaml_have_a_location() {
         for (text, said) in [
             ("a: 1\nb: 2\na: 3", "the key \"a\" is here twice at \"a: 3\""),
             ("a: &x [*x]", "an alias of what it is a part of at \"*x]\""),
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_json_or_is_meant_to_hurt_is_an_error() {
+    fn yaml_that_json_cannot_express_and_bombs_are_errors() {
         let deep = format!("a: {}1{}", "[".repeat(5000), "]".repeat(5000));
         let mut laughs = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
         for level in 1..12 {
@@ -633,7 +633,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_library_writes_is_read_as_it_was(value in any_json()) {
+        fn yaml_written_by_a_library_is_read_unchanged(value in any_json()) {
             prop_assume!(!value.is_null() && !value.to_string().contains("\"<<\""));
             let text = serde_saphyr::to_string(&value).unwrap();
             prop_assert_eq!(read(&text), Ok(vec![value]), "{}", text);
