@@ -102,6 +102,7 @@ pub(super) fn shortened(kind: &str) -> &str {
 }
 
 /// Finds elements with the key of an element before them.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time; a box is an allocation")]
 pub(super) enum Duplicates<'p, 'j, 'a> {
     /// The texts of the elements so far, for a short list with the same key of one member for all types.
     /// Nearly every list is of this kind, and each lookup by key would read all elements again.
