@@ -1,7 +1,7 @@
 //! Several policies select one object: the first with a phase owns phase and defaults. The laws of
 //! `properties` hold over small conventions that contradict each other and use defaults as evidence.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests, and their helpers too")]
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -9,15 +9,13 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
-use statusgate::engine::{Action, Verdict, decide};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate::engine::Action;
+use statusgate::model::Webhook;
+use statusgate::policy::PolicySet;
+
+use support::{LATER, NOW, T0, Write, compile, convention, policy};
 
 mod support;
-
-const T0: &str = "2024-06-01T11:00:00Z";
-const NOW: &str = "2024-06-01T12:00:00Z";
-const LATER: &str = "2024-06-01T12:01:00Z";
 
 // --- the policies ---------------------------------------------------------------------------------------
 
@@ -90,7 +88,7 @@ fn conventions() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Two or three policies, which speak of the API group `gINDEX`.
+/// Two or three policies, for the API group `gINDEX`.
 #[derive(Clone, Debug)]
 struct Settings {
     index: usize,
@@ -122,31 +120,32 @@ fn all_settings() -> &'static [Settings] {
 fn all_policies() -> &'static PolicySet {
     static POLICIES: OnceLock<PolicySet> = OnceLock::new();
     POLICIES.get_or_init(|| {
-        let head = "---\napiVersion: statusgate.dev/v1alpha1\n";
-        let mut text = String::new();
-        for (name, spec) in conventions() {
-            let spec = spec.replace('\n', "\n  ");
-            text.push_str(&format!("{head}kind: StatusConvention\nmetadata: {{name: {name}}}\nspec:\n  conditions: [{{path: /status/conditions}}]\n  {spec}\n"));
-        }
+        let conventions = conventions().into_iter().map(|(name, spec)| {
+            convention(name, format!("conditions: [{{path: /status/conditions}}], {}", spec.replace('\n', ", ")))
+        });
+        let mut documents: Vec<String> = conventions.collect();
         for Settings { index, policies } in all_settings() {
             for (at, (convention, disagreement)) in policies.iter().enumerate() {
                 // Two policies that name the same resource cannot both configure the phase.
                 let star = if at == 0 { "" } else { "*" };
-                text.push_str(&format!(
-                    "{head}kind: StatusPolicy\nmetadata: {{name: p{index}-{at}}}\nspec: {{convention: {convention}, disagreement: {disagreement}, \
-                     resources: [{{apiGroups: [g{index}], apiVersions: [v1], resources: ['things{index}{star}']}}]}}\n"
+                documents.push(policy(
+                    &format!("p{index}-{at}"),
+                    format!(
+                        "convention: {convention}, disagreement: {disagreement}, \
+                         resources: [{{apiGroups: [g{index}], apiVersions: [v1], resources: ['things{star}']}}]"
+                    ),
                 ));
             }
         }
-        let source = Source { name: "all.yaml".into(), text };
-        PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"))
+        compile(&documents)
     })
 }
 
 // --- the writes -----------------------------------------------------------------------------------------
 
+/// A stored status, and the next one.
 #[derive(Clone, Debug)]
-struct Write {
+struct Case {
     settings: &'static Settings,
     deleting: bool,
     old: Option<Value>,
@@ -199,9 +198,9 @@ fn pairs() -> impl Strategy<Value = (Option<Value>, Value)> {
     ]
 }
 
-fn writes() -> impl Strategy<Value = Write> {
+fn cases() -> impl Strategy<Value = Case> {
     let deleting = prop_oneof![6 => Just(false), 1 => Just(true)];
-    (select(all_settings()), deleting, pairs()).prop_map(|(settings, deleting, (old, new))| Write {
+    (select(all_settings()), deleting, pairs()).prop_map(|(settings, deleting, (old, new))| Case {
         settings: &all_settings()[settings.index],
         deleting,
         old,
@@ -209,65 +208,24 @@ fn writes() -> impl Strategy<Value = Write> {
     })
 }
 
-impl Write {
-    fn document(&self, status: Option<&Value>) -> Value {
-        let mut object = json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "n", "creationTimestamp": T0}});
-        if self.deleting {
-            object["metadata"]["deletionTimestamp"] = "2024-06-01T11:59:00Z".into();
-        }
-        if let Some(status) = status {
-            object["status"] = status.clone();
-        }
-        object
-    }
-
-    fn ask<T>(
-        &self,
-        new: &Value,
-        webhook: Webhook,
-        now: &str,
-        question: impl FnOnce(&Verdict<'_>) -> T,
-    ) -> T {
-        let (new, old) =
-            (self.document(Some(new)).to_string(), self.document(self.old.as_ref()).to_string());
+impl Case {
+    fn write(&self, new: &Value) -> Write {
         let group = format!("g{}", self.settings.index);
-        let subject = Subject {
-            resource: Resource {
-                group: group.into(),
-                version: "v1".into(),
-                resource: format!("things{}", self.settings.index).into(),
-            },
-            subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer { user: "operator".into(), groups: Vec::new() },
-            object: Object::parse(&new).unwrap(),
-            old: Some(Object::parse(&old).unwrap()),
-        };
-        let verdict = decide(all_policies(), &subject, webhook, now.parse().unwrap());
-        assert!(!verdict.patch_failed, "a patch always applies");
-        assert_eq!(verdict.policies.len(), self.settings.policies.len(), "the policies apply");
-        question(&verdict)
+        let write = Write::of(self.old.clone(), new.clone()).group(&group);
+        if self.deleting { write.deleting() } else { write }
     }
 
     /// The status after the mutating webhook, and the paths of its patch.
     fn mutated(&self, new: &Value, now: &str) -> (Value, Vec<String>) {
-        self.ask(new, Webhook::Mutate, now, |verdict| {
-            let mut document = self.document(Some(new));
-            let mut paths = Vec::new();
-            if let Some(patch) = &verdict.patch {
-                json_patch::patch(&mut document, patch).unwrap();
-                paths.extend(patch.0.iter().map(|operation| operation.path().to_string()));
-            }
-            (document["status"].clone(), paths)
-        })
+        let outcome = self.write(new).at(now).mutate(all_policies());
+        let operations = outcome.patch.as_array().into_iter().flatten();
+        let paths = operations.map(|operation| operation["path"].as_str().unwrap().to_owned());
+        (outcome.status(), paths.collect())
     }
 
-    /// The rules that refuse, and the policies that say so.
-    fn denials(&self, new: &Value) -> BTreeSet<(String, String)> {
-        self.ask(new, Webhook::Validate, NOW, |verdict| {
-            let denied = verdict.findings.iter().filter(|found| found.action == Action::Deny);
-            denied.map(|found| (found.policy.to_string(), found.rule.to_string())).collect()
-        })
+    /// The findings that reject a status.
+    fn denials(&self, new: &Value) -> Vec<String> {
+        self.write(new).validate(all_policies()).denials()
     }
 }
 
@@ -275,23 +233,25 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn mutate_is_done_after_one_run(write in writes()) {
-        let (once, _) = write.mutated(&write.new, NOW);
+    fn a_second_mutation_changes_nothing(case in cases()) {
+        let (once, _) = case.mutated(&case.new, NOW);
         for now in [NOW, LATER] {
-            let (twice, paths) = write.mutated(&once, now);
+            let (twice, paths) = case.mutated(&once, now);
             prop_assert!(paths.is_empty(), "first {once}, then {twice}");
         }
     }
 
     /// The phase and its time are set at most once, and at the place of the first policy with a phase.
     #[test]
-    fn one_policy_owns_the_phase(write in writes()) {
-        let (_, mut paths) = write.mutated(&write.new, NOW);
+    fn one_policy_owns_the_phase(case in cases()) {
+        let selected = case.write(&case.new).ask(all_policies(), Webhook::Mutate, |verdict| verdict.policies.len());
+        prop_assert_eq!(selected, case.settings.policies.len());
+        let (_, mut paths) = case.mutated(&case.new, NOW);
         paths.retain(|path| ["/status/phase", "/status/state", "/status/since"].contains(&path.as_str()));
         let once: BTreeSet<&String> = paths.iter().collect();
         prop_assert_eq!(once.len(), paths.len(), "{:?}", paths);
         let with_phase = |(name, _): &&(&str, &str)| !name.starts_with("no-phase");
-        let owner = write.settings.policies.iter().find(with_phase);
+        let owner = case.settings.policies.iter().find(with_phase);
         let foreign = match owner {
             None => paths.first(),
             Some((name, _)) => {
@@ -302,81 +262,54 @@ proptest! {
         prop_assert_eq!(foreign, None);
     }
 
-    /// Nobody is held to what the webhook did: it is no reason to refuse.
+    /// A writer is not responsible for the changes of the mutating webhook.
     #[test]
-    fn changes_by_the_mutating_webhook_are_not_rejected(write in writes()) {
-        let (mutated, _) = write.mutated(&write.new, NOW);
-        if write.denials(&write.new).is_empty() {
-            prop_assert_eq!(write.denials(&mutated), BTreeSet::new(), "{}", mutated);
+    fn changes_by_the_mutating_webhook_are_not_rejected(case in cases()) {
+        let (mutated, _) = case.mutated(&case.new, NOW);
+        if case.denials(&case.new).is_empty() {
+            prop_assert_eq!(case.denials(&mutated), Vec::<String>::new(), "{}", mutated);
         }
     }
 
     #[test]
-    fn old_faults_are_no_reason_to_refuse(write in writes()) {
-        if let Some(mut new) = write.old.clone() {
+    fn stored_violations_do_not_reject(case in cases()) {
+        if let Some(mut new) = case.old.clone() {
             for unrelated in [false, true] {
                 if unrelated {
                     new["unrelated"] = 1.into();
                 }
-                prop_assert_eq!(write.denials(&new), BTreeSet::new());
-                let (mutated, _) = write.mutated(&new, NOW);
-                prop_assert_eq!(write.denials(&mutated), BTreeSet::new(), "{}", mutated);
+                prop_assert_eq!(case.denials(&new), Vec::<String>::new());
+                let (mutated, _) = case.mutated(&new, NOW);
+                prop_assert_eq!(case.denials(&mutated), Vec::<String>::new(), "{}", mutated);
             }
         }
     }
 
     #[test]
-    fn the_default_phase_is_a_way_out_of_every_state(write in writes()) {
-        if let Some(mut new) = write.old.clone() {
+    fn every_state_can_change_to_the_default_phase(case in cases()) {
+        if let Some(mut new) = case.old.clone() {
             (new["phase"], new["state"]) = ("Unknown".into(), "Unknown".into());
-            prop_assert_eq!(write.denials(&new), BTreeSet::new());
-            let (mutated, _) = write.mutated(&new, NOW);
-            prop_assert_eq!(write.denials(&mutated), BTreeSet::new(), "{}", mutated);
+            prop_assert_eq!(case.denials(&new), Vec::<String>::new());
+            let (mutated, _) = case.mutated(&new, NOW);
+            prop_assert_eq!(case.denials(&mutated), Vec::<String>::new(), "{}", mutated);
         }
     }
 }
 
 // --- single cases -----------------------------------------------------------------------------------------
 
-/// What a set of policies, each a convention and what the policy adds, makes of a status; and the rules that
-/// then reject it.
+/// The status after both webhooks under these policies, and the rules that reject it. Each policy is a
+/// convention and what the policy adds.
 fn written(policies: &[(&str, &str)], status: &Value) -> (Value, Vec<String>) {
-    let head = "---\napiVersion: statusgate.dev/v1alpha1\n";
-    let mut text = String::new();
-    for (at, (convention, more)) in policies.iter().enumerate() {
-        text.push_str(&format!(
-            "{head}kind: StatusConvention\nmetadata: {{name: c{at}}}\nspec: {{{convention}}}\n"
-        ));
-        text.push_str(&format!(
-            "{head}kind: StatusPolicy\nmetadata: {{name: p{at}}}\nspec: {{convention: c{at}, \
-             resources: [{{apiGroups: [g], apiVersions: [v1], resources: ['things*']}}]{more}}}\n"
-        ));
-    }
-    let policies = PolicySet::compile(&[Source { name: "p.yaml".into(), text }]);
-    let policies = policies.unwrap_or_else(|error| panic!("{error}"));
-    let judge = |status: &Value, webhook| {
-        let object = json!({"metadata": {"name": "n"}, "status": status}).to_string();
-        let subject = Subject {
-            resource: Resource {
-                group: "g".into(),
-                version: "v1".into(),
-                resource: "things".into(),
-            },
-            subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
-            object: Object::parse(&object).unwrap(),
-            old: Some(Object::parse("{}").unwrap()),
-        };
-        let verdict = decide(&policies, &subject, webhook, NOW.parse().unwrap());
-        let denied = verdict.findings.iter().filter(|found| found.action == Action::Deny);
-        let rules = denied.map(|found| found.rule.to_string()).collect();
-        (verdict.status.map(|status| status.to_value()), rules)
-    };
-    let status = judge(status, Webhook::Mutate).0.unwrap_or_else(|| status.clone());
-    assert_eq!(judge(&status, Webhook::Mutate).0, None, "a second run changes nothing");
-    let (_, rules) = judge(&status, Webhook::Validate);
-    (status, rules)
+    let documents = policies.iter().enumerate().flat_map(|(at, (spec, more))| {
+        let name = format!("c{at}");
+        let policy = policy(&format!("p{at}"), format!("convention: {name}{more}"));
+        [convention(&name, *spec), policy]
+    });
+    let policies = compile(&documents.collect::<Vec<_>>());
+    let outcome = Write::of(None, status.clone()).review(&policies);
+    let denied = outcome.findings.iter().filter(|found| found.action == Action::Deny);
+    (outcome.status(), denied.map(|found| found.rule.clone()).collect())
 }
 
 const PHASE: &str =
