@@ -121,7 +121,7 @@ fn broken(node: &mut Node, how: u8, other: &Value) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever is wrong with a document, the check leaves something that can be read.
+    /// After the check, every document can be deserialized, whether or not it had errors.
     #[test]
     fn a_checked_document_can_be_deserialized(
         which in 0..30_usize, places in prop::collection::vec((0..2_000_usize, 0..10_u8, 0..2_000_usize), 1..4),

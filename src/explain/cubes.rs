@@ -61,7 +61,7 @@ pub(crate) fn collapse(space: &Space, rows: &[Row]) -> Vec<Cube> {
     best
 }
 
-/// Nobody reads a larger table, so it is not shortened.
+/// A larger table is too long to read, so it is not shortened.
 const MAX_EXPANDED: usize = 256;
 
 /// Makes each line as general as possible, and removes those that others cover.

@@ -269,7 +269,7 @@ impl<'c> Stage<'c> {
         self.set(object, &rules.path, phase.into());
     }
 
-    /// Writes a value into an object, and replaces what stands in its way.
+    /// Writes a value into an object. Replaces values on its path that are not objects.
     pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
         let mut place = object;
         for token in path.tokens() {

@@ -1,4 +1,4 @@
-//! `anyCondition`: some condition of a polarity, whatever its type is.
+//! `anyCondition`: some condition of a polarity, of any type.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

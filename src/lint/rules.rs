@@ -104,8 +104,8 @@ impl<'c> Lint<'c> {
         self.stage.scenes(space, 0..size)
     }
 
-    /// The rules whose rejections count. Others, such as those about the members of conditions, may reject
-    /// values that lint made up.
+    /// The rules that can reject a write of the phase. Rejections by other rules, such as those about members
+    /// of conditions, do not count: the values of these members are only examples.
     pub(super) fn rejecting_rules(&self, rules: &PhaseRules) -> Vec<String> {
         let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
         let fields = fields.map(|field| field.check.rule.to_string());

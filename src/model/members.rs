@@ -57,7 +57,7 @@ impl<'a> Members<'a> {
         self.0.iter().map(|(name, value)| (name.as_ref(), value))
     }
 
-    /// Whether there are none.
+    /// Whether it has no members.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -123,7 +123,7 @@ impl Diagnostics {
         &self.list
     }
 
-    /// Whether there are none.
+    /// Whether it has no diagnostics.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
