@@ -216,13 +216,14 @@ fn an_impossible_request_exits_with_2() {
 
 /// The pages as they should be. With `UPDATE_DOCS` set they are written instead of compared.
 #[test]
-fn the_pages_of_the_docs_are_the_output_of_explain() {
+fn the_pages_of_the_docs_are_the_output_of_explain_and_the_checked_transitions() {
     let update = std::env::var_os("UPDATE_DOCS").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conventions");
     let policies = built_in();
     let mut pages: Vec<(PathBuf, String)> = Vec::new();
     for (name, convention) in policies.conventions() {
-        pages.push((folder.join(format!("{name}.md")), render::markdown(&Page::of(convention))));
+        let page = render::markdown(&Page::of(convention)) + &checked_transitions(name);
+        pages.push((folder.join(format!("{name}.md")), page));
     }
     let (_, list, _) = explain(&["-o", "markdown"]);
     pages.push((folder.join("README.md"), format!("{INDEX}{list}")));
@@ -243,9 +244,29 @@ fn the_pages_of_the_docs_are_the_output_of_explain() {
     }
 }
 
+/// The section with the transitions that `tests/goldens` judges.
+fn checked_transitions(convention: &str) -> String {
+    let path =
+        format!("{}/tests/fixtures/transitions/{convention}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let Ok(text) = std::fs::read_to_string(path) else { return String::new() };
+    let page: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    let mut section = "\n## Transitions of controllers that were checked\n\n\
+                       | transition | source | verdict | rules |\n|---|---|---|---|\n"
+        .to_owned();
+    for example in page["examples"].as_array().unwrap() {
+        let text = |key: &str| example[key].as_str().unwrap().to_owned();
+        let rules = example["rules"].as_array().into_iter().flatten();
+        let rules: Vec<_> = rules.map(|rule| rule.as_str().unwrap()).collect();
+        let (id, source, verdict) = (text("id"), text("source"), text("verdict"));
+        writeln!(section, "| {id} | {source} | {verdict} | {} |", rules.join(", ")).unwrap();
+    }
+    section
+}
+
 const INDEX: &str = "# The built-in conventions
 
-Each page is what `statusgate explain NAME -o markdown` prints; `make docs` writes them anew. The documents
+Each page is what `statusgate explain NAME -o markdown` prints, and the transitions that the tests check;
+`make docs` writes them anew. The documents
 themselves are printed by `-o yaml`, and with everything that they extend by `-o yaml --resolved`; `-o mermaid` draws
 the moves between phases, and `-o json` is everything as data, with the truth table in full. `statusgate lint` proves
 them sound, and does the same for conventions of your own: `statusgate lint my-convention.yaml`.

@@ -22,6 +22,8 @@ struct Page {
 #[serde(deny_unknown_fields)]
 struct Example {
     id: String,
+    /// Where the controller makes this write, for the examples in `transitions`.
+    source: Option<String>,
     /// Overrides the convention of the page.
     convention: Option<String>,
     /// More fields for the `spec` of the policy.
@@ -48,6 +50,18 @@ fn each_example_of_an_original_document_gets_the_expected_verdict() {
     let document = |path: &PathBuf| fs::read_to_string(path).unwrap();
     let own: Vec<String> = fixtures("conventions").iter().map(document).collect();
     assert!(judge_all("seeds", &own) >= 35, "examples are missing");
+}
+
+#[test]
+fn each_transition_of_a_controller_gets_the_expected_verdict() {
+    assert!(judge_all("transitions", &[]) >= 1, "examples are missing");
+    for path in fixtures("transitions") {
+        let page: Page = read(&path);
+        assert!(path.ends_with(format!("{}.yaml", page.convention)), "{}", path.display());
+        for example in &page.examples {
+            assert!(example.source.is_some(), "{}: no source", example.id);
+        }
+    }
 }
 
 /// Judges all examples of a folder, reports all faults, and returns the number of examples.
