@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Disposition, Name, Sentence, SpecPointer, StatusPointer, ZeroOrMore};
+use super::{Check, Disposition, ListPointer, Name, Sentence, SpecPointer, ZeroOrMore};
 use crate::language::{ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar};
 use crate::model::ConditionStatus;
 
@@ -12,8 +12,11 @@ document! {
     /// A list of conditions.
     #[schemars(extend("x-merge" = "keys", "x-name" = "path"))]
     pub struct ConditionList {
-        /// Where the list is, for example /status/conditions.
-        path: StatusPointer,
+        /// Where the list is, for example /status/conditions. With /status/parents/*/conditions, each
+        /// element of status.parents has its own list.
+        path: ListPointer,
+        /// With `*` in the path: the members that identify an element of the outer list.
+        parent_key?: OneOrMany<String>,
         /// This list inherits the first list of that convention.
         #[schemars(extend("x-own" = true))]
         like?: String,

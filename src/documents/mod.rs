@@ -39,7 +39,8 @@ pub use rule::{
 };
 pub(crate) use schema::Merge;
 pub use shapes::{
-    Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched, ZeroOrMore,
+    ListPointer, Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched,
+    ZeroOrMore,
 };
 
 /// Whether a key with this value can be left out.

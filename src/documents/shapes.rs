@@ -12,10 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::language::shapes::{self, Text, TextCheck, check, text_shape};
-use crate::model::Pointer;
+use crate::model::{Pointer, PointerError};
 
 /// The forms of documents that the language does not have.
-const CHECKS: [TextCheck; 7] = [
+const CHECKS: [TextCheck; 8] = [
+    check::<ListPointer>(),
     check::<StatusPointer>(),
     check::<StatusOrBelow>(),
     check::<SpecPointer>(),
@@ -38,6 +39,10 @@ pub struct ZeroOrMore<T>(pub Vec<T>);
 /// A pointer to something inside `.status`: what rules judge and change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StatusPointer(Pointer);
+
+/// A pointer to a list inside `.status`, or with one `*` to the lists in the elements of another list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPointer(Pointer);
 
 /// A pointer to `.status` or to something inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +139,16 @@ form!(
     |text| pointer(text, Pointer::is_below_status, "this must point below /status")
 );
 form!(
+    ListPointer(Pointer),
+    "list-pointer",
+    {
+        "description": "A JSON pointer below /status. One name may be *, for each element of an outer list.",
+        "type": "string",
+        "pattern": "^/status/.",
+    },
+    |text| fitting(Pointer::of_list(text), Pointer::is_below_status, "this must point below /status")
+);
+form!(
     StatusOrBelow(Pointer),
     "status-or-below",
     {"description": "/status, or a JSON pointer below it.", "type": "string", "pattern": "^/status(/.|$)"},
@@ -168,8 +183,15 @@ form!(
 );
 
 fn pointer(text: &str, fits: fn(&Pointer) -> bool, what: &str) -> Result<Pointer, String> {
-    let pointer: Pointer =
-        text.parse().map_err(|error: crate::model::PointerError| error.to_string())?;
+    fitting(text.parse(), fits, what)
+}
+
+fn fitting(
+    read: Result<Pointer, PointerError>,
+    fits: fn(&Pointer) -> bool,
+    what: &str,
+) -> Result<Pointer, String> {
+    let pointer = read.map_err(|error| error.to_string())?;
     if fits(&pointer) { Ok(pointer) } else { Err(what.to_owned()) }
 }
 

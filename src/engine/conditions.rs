@@ -4,6 +4,7 @@ mod elements;
 mod generations;
 mod history;
 mod keys;
+mod outer;
 
 use crate::model::Json;
 use crate::policy::Action;
@@ -19,6 +20,7 @@ use elements::Element;
 pub(crate) use generations::Generations;
 use keys::Duplicates;
 pub(crate) use keys::{ByKey, Key};
+use outer::Path;
 
 /// The input for judging a list, in addition to its rules.
 #[derive(Clone, Copy)]
@@ -30,22 +32,37 @@ pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
     pub(crate) now: i64,
 }
 
-/// Judges one list.
+/// Judges one list, or with an outer list the lists of all its elements.
 pub(crate) fn judge<'p: 's, 's, 'a>(
     list: &'p ConditionList,
     circumstances: Circumstances<'p, '_, 's, 'a>,
     violations: &mut dyn Sink<'p>,
 ) {
-    let path = list.path.field();
+    if let Some(outer) = &list.outer {
+        return outer::judge(list, outer, circumstances, violations);
+    }
     let facts = circumstances.facts.reading(list.for_predicates());
+    let value = facts.object.at_status(&list.path);
+    let circumstances = Circumstances { facts: &facts, ..circumstances };
+    judge_list(Path { list, parent: None }, value, circumstances, violations);
+}
+
+/// Judges the list at a path. The facts read this list.
+fn judge_list<'p: 's, 's, 'a>(
+    path: Path<'p, 's, 'a>,
+    value: Option<&'s Json<'a>>,
+    circumstances: Circumstances<'p, '_, 's, 'a>,
+    violations: &mut dyn Sink<'p>,
+) {
+    let (list, facts) = (path.list, *circumstances.facts);
     let stored = facts.old_conditions.map(|stored| stored.items()).unwrap_or_default();
-    let items = match facts.object.at_status(&list.path) {
+    let items = match value {
         None | Some(Json::Null) => &[],
         Some(Json::Array(items)) => items.as_slice(),
         Some(other) => {
             let message = format!("must be a list, it is {}", other.kind());
-            let found = Violation::new(&list.shape_rule, Action::Deny, path, message);
-            violations.push(found.cause(Cause::TypeInvalid));
+            let found = Violation::new(&list.shape_rule, Action::Deny, path.field(), message);
+            violations.push(found.cause(Cause::TypeInvalid).at(path.place().into()));
             return;
         }
     };
@@ -53,19 +70,20 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         && items.len() > *most
     {
         let message = format!("must have at most {most} items");
-        violations.push(Violation::by(sanction, path, message).cause(Cause::TooLong));
+        let found = Violation::by(sanction, path.field(), message).cause(Cause::TooLong);
+        violations.push(found.at(path.place().into()));
     }
     // Violations of an unchanged list are in the stored list too, so they are not introduced. Rules
     // about elements are still judged, because they may read the rest of the object.
     if list.each.is_empty() && items == stored {
-        judge_presence(list, items, stored, &facts, violations);
+        judge_presence(path, items, stored, &facts, violations);
         return;
     }
     // A controller that clears the whole status starts over.
     let history = list.history.as_ref().filter(|_| facts.object.written_status().is_some());
     // A growing list shifts its elements but keeps their order.
     let grown =
-        history.map_or(0, |history| history::judge(history, list, items, stored, violations));
+        history.map_or(0, |history| history::judge(history, path, items, stored, violations));
     let answers = (items.len() > SCAN_LIMIT).then(|| {
         let each = list.each.iter().map(|rule| &rule.when);
         let removed = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
@@ -88,9 +106,9 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
-            let field = format!("{path}[{index}]");
+            let field = format!("{}[{index}]", path.field());
             let found = Violation::new(&list.shape_rule, Action::Deny, field, message);
-            violations.push(found.cause(Cause::TypeInvalid).at(format!("{path}[]")));
+            violations.push(found.cause(Cause::TypeInvalid).at(format!("{}[]", path.place())));
             in_step = false;
             continue;
         }
@@ -100,7 +118,7 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
         let twin = keyed && duplicates.is_duplicate(index, item, key);
-        let mut element = Element { list, item, index, kind, key, known, before: None };
+        let mut element = Element { path, list, item, index, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
             let found = element.violation(duplicate, key.member(), message);
@@ -131,13 +149,13 @@ pub(crate) fn judge<'p: 's, 's, 'a>(
         // Rules about elements may read the rest of the object, which did change.
         element.judge_rules(&facts, violations);
     }
-    judge_presence(list, items, stored, &facts, violations);
-    judge_order(list, items, violations);
+    judge_presence(path, items, stored, &facts, violations);
+    judge_order(path, items, violations);
 }
 
 /// Judges which types are present and absent.
 fn judge_presence<'p>(
-    list: &'p ConditionList,
+    path: Path<'p, '_, '_>,
     items: &[Json<'_>],
     stored: &[Json<'_>],
     facts: &Facts<'_, '_>,
@@ -151,12 +169,11 @@ fn judge_presence<'p>(
     let holds = |presence: &&Presence| {
         presence.when.as_ref().is_none_or(|when| facts.ask(when) == Truth::True)
     };
-    let path = list.path.field();
     let violation = |sanction: &'p Sanction, kind: &str, message: &str| {
-        Violation::by(sanction, path, format!("condition {kind} {message}"))
-            .at(format!("{path}[type={kind}]"))
+        Violation::by(sanction, path.field(), format!("condition {kind} {message}"))
+            .at(format!("{}[type={kind}]", path.place()))
     };
-    for known in list.types.known.iter().filter(|known| known.is_looked_for()) {
+    for known in path.list.types.known.iter().filter(|known| known.is_looked_for()) {
         let present = has(items, known);
         if let Some(missing) = known.missing.as_ref().filter(|_| written && !present).filter(holds)
         {
@@ -172,7 +189,8 @@ fn judge_presence<'p>(
 }
 
 /// Judges the order of known types.
-fn judge_order<'p>(list: &'p ConditionList, items: &[Json<'_>], violations: &mut dyn Sink<'p>) {
+fn judge_order<'p>(path: Path<'p, '_, '_>, items: &[Json<'_>], violations: &mut dyn Sink<'p>) {
+    let list = path.list;
     let Some(sanction) = &list.types.order else { return };
     let position =
         |item: &Json<'_>| list.types.known.iter().position(|known| is_of_type(item, known));
@@ -180,7 +198,8 @@ fn judge_order<'p>(list: &'p ConditionList, items: &[Json<'_>], violations: &mut
     if !positions.is_sorted() {
         let names: Vec<&str> = list.types.known.iter().map(|known| known.name.as_str()).collect();
         let message = format!("must be in the order {}", names.join(", "));
-        violations.push(Violation::by(sanction, list.path.field(), message));
+        let found = Violation::by(sanction, path.field(), message);
+        violations.push(found.at(path.place().into()));
     }
 }
 

@@ -119,7 +119,7 @@ impl Stored {
 
 /// A hash of a value. Equal values have equal hashes: objects in any order, `5` and `5.0`, and times of
 /// one instant.
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Digest(u64);
 
 /// With 64 bits and a random key for each process, two places or values do not collide.

@@ -247,7 +247,7 @@ impl<'c> Stage<'c> {
 
     /// Adds to the element of a scene the members that its list requires and that are no facts of the space.
     pub(crate) fn complete(&self, space: &Space, list: &ConditionList, scene: &mut Scene) {
-        let items = scene.object.pointer_mut(&list.path.to_string()).and_then(Value::as_array_mut);
+        let items = scene.object.pointer_mut(&list.path.to_first()).and_then(Value::as_array_mut);
         let Some(Value::Object(item)) = items.and_then(|items| items.last_mut()) else { return };
         let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
         let Value::Object(whole) = self.condition(list, text("type"), text("status")) else {
@@ -273,6 +273,11 @@ impl<'c> Stage<'c> {
     pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
         let mut place = object;
         for token in path.tokens() {
+            if token == "*" {
+                *place = json!([{}]);
+                place = &mut place[0];
+                continue;
+            }
             if !place.is_object() {
                 *place = json!({});
             }
@@ -347,7 +352,11 @@ impl Side {
         let (first, rest) = path.tokens().split_first()?;
         let mut place = self.0.entry(first.clone()).or_insert(Value::Null);
         for token in rest {
-            let index = if token == "-1" { Some(None) } else { token.parse().ok().map(Some) };
+            let index = match token.as_str() {
+                "-1" => Some(None),
+                "*" => Some(Some(0)),
+                token => token.parse().ok().map(Some),
+            };
             if place.is_null() {
                 *place = if index.is_some() { json!([]) } else { json!({}) };
             }

@@ -91,15 +91,23 @@ impl<'s, 'a> Facts<'s, 'a> {
     }
 
     /// The same facts with the conditions of another list.
-    pub fn reading(mut self, list: List<'s>) -> Self {
+    pub fn reading(self, list: List<'s>) -> Self {
         if self.list.is_some_and(|own| std::ptr::eq(own.path, list.path)) {
             return self;
         }
-        self.conditions = conditions_at(self.object, list.path);
-        self.old_conditions = self.old.map(|old| conditions_at(old, list.path));
-        self.list = Some(list);
-        self.answers = None;
-        self
+        let conditions = conditions_at(self.object, list.path);
+        let old_conditions = self.old.map(|old| conditions_at(old, list.path));
+        self.with_list(list, conditions, old_conditions)
+    }
+
+    /// The same facts with these conditions of a list.
+    pub fn with_list(
+        self,
+        list: List<'s>,
+        conditions: Conditions<'s, 'a>,
+        old_conditions: Option<Conditions<'s, 'a>>,
+    ) -> Self {
+        Self { list: Some(list), conditions, old_conditions, answers: None, ..self }
     }
 
     /// Whether deletion has been requested.

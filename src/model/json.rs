@@ -84,8 +84,11 @@ impl<'a> Json<'a> {
     /// extension of RFC 6901 for lists that grow at their end.
     pub fn at(&self, tokens: &[String]) -> Option<&Self> {
         tokens.iter().try_fold(self, |value, token| match value {
-            Self::Array(items) if token == "-1" => items.last(),
-            Self::Array(items) => token.parse().ok().and_then(|index: usize| items.get(index)),
+            Self::Array(items) => items.get(match token.as_str() {
+                "-1" => items.len().checked_sub(1)?,
+                "*" => 0,
+                token => token.parse().ok()?,
+            }),
             value => value.get(token),
         })
     }

@@ -17,9 +17,19 @@ pub enum PointerError {
     /// A name is empty. RFC 6901 allows this, but no Kubernetes field has an empty name.
     #[error("a name between two slashes is empty")]
     EmptyToken,
+    /// `*` in a pointer to one value.
+    #[error("only the path of a list of conditions can contain '*'")]
+    Wildcard,
+    /// A `*` that does not stand for the elements of one list.
+    #[error("'*' stands for each element of an outer list: /status/parents/*/conditions")]
+    NoOuterList,
 }
 
-/// A JSON pointer (RFC 6901).
+/// The name that stands for each element of an outer list.
+const EACH: &str = "*";
+
+/// A JSON pointer (RFC 6901). The path of a list of conditions may contain one `*`, which stands for
+/// each element of an outer list. A lookup by such a path reads the first element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer {
     /// `["status", "phase"]`.
@@ -67,6 +77,49 @@ impl Pointer {
         &self.field
     }
 
+    /// Reads the path of a list of conditions: `/status/conditions` or `/status/parents/*/conditions`.
+    ///
+    /// # Errors
+    /// When it is not a pointer, or `*` is not between an outer list and a name.
+    pub fn of_list(text: &str) -> Result<Self, PointerError> {
+        let pointer = Self::parse(text)?;
+        match pointer.tokens.iter().filter(|token| *token == EACH).count() {
+            0 => Ok(pointer),
+            1 if pointer.outer_list().is_some() => Ok(pointer),
+            _ => Err(PointerError::NoOuterList),
+        }
+    }
+
+    /// The path of the outer list and the names inside its elements, if the path contains `*`.
+    pub fn outer_list(&self) -> Option<(Self, &[String])> {
+        let at = self.tokens.iter().position(|token| token == EACH)?;
+        let (outer, inner) = (&self.tokens[..at], &self.tokens[at + 1..]);
+        let is_list = outer.len() > 1 && !inner.is_empty();
+        is_list.then(|| (Self::from_tokens(outer.to_vec()), inner))
+    }
+
+    /// The same path with the first element of the outer list, as a JSON pointer.
+    pub(crate) fn to_first(&self) -> String {
+        self.text.as_str().replace("/*/", "/0/")
+    }
+
+    fn parse(text: &str) -> Result<Self, PointerError> {
+        if !text.starts_with('/') {
+            return Err(PointerError::NoSlash);
+        }
+        let text = PointerBuf::parse(text).map_err(|_| PointerError::BadEscape)?;
+        let tokens: Vec<String> = text.tokens().map(|token| token.decoded().into()).collect();
+        if tokens.iter().any(String::is_empty) {
+            return Err(PointerError::EmptyToken);
+        }
+        Ok(Self::from_tokens(tokens))
+    }
+
+    fn from_tokens(tokens: Vec<String>) -> Self {
+        let (text, field) = (PointerBuf::from_tokens(&tokens), field_name(&tokens));
+        Self { tokens, text, field }
+    }
+
     /// Whether `other` is this location or inside it.
     pub fn contains(&self, other: &Self) -> bool {
         other.tokens.starts_with(&self.tokens)
@@ -77,16 +130,11 @@ impl FromStr for Pointer {
     type Err = PointerError;
 
     fn from_str(text: &str) -> Result<Self, PointerError> {
-        if !text.starts_with('/') {
-            return Err(PointerError::NoSlash);
+        let pointer = Self::parse(text)?;
+        if pointer.tokens.iter().any(|token| token == EACH) {
+            return Err(PointerError::Wildcard);
         }
-        let text = PointerBuf::parse(text).map_err(|_| PointerError::BadEscape)?;
-        let tokens: Vec<String> = text.tokens().map(|token| token.decoded().into()).collect();
-        if tokens.iter().any(String::is_empty) {
-            return Err(PointerError::EmptyToken);
-        }
-        let field = field_name(&tokens);
-        Ok(Self { tokens, text, field })
+        Ok(pointer)
     }
 }
 
@@ -101,7 +149,8 @@ impl fmt::Display for Pointer {
 fn field_name(tokens: &[String]) -> String {
     let mut field = String::new();
     for token in tokens {
-        let index = token == "-1" || token.bytes().all(|byte| byte.is_ascii_digit());
+        let index =
+            token == "-1" || token == EACH || token.bytes().all(|byte| byte.is_ascii_digit());
         if index || token.contains(['.', '/']) {
             field.push('[');
             field.push_str(token);
@@ -134,6 +183,20 @@ mod tests {
         assert_eq!("/status//phase".parse::<Pointer>(), Err(PointerError::EmptyToken));
         assert_eq!("/status/a~2".parse::<Pointer>(), Err(PointerError::BadEscape));
         assert_eq!("/status/a~".parse::<Pointer>(), Err(PointerError::BadEscape));
+    }
+
+    #[test]
+    fn only_the_path_of_a_list_may_name_each_element_of_an_outer_list() {
+        let nested = Pointer::of_list("/status/parents/*/conditions").unwrap();
+        assert_eq!(nested.field(), "status.parents[*].conditions");
+        assert_eq!(nested.to_first(), "/status/parents/0/conditions");
+        let (outer, inner) = nested.outer_list().unwrap();
+        assert_eq!((outer.field(), inner), ("status.parents", &["conditions".to_owned()][..]));
+        assert_eq!(Pointer::of_list("/status/conditions").unwrap().outer_list(), None);
+        for text in ["/status/*/conditions", "/status/parents/*", "/status/a/*/b/*/conditions"] {
+            assert_eq!(Pointer::of_list(text), Err(PointerError::NoOuterList), "{text}");
+        }
+        assert_eq!("/status/parents/*/x".parse::<Pointer>(), Err(PointerError::Wildcard));
     }
 
     #[test]

@@ -22,9 +22,9 @@ pub(super) fn newest_transition(
     let convention = &policy.convention;
     let lists = convention.conditions.iter().filter(|list| list.applies_to(version));
     let conditions = lists.flat_map(|list| {
-        let items = object.at_status(&list.path).and_then(|list| list.as_array());
         let time = |item: &Json<'_>| parse_rfc3339(item.get(member(list))?.as_str()?);
-        items.unwrap_or_default().iter().filter_map(time)
+        let items = list.items(object).into_iter().flatten();
+        items.filter_map(time).collect::<Vec<_>>()
     });
     let phase = convention.phase.as_ref().and_then(|rules| rules.transition_time.as_ref());
     let phase = phase.and_then(|time| object.at_status(&time.path)?.as_str());

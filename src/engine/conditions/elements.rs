@@ -4,7 +4,7 @@ use super::super::Cause;
 use super::super::because::{escaped, quoted};
 use super::super::ratchet::{Sink, Violation};
 use super::keys::{Key, shortened};
-use super::{Circumstances, Facts, Truth, fields, same, with_element};
+use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
 use crate::language::Predicate;
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
 use crate::policy::convention::{
@@ -17,6 +17,7 @@ const FLIP_SECONDS: i64 = 2;
 
 /// One element of a list.
 pub(super) struct Element<'p, 's, 'a> {
+    pub(super) path: Path<'p, 's, 'a>,
     pub(super) list: &'p ConditionList,
     pub(super) item: &'s Json<'a>,
     pub(super) index: usize,
@@ -235,13 +236,16 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         violation: impl FnOnce(String) -> Violation<'p>,
     ) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
-        let path = self.list.path.field();
-        let found = violation(format!("{path}[{}]{dot}{member}", self.index));
+        let found = violation(format!("{}[{}]{dot}{member}", self.path.field(), self.index));
         // By its key, because the index changes when elements are inserted. In a history by its type.
         match (&self.list.history, self.kind) {
-            (None, _) => found.at(format!("{path}[{}]{dot}{member}", self.key.place(self.item))),
+            (None, _) => {
+                let (path, key) = (self.path.place(), self.key.place(self.item));
+                found.at(format!("{path}[{key}]{dot}{member}"))
+            }
             (Some(_), Some(kind)) => {
-                found.at(format!("{path}[type={:?}]{dot}{member}", shortened(kind)))
+                let (path, kind) = (self.path.place(), shortened(kind));
+                found.at(format!("{path}[type={kind:?}]{dot}{member}"))
             }
             (Some(_), None) => found,
         }

@@ -1,26 +1,26 @@
 //! Append-only lists: elements are immutable; only the oldest may be dropped.
 
 use super::super::ratchet::{Sink, Violation};
-use super::same;
+use super::{Path, same};
 use crate::model::Json;
-use crate::policy::convention::{ConditionList, History};
+use crate::policy::convention::History;
 
 /// Judges how a list grows: it must start with the stored elements (without the oldest, if it is full)
 /// and may append new ones. Returns how many of its elements are stored.
 pub(super) fn judge<'p>(
     history: &'p History,
-    list: &'p ConditionList,
+    path: Path<'p, '_, '_>,
     items: &[Json<'_>],
     stored: &[Json<'_>],
     violations: &mut dyn Sink<'p>,
 ) -> usize {
-    let path = list.path.field();
-    let full = list.max_items.as_ref().is_some_and(|most| items.len() >= most.value);
+    let full = path.list.max_items.as_ref().is_some_and(|most| items.len() >= most.value);
     let known = match items.starts_with(stored) {
         true => stored.len(),
         false if full => overlap(stored, items),
         false => {
-            let found = Violation::by(&history.rewritten, path, "stored elements must not change");
+            let found =
+                Violation::by(&history.rewritten, path.field(), "stored elements must not change");
             violations.push(found.transition());
             return 0;
         }
@@ -29,7 +29,8 @@ pub(super) fn judge<'p>(
         let (item, last) = (&items[index], &items[index - 1]);
         let differs = |member: &String| !same(item.get(member), last.get(member));
         if !history.distinct.is_empty() && !history.distinct.iter().any(differs) {
-            let (field, message) = (format!("{path}[{index}]"), "repeats the previous element");
+            let field = format!("{}[{index}]", path.field());
+            let message = "repeats the previous element";
             violations.push(Violation::by(&history.repeated, field, message).transition());
         }
     }

@@ -6,16 +6,18 @@ use super::super::schema::{Check, kebab};
 use super::super::{Action, Disposition, Id};
 use super::times::ANYTHING;
 use super::{ConditionTypes, Limit, Sanction, TransitionTimes};
-use crate::documents::{self, ConventionSpec, Name, ReasonRow};
+use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List, Predicate};
-use crate::model::Pointer;
+use crate::model::{Json, Object, Pointer};
 use crate::source::tree::{At, near};
 
 /// A list of conditions and what its elements look like.
 #[derive(Clone, Debug)]
 pub struct ConditionList {
-    /// `/status/conditions`.
+    /// `/status/conditions`, or `/status/parents/*/conditions`.
     pub path: Pointer,
+    /// The outer list, if each of its elements has such a list.
+    pub outer: Option<OuterList>,
     /// Objects of these API versions have this list at this path; empty means all versions.
     pub versions: Vec<Glob>,
     /// The rule id for a list that is no list, or an element that is no object.
@@ -40,6 +42,17 @@ pub struct ConditionList {
     pub each: Vec<ElementRule>,
     /// Where all this comes from.
     pub source: String,
+}
+
+/// A list whose elements each have a list of conditions.
+#[derive(Clone, Debug)]
+pub struct OuterList {
+    /// `/status/parents`.
+    pub path: Pointer,
+    /// The names from an element to its list of conditions.
+    pub inner: Vec<String>,
+    /// The members that identify an element.
+    pub key: Vec<String>,
 }
 
 /// An append-only list: only the oldest elements may be removed.
@@ -76,6 +89,15 @@ impl ConditionList {
     /// Whether objects of this version have the list.
     pub fn applies_to(&self, version: &str) -> bool {
         self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
+    }
+
+    /// The elements of the list; with an outer list, of the lists of all its elements.
+    pub(crate) fn items<'o, 'a>(&self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
+        let Some(outer) = &self.outer else {
+            return object.at_status(&self.path).and_then(Json::as_array).into_iter().collect();
+        };
+        let parents = object.at_status(&outer.path).and_then(Json::as_array).unwrap_or_default();
+        parents.iter().filter_map(|parent| parent.at(&outer.inner)?.as_array()).collect()
     }
 
     /// What predicates need to know of it.
@@ -137,6 +159,7 @@ impl Compiler<'_> {
         let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
         ConditionList {
             path: (*document.path).clone(),
+            outer: self.outer_list(document, at),
             versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Action::Deny),
             duplicate: (!key.is_empty()).then(duplicate),
@@ -160,6 +183,25 @@ impl Compiler<'_> {
             each: Vec::new(),
             source: document.source.clone(),
         }
+    }
+
+    /// Without a key, the stored list of an element is unknown as soon as elements move.
+    fn outer_list(&self, document: &documents::ConditionList, at: At<'_>) -> Option<OuterList> {
+        let key: Vec<String> = document.parent_key.iter().flat_map(|key| key.to_vec()).collect();
+        let Some((path, inner)) = document.path.outer_list() else {
+            if !key.is_empty() && document.path.to_string() != PLACEHOLDER_POINTER {
+                at.key("parentKey").report("the path has no '*', so there is no outer list");
+            }
+            return None;
+        };
+        if key.is_empty() && self.complete {
+            let help = format!(
+                "add \"parentKey\": the members that identify an element of {}",
+                path.field()
+            );
+            at.key("path").report_with_help("the elements of the outer list need a key", help);
+        }
+        Some(OuterList { path, inner: inner.to_vec(), key })
     }
 
     /// The rules about each element.

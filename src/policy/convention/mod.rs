@@ -14,7 +14,7 @@ mod types;
 
 pub use crate::documents::{Since, Watched};
 pub use backfill::{Backfill, Filling, ValueSource};
-pub use conditions::{ConditionList, ElementRule, History};
+pub use conditions::{ConditionList, ElementRule, History, OuterList};
 pub use generation::GenerationRules;
 pub use phase::{
     Imposition, Moves, Phase, PhaseReason, PhaseRules, PhaseTime, RepairStep, RepairTo,
@@ -68,9 +68,9 @@ pub struct Convention {
 
 impl Convention {
     /// The conditions that predicates read in an object of this version: the first list that such an object
-    /// has.
+    /// has. Lists inside other lists are read only by their own rules.
     pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
-        self.conditions.iter().find(|list| list.applies_to(version))
+        self.conditions.iter().find(|list| list.outer.is_none() && list.applies_to(version))
     }
 
     /// The list of conditions at a path in an object of this version.

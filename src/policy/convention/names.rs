@@ -23,8 +23,9 @@ impl Names {
         let complete_phases =
             (complete || !phases.is_empty()) && !phases.iter().any(String::is_empty);
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
-        let lists = spec.conditions.iter().map(|list| list.path.to_string());
-        let lists: Vec<String> = lists.collect();
+        // Neither a rule nor a default reads a list inside another list.
+        let lists = spec.conditions.iter().filter(|list| list.path.outer_list().is_none());
+        let lists: Vec<String> = lists.map(|list| list.path.to_string()).collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
         Self {
             phase_paths: paths.map(|path| (**path).clone()).collect(),
