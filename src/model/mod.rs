@@ -21,7 +21,7 @@ pub(crate) use object::AnySize;
 pub use object::{Metadata, Object, ObjectError, Spec};
 pub use pointer::{Pointer, PointerError};
 pub use quote::quote;
-pub(crate) use reader::read;
+pub(crate) use reader::{read, read_quickly};
 pub use subject::{Operation, Resource, Subject, Writer};
 pub use time::{GO_ZERO_TIME, parse_rfc3339, same_instant};
 pub use webhook::Webhook;

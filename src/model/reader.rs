@@ -30,6 +30,12 @@ pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_
     quickly(text).or_else(|Unread| serde_json::from_str(text))
 }
 
+/// Reads a value from the complete `text`. `None` if the text is invalid or unusual: nested deeply, or too
+/// large for the type. It never recurses deeply.
+pub(crate) fn read_quickly<'de, T: Deserialize<'de>>(text: &'de str) -> Option<T> {
+    quickly(text).ok()
+}
+
 fn quickly<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Unread> {
     let mut reader = Reader::new(text);
     let value = T::deserialize(&mut reader)?;
