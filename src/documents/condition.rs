@@ -158,7 +158,7 @@ pub enum Presence {
     Guarded(GuardedPresence),
 }
 
-/// The statuses that go with a reason, or the values of several members.
+/// The statuses that a reason implies, or the values of several members.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ReasonRow {
@@ -168,7 +168,7 @@ pub enum ReasonRow {
     Members(ReasonMembers),
 }
 
-/// The values of members that go with a reason.
+/// The values of members that a reason implies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasonMembers {
     /// What happens when a member has another value. Default: Deny.

@@ -19,7 +19,7 @@ pub enum Since {
 }
 
 document! {
-    /// The phase: its values, their evidence, and the fields that go with it.
+    /// The phase: its values, their evidence, its time and its reason.
     #[schemars(extend("x-merge" = "keys"))]
     pub struct Phase {
         /// Where the phase is. Of several paths, the first one with a string counts.
@@ -30,7 +30,7 @@ document! {
         source = String,
         /// The time of the last change of the phase.
         transition_time?: PhaseTime,
-        /// The reason that goes with the phase.
+        /// The field with the reason of the phase.
         reason?: PhaseReason,
         /// Which phase may follow which. Default: all.
         moves?: Moves,
@@ -55,7 +55,7 @@ document! {
         sufficient?: Predicate,
         /// When the webhook sets this phase, independent of what the writer sends.
         imposed?: Imposition,
-        /// The reasons that go with it.
+        /// The reasons that this phase may have. Default: all.
         reasons = ZeroOrMore<String>,
     }
 
@@ -79,13 +79,13 @@ document! {
         moved?: Disposition,
     }
 
-    /// The reason that goes with the phase.
+    /// The field with the reason of the phase.
     pub struct PhaseReason {
         /// Where the reason is.
         path: StatusPointer,
-        /// Reasons that go with every phase.
+        /// Reasons that every phase may have.
         always = ZeroOrMore<String>,
-        /// What happens when the reason does not go with the phase. Default: Warn.
+        /// What happens when the phase may not have the reason. Default: Warn.
         action?: Disposition,
     }
 

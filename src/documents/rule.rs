@@ -132,7 +132,7 @@ document! {
         /// The member to set in each element of the list.
         member?: String,
         /// Restores the stored member while these members are unchanged.
-        #[schemars(length(min = 1), extend("x-empty" = "whatever changes, the member would be put back"))]
+        #[schemars(length(min = 1), extend("x-empty" = "an empty list: the stored member would always be restored"))]
         steady_while?: Vec<String>,
         /// Removes the member from the elements for which this holds.
         absent_where?: ElementPredicate,

@@ -203,7 +203,7 @@ fn filling(fill: &Backfill) -> String {
         }
         Filling::AbsentMember { member, of, .. } => {
             let of = of.in_words();
-            format!("nothing: {member} is taken out of each element of {path} where {of}")
+            format!("nothing: {member} is removed from each element of {path} where {of}")
         }
     }
 }

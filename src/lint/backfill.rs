@@ -182,15 +182,13 @@ fn has(member: &str) -> Predicate {
     language::Value { set: Some(true), ..language::Value::of(place) }.into()
 }
 
-/// Whether a predicate queries a member of the element.
+/// Whether a predicate can become true when a member of the element is removed. With an absent operand of
+/// `equals` or `before`, there is no evidence.
 fn reads(predicate: &Predicate, member: &str) -> bool {
     struct Reads<'m>(&'m str, bool);
     impl<'p> Asks<'p> for Reads<'_> {
         fn value(&mut self, value: &'p language::Value) {
-            let operands = value.equals.iter().chain(&value.before).map(|operand| &operand.0);
-            self.1 |= operands
-                .chain([&value.place])
-                .any(|place| matches!(place, Place::Member(name) if name == self.0));
+            self.1 |= matches!(&value.place, Place::Member(name) if name == self.0);
         }
     }
     let mut reads = Reads(member, false);

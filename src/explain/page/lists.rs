@@ -68,7 +68,7 @@ impl Page {
                 ]);
             }
         }
-        self.table(["type", "reason", "goes with", "action", "rule"], rows);
+        self.table(["type", "reason", "implies", "action", "rule"], rows);
     }
 
     fn times(&mut self, times: &TransitionTimes) {

@@ -109,7 +109,7 @@ fn about(rules: &PhaseRules) -> Vec<String> {
         points.push(format!("{path} is one of its reasons; otherwise {otherwise}"));
         if !reason.always.is_empty() {
             let always = words::any_of(reason.always.iter().cloned());
-            points.push(format!("the reason {always} goes with every phase"));
+            points.push(format!("every phase may have the reason {always}"));
         }
     }
     if !rules.source.is_empty() {

@@ -197,7 +197,7 @@ impl Compiler<'_> {
                 let message =
                     format!("\"{}\" and \"{}\" undo each other", default.name, other.name);
                 at.key("member")
-                    .report_with_help(message, "a member is filled in, or taken out, not both");
+                    .report_with_help(message, "a default sets a member or removes it, not both");
             }
         }
         own.into_iter().map(|(default, _)| default).collect()
@@ -311,12 +311,12 @@ fn check_removed(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'
         let keys = list.types.known.iter().filter_map(|kind| kind.key.as_deref());
         if std::iter::once(list.key.as_slice()).chain(keys).any(key) {
             at.key("member")
-                .report(format!("{member} tells elements apart: it cannot be taken out"));
+                .report(format!("{member} cannot be removed: it is part of the key of an element"));
         } else if let Some(check) =
             checks.flat_map(|(_, checks)| checks).find(|check| wanted(check))
         {
-            let message = format!("{member} is required: it cannot be taken out");
-            let help = format!("{} would refuse what is left", check.rule);
+            let message = format!("{member} cannot be removed: it is required");
+            let help = format!("{} would reject an element without it", check.rule);
             at.key("member").report_with_help(message, help);
         }
     }

@@ -1,4 +1,4 @@
-//! The phase: its values in order of priority, their evidence, and what goes with it.
+//! The phase: its values in order of priority, their evidence, its time and its reason.
 
 use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
@@ -10,7 +10,7 @@ use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// The phase: its values in order of priority, their evidence, and what goes with it.
+/// The phase: its values in order of priority, their evidence, its time and its reason.
 #[derive(Clone, Debug)]
 pub struct PhaseRules {
     /// `/status/phase`.
@@ -23,7 +23,7 @@ pub struct PhaseRules {
     pub value_rule: Id,
     /// The time of its last change.
     pub transition_time: Option<PhaseTime>,
-    /// The reason that goes with it.
+    /// The field with its reason.
     pub reason: Option<PhaseReason>,
     /// Which phase may follow which.
     pub moves: Option<Moves>,
@@ -53,9 +53,9 @@ pub struct PhaseTime {
 pub struct PhaseReason {
     /// Where it is.
     pub path: Pointer,
-    /// Reasons that go with every phase.
+    /// Reasons that every phase may have.
     pub always: Vec<String>,
-    /// The reason does not go with the phase.
+    /// The phase may not have the reason.
     pub sanction: Sanction,
 }
 
@@ -83,7 +83,7 @@ pub struct Phase {
     pub sufficient: Option<Predicate>,
     /// When the mutating webhook sets it, independent of the writer.
     pub imposed: Option<Imposition>,
-    /// The reasons that go with it.
+    /// The reasons that it may have; empty: all.
     pub reasons: Vec<String>,
     /// What it means, for people.
     pub meaning: String,

@@ -71,7 +71,7 @@ pub struct Presence {
     pub sanction: Sanction,
 }
 
-/// One row of a reason table: these reasons go with these values of other members.
+/// One row of a reason table: these reasons imply these values of other members.
 #[derive(Clone, Debug)]
 pub struct ReasonRow {
     /// `ReconcileSuccess`.
