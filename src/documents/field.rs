@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Action, Name, StatusPointer};
+use super::{Action, Name, Sentence, StatusPointer};
 use crate::language::Pattern;
 
 /// A JSON type.
@@ -60,6 +60,8 @@ document! {
         values = Vec<String>,
         /// A regular expression that must match somewhere in the string.
         pattern?: Pattern,
+        /// What the pattern requires, in words: "must start with a letter". The response has it and the pattern.
+        message?: Sentence,
         /// The least number of characters.
         min_length?: usize,
         /// The largest number of characters.

@@ -29,6 +29,7 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         && !is_of(value, kind)
     {
         let found = match kind {
+            FieldType::String => return Some((Cause::TypeInvalid, not_a_string(value))),
             FieldType::Integer if value.as_i64().is_some() => {
                 "has a decimal point or an exponent".to_owned()
             }
@@ -44,6 +45,15 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
         }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
+    }
+}
+
+/// The message about a value that must be a string. YAML reads an unquoted `True` or `5` as another type.
+pub(super) fn not_a_string(value: &Json<'_>) -> String {
+    match value {
+        Json::Bool(value) => format!("must be a string, it is the boolean {value} (quote it)"),
+        Json::Number(number) => format!("must be a string, it is the number {number} (quote it)"),
+        other => format!("must be a string, it is {}", other.kind()),
     }
 }
 
@@ -97,7 +107,11 @@ fn text_violation(check: &Check, text: &str) -> Option<(Cause, String)> {
     if let Some(pattern) = &check.pattern
         && !pattern.is_match(text)
     {
-        let message = format!("{} does not match '{}'", quoted(text), pattern.as_str());
+        let (found, pattern) = (quoted(text), pattern.as_str());
+        let message = match &check.message {
+            Some(words) => format!("{found} {words} (pattern '{pattern}')"),
+            None => format!("{found} does not match '{pattern}'"),
+        };
         return Some((Cause::Invalid, message));
     }
     match check.format {

@@ -6,7 +6,7 @@ use crate::model::{Json, Object, Operation, Pointer, Subject, in_status};
 use crate::policy::convention::{PhaseRules, Rule, Trigger, Watched};
 use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 
-use super::because::quoted;
+use super::because::{explained, quoted};
 use super::conditions::{self, Circumstances, Generations, same};
 use super::evidence::{Facts, Truth, facts_of, phase_of, phase_path};
 use super::ratchet::{Sink, Stored, Violation};
@@ -313,7 +313,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
 
 fn judge_rule<'p>(rule: &'p Rule, facts: &Facts<'_, '_>, violations: &mut dyn Sink<'p>) {
     if facts.ask(&rule.when) == Truth::True && triggered(&rule.trigger, facts) {
-        let found = Violation::new(&rule.id, rule.action, rule.path.field(), &rule.message);
+        let message = explained(&rule.message, &rule.when, facts);
+        let found = Violation::new(&rule.id, rule.action, rule.path.field(), message);
         let ratcheted = rule.trigger == Trigger::Introduced;
         violations.push(Violation { ratcheted, ..found });
     }

@@ -4,6 +4,7 @@ use super::conditions::same;
 use super::evidence::{Facts, phase_path};
 use super::ratchet::{Sink, Violation};
 use super::{Cause, agreement, fields};
+use crate::language::any_of;
 use crate::model::{Json, Object};
 use crate::policy::convention::{PhaseReason, PhaseRules};
 use crate::policy::{Action, Disposition};
@@ -29,7 +30,7 @@ pub(super) fn judge<'p>(
             judge_value(Cause::NotSupported, fields::unsupported(phase, known));
         }
         Some(other) => {
-            judge_value(Cause::TypeInvalid, format!("must be a string, it is {}", other.kind()));
+            judge_value(Cause::TypeInvalid, fields::not_a_string(other));
         }
     }
     if let Some(phase) = agreement::contradicted(rules, facts) {
@@ -79,8 +80,12 @@ fn judge_transition<'p>(
     let from = facts.old_phase.unwrap_or_default();
     let Some(to) = facts.phase.filter(|to| *to != from && rules.find(to).is_some()) else { return };
     if !moves.allow(from, to) {
-        let from = if from.is_empty() { "no phase" } else { from };
-        let message = format!("phase {to} does not follow {from}");
+        let unchanged = Some(from).filter(|from| !from.is_empty());
+        let valid = any_of(moves.after(from).chain(unchanged).map(str::to_owned));
+        let message = match from {
+            "" => format!("phase {to} is not a valid first phase: expected {valid}"),
+            from => format!("phase {to} is not valid after {from}: expected {valid}"),
+        };
         violations.push(Violation::by(&moves.sanction, field, message).transition());
     }
 }

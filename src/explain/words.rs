@@ -39,6 +39,7 @@ pub(super) fn check(check: &Check) -> String {
     limit("at most", check.max_bytes.map(|most| characters(most, "byte")));
     limit("at least", check.minimum.map(|least| least.to_string()));
     limit("at most", check.maximum.map(|most| most.to_string()));
+    limit("it", check.message.as_ref().map(ToString::to_string));
     limit("matches", check.pattern.as_ref().map(|pattern| format!("`{}`", pattern.as_str())));
     let mut text = words.join(", ");
     if text.is_empty() {

@@ -77,6 +77,10 @@ impl Word for AnyCondition {
         }
     }
 
+    fn is_open(&self, answer: Truth) -> bool {
+        answer == Truth::True
+    }
+
     fn words(&self, _: Around, negated: bool) -> String {
         let statuses = any_of(self.asked().iter().map(|status| status.name().to_owned()));
         let polarity = self.any_condition.name();

@@ -113,16 +113,40 @@ impl Word for Condition {
             let did = self.ask(facts) == Truth::of(Some(changed));
             let did = if did { "did" } else { "did not" };
             reasons.say(format_args!("{condition} {kind} {did} change"));
+        } else if found.is_none() {
+            reasons.say(format_args!("{condition} {kind} is absent"));
+        } else if self.present.is_some() {
+            reasons.say(format_args!("{condition} {kind} is present"));
         } else if self.reason.is_some() {
             let reason = found.and_then(|item| item.get("reason")).and_then(Json::as_str);
-            let reason = quoted(reason.unwrap_or_default());
-            reasons.say(format_args!("{condition} {kind} has reason {reason}"));
-        } else if self.present.is_some() && found.is_none() {
-            reasons.say(format_args!("{condition} {kind} is absent"));
+            match reason.filter(|reason| !reason.is_empty()) {
+                None => reasons.say(format_args!("{condition} {kind} has no reason")),
+                Some(reason) => {
+                    reasons
+                        .say(format_args!("{condition} {kind} has the reason {}", quoted(reason)));
+                }
+            }
         } else {
-            let status = found.and_then(Conditions::status_of);
-            let status = status.map_or("not a status", ConditionStatus::name);
-            reasons.say(format_args!("{condition} {kind} is {status}"));
+            match found.and_then(Conditions::status_of) {
+                None => reasons.say(format_args!("{condition} {kind} has no valid status")),
+                Some(status) => {
+                    reasons.say(format_args!("{condition} {kind} is {}", status.name()));
+                }
+            }
+        }
+    }
+
+    fn is_open(&self, answer: Truth) -> bool {
+        const STATUSES: usize = 3;
+        let is_true = answer == Truth::True;
+        let several = |names: usize, listed| {
+            if listed { names > 1 } else { STATUSES.saturating_sub(names) > 1 }
+        };
+        match self {
+            Self { is: Some(wanted), .. } => several(wanted.len(), is_true),
+            Self { is_not: Some(unwanted), .. } => several(unwanted.len(), !is_true),
+            Self { reason: Some(reasons), .. } => !is_true || reasons.len() > 1,
+            _ => false,
         }
     }
 

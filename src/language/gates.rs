@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AnyPointer, Around, Asks, Facts, Polarity, Reasons, Truth, Word};
-use crate::model::{ByType, Conditions, Json, SCAN_LIMIT};
+use super::{AnyPointer, Around, Asks, Facts, Polarity, Reasons, Truth, Word, quoted};
+use crate::model::{ByType, ConditionStatus, Conditions, Json, SCAN_LIMIT};
 
 /// Every condition that a list in the spec asks for is good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,27 +17,22 @@ impl Word for Gates {
     const KEYS: &'static [&'static str] = &["gates"];
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
-        let gates = facts.at(&self.gates).and_then(Json::as_array).unwrap_or_default();
-        // A table avoids a scan of the conditions for each of many gates.
-        let table = (gates.len() > SCAN_LIMIT).then(|| ByType::new(facts.conditions.items()));
-        let find = |kind: &str| match &table {
-            None => facts.find(facts.conditions, kind),
-            Some(table) => facts.spelled(kind, |kind| table.find(kind)),
-        };
-        let mut answer = Truth::True;
-        for gate in gates {
-            let found = gate.get("conditionType").and_then(Json::as_str).and_then(find);
-            match found.and_then(Conditions::status_of) {
-                Some(status) if status == Polarity::of_gate(gate).good() => {}
-                Some(_) => return Truth::False,
-                None => answer = Truth::NoEvidence,
-            }
-        }
-        answer
+        self.judge(facts).0
     }
 
-    fn because(&self, _: &Facts<'_, '_>, reasons: &mut Reasons) {
-        reasons.say(format_args!("{}", self.words(Around::Nothing, true)));
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        match self.judge(facts) {
+            (_, Some((kind, status))) => {
+                let (kind, gates) = (quoted(kind), self.gates.field());
+                let status = status.name();
+                reasons.say(format_args!("condition {kind} of {gates} is {status}"));
+            }
+            _ => reasons.say(format_args!("{}", self.words(Around::Nothing, true))),
+        }
+    }
+
+    fn is_open(&self, answer: Truth) -> bool {
+        answer == Truth::False
     }
 
     fn words(&self, _: Around, negated: bool) -> String {
@@ -47,5 +42,28 @@ impl Word for Gates {
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.gates(&self.gates);
+    }
+}
+
+impl Gates {
+    /// The answer, and the first condition with a bad status.
+    fn judge<'s>(&self, facts: &Facts<'s, '_>) -> (Truth, Option<(&'s str, ConditionStatus)>) {
+        let gates = facts.at(&self.gates).and_then(Json::as_array).unwrap_or_default();
+        // A table avoids a scan of the conditions for each of many gates.
+        let table = (gates.len() > SCAN_LIMIT).then(|| ByType::new(facts.conditions.items()));
+        let find = |kind: &str| match &table {
+            None => facts.find(facts.conditions, kind),
+            Some(table) => facts.spelled(kind, |kind| table.find(kind)),
+        };
+        let mut answer = Truth::True;
+        for gate in gates {
+            let kind = gate.get("conditionType").and_then(Json::as_str).unwrap_or_default();
+            match find(kind).and_then(Conditions::status_of) {
+                Some(status) if status == Polarity::of_gate(gate).good() => {}
+                Some(status) => return (Truth::False, Some((kind, status))),
+                None => answer = Truth::NoEvidence,
+            }
+        }
+        (answer, None)
     }
 }

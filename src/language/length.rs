@@ -48,8 +48,10 @@ impl Word for Length {
         Truth::of(Some(self.bounds().contains(&items.map_or(0, <[Json<'_>]>::len))))
     }
 
-    fn because(&self, _: &Facts<'_, '_>, reasons: &mut Reasons) {
-        reasons.say(format_args!("of the length of {}", self.length.field()));
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        // Not the length itself: it may change with each write.
+        let negated = self.ask(facts) == Truth::False;
+        reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
     }
 
     fn words(&self, _: Around, negated: bool) -> String {

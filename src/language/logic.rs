@@ -31,9 +31,10 @@ pub struct Not {
     pub not: Predicate,
 }
 
-/// Implements a list of predicates. Its key is also the name of its function in [`Truth`].
+/// Implements a list of predicates. Its key is also the name of its function in [`Truth`]. `$one` is the
+/// answer that a single predicate decides.
 macro_rules! list_word {
-    ($word:ident, $key:ident, $around:ident, $empty:literal) => {
+    ($word:ident, $key:ident, $around:ident, $one:ident, $empty:literal) => {
         impl Word for $word {
             const KEYS: &'static [&'static str] = &[stringify!($key)];
 
@@ -58,7 +59,18 @@ macro_rules! list_word {
             fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
                 let whole = self.ask(facts);
                 let deciding = self.$key.iter().filter(|part| facts.ask(part) == whole);
-                deciding.for_each(|part| facts.explain(part, reasons));
+                let explain = |reasons: &mut Reasons| {
+                    deciding.for_each(|part| facts.explain(part, reasons));
+                };
+                if whole == Truth::$one && self.$key.len() > 1 {
+                    reasons.of_alternative(explain);
+                } else {
+                    explain(reasons);
+                }
+            }
+
+            fn is_open(&self, _: Truth) -> bool {
+                true
             }
 
             fn words(&self, around: Around, negated: bool) -> String {
@@ -84,8 +96,8 @@ macro_rules! list_word {
         }
     };
 }
-list_word!(All, all, And, "an empty list: this would always hold");
-list_word!(Any, any, Or, "an empty list: this would never hold");
+list_word!(All, all, And, False, "an empty list: this would always hold");
+list_word!(Any, any, Or, True, "an empty list: this would never hold");
 
 impl Word for Not {
     const KEYS: &'static [&'static str] = &["not"];
@@ -104,6 +116,10 @@ impl Word for Not {
 
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
         facts.explain(&self.not, reasons);
+    }
+
+    fn is_open(&self, _: Truth) -> bool {
+        true
     }
 
     fn words(&self, around: Around, negated: bool) -> String {

@@ -125,6 +125,12 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     /// Explains why the answer is True or False. The word has one test ([`Self::split`]).
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons);
 
+    /// Whether several values give this answer, so that the predicate does not say which one the object
+    /// has. The word has one test.
+    fn is_open(&self, _answer: Truth) -> bool {
+        false
+    }
+
     /// The word as a clause of a page. The word has one test.
     fn words(&self, around: Around, negated: bool) -> String;
 
@@ -189,6 +195,12 @@ macro_rules! words {
             fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
                 match self {
                     $(Self::$word(word) => word.because(facts, reasons),)*
+                }
+            }
+
+            fn is_open(&self, answer: Truth) -> bool {
+                match self {
+                    $(Self::$word(word) => word.is_open(answer),)*
                 }
             }
 

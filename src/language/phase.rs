@@ -38,6 +38,10 @@ impl Word for Phase {
         reasons.say(format_args!("the phase is {phase}"));
     }
 
+    fn is_open(&self, answer: Truth) -> bool {
+        answer == Truth::False || self.phase.len() > 1
+    }
+
     fn words(&self, _: Around, negated: bool) -> String {
         format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
     }
@@ -61,6 +65,10 @@ impl Word for OldPhase {
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
         let phase = quoted(facts.old_phase.unwrap_or_default());
         reasons.say(format_args!("the stored phase is {phase}"));
+    }
+
+    fn is_open(&self, answer: Truth) -> bool {
+        answer == Truth::False || self.old_phase.len() > 1
     }
 
     fn words(&self, _: Around, negated: bool) -> String {

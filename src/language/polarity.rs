@@ -42,8 +42,8 @@ impl Word for ElementPolarity {
         Truth::of(known.then(|| self.polarity.contains(&polarity)))
     }
 
-    fn because(&self, _: &Facts<'_, '_>, reasons: &mut Reasons) {
-        reasons.say(format_args!("of the polarity"));
+    fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
+        reasons.say(format_args!("its polarity is {}", of_element(facts).name()));
     }
 
     fn words(&self, _: Around, negated: bool) -> String {

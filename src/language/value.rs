@@ -167,8 +167,9 @@ impl Word for Value {
             Self { future: Some(future), .. } => {
                 say(*future, "lies in the future", "does not lie in the future");
             }
-            Self { equals: Some(other), .. } | Self { before: Some(other), .. } => {
-                reasons.say(format_args!("of {place} and {}", other.0));
+            Self { equals: Some(_), .. } | Self { before: Some(_), .. } => {
+                let negated = self.ask(facts) == Truth::False;
+                reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
             }
             _ => match facts.value(place) {
                 Some(Json::String(text)) => {
@@ -179,6 +180,15 @@ impl Word for Value {
                 Some(other) => reasons.say(format_args!("{place} is {}", other.kind())),
                 None => reasons.say(format_args!("{place} is absent")),
             },
+        }
+    }
+
+    fn is_open(&self, answer: Truth) -> bool {
+        let is_true = answer == Truth::True;
+        match self {
+            Self { is: Some(wanted), .. } => !is_true || wanted.len() > 1,
+            Self { is_not: Some(unwanted), .. } => is_true || unwanted.len() > 1,
+            Self { matches, .. } => matches.is_some(),
         }
     }
 

@@ -105,6 +105,9 @@ fn reject_the_impossible(check: &documents::Check, at: At<'_>) {
             at.key(key).report(message);
         }
     }
+    if check.message.is_some() && check.pattern.is_none() {
+        at.key("message").report("this describes a pattern, but there is no \"pattern\"");
+    }
     let Some(kind) = check.kind else { return };
     let is_number = matches!(kind, FieldType::Integer | FieldType::Number);
     let of_texts = [

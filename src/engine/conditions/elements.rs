@@ -1,7 +1,7 @@
 //! One element of a list: its members, its type and reason, its time.
 
 use super::super::Cause;
-use super::super::because::{escaped, quoted};
+use super::super::because::{escaped, explained, quoted};
 use super::super::ratchet::{Sink, Violation};
 use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
@@ -62,7 +62,8 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         for rule in &self.list.each {
             if facts.ask(&rule.when) == Truth::True {
                 violations.push(self.located(&rule.member, |field| {
-                    Violation::new(&rule.id, rule.action, field, &rule.message)
+                    let message = explained(&rule.message, &rule.when, &facts);
+                    Violation::new(&rule.id, rule.action, field, message)
                 }));
             }
         }
@@ -107,16 +108,16 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         };
         let status = Conditions::status_of(self.item);
         if let Some(sanction) = &known.not_true
-            && status.is_some_and(|status| status != ConditionStatus::True)
+            && let Some(status) = status.filter(|status| *status != ConditionStatus::True)
         {
-            let message = format!("condition {} must be True or absent", known.name);
+            let message = format!("must be True or absent, it is {}", status.name());
             violations.push(self.violation(sanction, "status", message));
         }
         if let Some(sanction) = &known.reverted
             && self.before.and_then(Conditions::status_of) == Some(ConditionStatus::True)
             && status != Some(ConditionStatus::True)
         {
-            let message = format!("condition {} must stay True", known.name);
+            let message = "must stay True";
             violations.push(self.violation(sanction, "status", message));
         }
         let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
@@ -229,14 +230,20 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         self.located(member, |field| Violation::by(sanction, field, message))
     }
 
-    /// Makes a violation with the field and the place of a member.
+    /// Makes a violation with the field and the place of a member. The message names the condition, because
+    /// the field has only its index.
     fn located(
         &self,
         member: &str,
         violation: impl FnOnce(String) -> Violation<'p>,
     ) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
-        let found = violation(format!("{}[{}]{dot}{member}", self.path.field(), self.index));
+        let mut found = violation(format!("{}[{}]{dot}{member}", self.path.field(), self.index));
+        if let Some(kind) = self.kind.filter(|_| member != "type") {
+            let spaced = kind.contains(char::is_whitespace);
+            let name = if spaced { quoted(kind) } else { escaped(kind) };
+            found.message.push_str(&format!(" (condition {name})"));
+        }
         // By its key, because the index changes when elements are inserted. In a history by its type.
         match (&self.list.history, self.kind) {
             (None, _) => {

@@ -135,8 +135,14 @@ impl PhaseRules {
 impl Moves {
     /// Whether one phase (or "" for none) may follow another.
     pub fn allow(&self, from: &str, to: &str) -> bool {
-        let listed = |names: &[String]| names.iter().any(|name| name == to);
-        listed(&self.any_to) || self.from.iter().any(|(name, names)| name == from && listed(names))
+        self.after(from).any(|name| name == to)
+    }
+
+    /// The phases that may follow one (or "" for none).
+    pub fn after<'m>(&'m self, from: &'m str) -> impl Iterator<Item = &'m str> {
+        let listed = self.from.iter().filter(move |(name, _)| name == from);
+        let listed = listed.flat_map(|(_, names)| names);
+        listed.chain(&self.any_to).map(String::as_str)
     }
 }
 
