@@ -494,6 +494,40 @@ fn default_elements_follow_the_order_of_the_types_and_get_default_members() {
 }
 
 #[test]
+fn a_default_follows_the_defaults_that_its_predicate_reads() {
+    for (when, fills) in [
+        ("{observed: behind}", "{path: /status/observedGeneration, value: 0}"),
+        ("{set: /status/list/0}", "{path: /status/list, value: [1]}"),
+        ("{length: /status/list, atLeast: 1}", "{path: /status/list, value: [1]}"),
+        (
+            "{gates: /spec/gates}",
+            "{list: /status/conditions, element: {type: Ready, status: 'True'}}",
+        ),
+        (
+            "{anyCondition: positive, is: 'True'}",
+            "{list: /status/conditions, element: {type: Ready, status: 'True'}}",
+        ),
+        (
+            "{condition: Ready, is: 'True'}",
+            "{list: /status/conditions, element: {type: Ready, status: 'True'}}",
+        ),
+    ] {
+        let policies = under(
+            format!(
+                "conditions: [{{path: /status/conditions, types: {{Ready: {{polarity: positive}}}}}}], \
+                 generation: {{paths: [/status/observedGeneration]}}, \
+                 backfill: [{{path: /status/last, value: x, when: {when}}}, {fills}]"
+            ),
+            "",
+        );
+        let write = Write::of(json!({"x": 1}), json!({"x": 2}))
+            .both("/metadata/generation", 3)
+            .both("/spec", json!({"gates": [{"conditionType": "Ready"}]}));
+        assert_eq!(write.mutate(&policies).status()["last"], "x", "{when}");
+    }
+}
+
+#[test]
 fn a_restored_path_does_not_create_a_list_element() {
     let policies = following("metav1", "preserve: [/status/history/-1/owner]");
     let write = Write::of(json!({"history": [{"owner": "me"}]}), json!({"phase": "x"}));

@@ -55,13 +55,15 @@ impl Word for Length {
     }
 
     fn words(&self, _: Around, negated: bool) -> String {
-        let has = if negated { "has not" } else { "has" };
-        let bounds = match (self.at_least, self.at_most) {
-            (least, None) => format!("at least {}", least.unwrap_or_default()),
-            (None | Some(0), Some(most)) => format!("at most {most}"),
-            (Some(least), Some(most)) => format!("{least} to {most}"),
+        let has = match (self.at_least, self.at_most, negated) {
+            (least, None, false) => format!("has at least {}", least.unwrap_or_default()),
+            (least, None, true) => format!("has fewer than {}", least.unwrap_or_default()),
+            (None | Some(0), Some(most), false) => format!("has at most {most}"),
+            (None | Some(0), Some(most), true) => format!("has more than {most}"),
+            (Some(least), Some(most), false) => format!("has {least} to {most}"),
+            (Some(least), Some(most), true) => format!("does not have {least} to {most}"),
         };
-        format!("{} {has} {bounds} items", self.length.field())
+        format!("{} {has} items", self.length.field())
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

@@ -4,6 +4,7 @@ use schemars::schema_for;
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::model::{Object, Resource};
 
 /// A predicate with every word, each with all of its tests.
 fn every_word() -> Vec<Json> {
@@ -246,32 +247,199 @@ fn predicates_read_as_sentences() {
             "status.list has 2 to 3 items",
         ),
         (json!({"oldField": "/status/a", "set": true}), "the stored status.a is set"),
+        (
+            json!({"observed": ["behind", "current", "ahead"]}),
+            "observedGeneration is behind, equal to or ahead of metadata.generation",
+        ),
+        (json!({"length": "/status/list", "atMost": 3}), "status.list has at most 3 items"),
+        (
+            json!({"not": {"length": "/status/list", "atMost": 3}}),
+            "status.list has more than 3 items",
+        ),
+        (
+            json!({"not": {"length": "/status/list", "atLeast": 2, "atMost": 3}}),
+            "status.list does not have 2 to 3 items",
+        ),
         (json!({"not": {"field": "/status/a", "changed": false}}), "status.a changed"),
     ] {
         assert_eq!(read(&document).in_words(), expected);
     }
 }
 
-#[test]
-fn some_condition_of_a_polarity_has_a_status() {
-    #[derive(Debug)]
-    struct Known;
-    impl Types for Known {
-        fn aliases(&self, _: &str) -> &[String] {
-            &[]
-        }
+/// Types whose name starts with `Not` are negative.
+#[derive(Debug)]
+struct Known;
 
-        fn polarity(&self, kind: &str) -> Polarity {
-            if kind.starts_with("Not") { Polarity::Negative } else { Polarity::Positive }
+impl Types for Known {
+    fn aliases(&self, _: &str) -> &[String] {
+        &[]
+    }
+
+    fn polarity(&self, kind: &str) -> Polarity {
+        if kind.starts_with("Not") { Polarity::Negative } else { Polarity::Positive }
+    }
+}
+
+#[test]
+fn each_word_says_which_values_decided() {
+    let object = json!({
+        "metadata": {"generation": 3},
+        "spec": {"gates": [{"conditionType": "Ready"}]},
+        "status": {
+            "x": "a", "n": 5, "flag": true, "list": [1, 2], "map": {}, "observedGeneration": 2,
+            "since": "2024-06-01T00:00:00Z", "until": "2024-07-01T00:00:00Z",
+            "conditions": [
+                {"type": "Ready", "status": "False", "reason": "Broken", "since": "x"},
+                {"type": "Odd", "status": "Yes"},
+            ],
+        },
+    })
+    .to_string();
+    let old =
+        json!({"status": {"x": "b", "n": 7, "conditions": [{"type": "Ready", "status": "True"}]}});
+    let old = old.to_string();
+    let (object, old) = (Object::parse(&object).unwrap(), Object::parse(&old).unwrap());
+    let path = "/status/conditions".parse().unwrap();
+    let observed = "/status/observedGeneration".parse().unwrap();
+    let list = List { path: &path, types: &Known, has_aliases: false, polarity_from: &[] };
+    let resource = Resource { resource: "things".into(), ..Resource::default() };
+    let facts = Facts::new(&object, Some(&old), &resource).reading(list);
+    let element = Element {
+        item: &facts.conditions.items()[0],
+        before: facts.old_conditions.and_then(|old| old.items().first()),
+        polarity: Polarity::Negative,
+    };
+    let facts = Facts {
+        phase: Some("Ready"),
+        old_phase: Some("Failed"),
+        observed_generation: Some(&observed),
+        element: Some(element),
+        now: Some(0),
+        ..facts
+    };
+    let ready = json!({"condition": "Ready", "is": "True"});
+    for (document, truth, because) in [
+        (ready.clone(), Truth::False, "condition Ready is False"),
+        (json!({"not": ready.clone()}), Truth::True, "condition Ready is False"),
+        (
+            json!({"oldCondition": "Ready", "is": "True"}),
+            Truth::True,
+            "stored condition Ready is True",
+        ),
+        (json!({"condition": "Ready", "changed": true}), Truth::True, "condition Ready did change"),
+        (json!({"condition": "Odd", "changed": false}), Truth::False, "condition Odd did change"),
+        (json!({"condition": "Gone", "present": true}), Truth::False, "condition Gone is absent"),
+        (json!({"condition": "Odd", "present": true}), Truth::True, "condition Odd is present"),
+        (
+            json!({"condition": "Ready", "reason": "Fine"}),
+            Truth::False,
+            r#"condition Ready has the reason "Broken""#,
+        ),
+        (json!({"condition": "Odd", "reason": ""}), Truth::True, "condition Odd has no reason"),
+        (
+            json!({"condition": "Odd", "is": "True"}),
+            Truth::NoEvidence,
+            "condition Odd has no valid status",
+        ),
+        (
+            json!({"anyCondition": "positive", "is": "False"}),
+            Truth::True,
+            "condition Ready is False",
+        ),
+        (json!({"field": "/status/x", "set": true}), Truth::True, "status.x is set"),
+        (json!({"field": "/status/y", "set": true}), Truth::False, "status.y is empty"),
+        (json!({"field": "/status/x", "changed": true}), Truth::True, "status.x did change"),
+        (json!({"field": "/status/n", "decreased": true}), Truth::True, "status.n did decrease"),
+        (
+            json!({"field": "/status/since", "future": true}),
+            Truth::True,
+            "status.since lies in the future",
+        ),
+        (
+            json!({"field": "/status/since", "before": "/status/until"}),
+            Truth::True,
+            "status.since is before status.until",
+        ),
+        (
+            json!({"field": "/status/x", "equals": "/status/n"}),
+            Truth::False,
+            "status.x differs from status.n",
+        ),
+        (json!({"field": "/status/x", "is": "a"}), Truth::True, r#"status.x is "a""#),
+        (json!({"field": "/status/flag", "is": true}), Truth::True, "status.flag is true"),
+        (json!({"field": "/status/n", "isNot": 4}), Truth::True, "status.n is 5"),
+        (json!({"field": "/status/map", "is": 1}), Truth::False, "status.map is an object"),
+        (json!({"field": "/status/y", "is": 1}), Truth::NoEvidence, "status.y is absent"),
+        (json!({"oldField": "/status/x", "is": "b"}), Truth::True, r#"the stored status.x is "b""#),
+        (json!({"set": "/status/x"}), Truth::True, "status.x is set"),
+        (json!({"set": "/status/y"}), Truth::False, "status.y is empty"),
+        (json!({"phase": "Ready"}), Truth::True, r#"the phase is "Ready""#),
+        (json!({"oldPhase": "Ready"}), Truth::False, r#"the stored phase is "Failed""#),
+        (json!({"deleting": true}), Truth::False, "metadata.deletionTimestamp is not set"),
+        (
+            json!({"observed": "behind"}),
+            Truth::True,
+            "observedGeneration is behind metadata.generation",
+        ),
+        (
+            json!({"length": "/status/list", "atLeast": 3}),
+            Truth::False,
+            "status.list has fewer than 3 items",
+        ),
+        (
+            json!({"length": "/status/list", "atMost": 3}),
+            Truth::True,
+            "status.list has at most 3 items",
+        ),
+        (json!({"resource": "machines"}), Truth::False, r#"the resource is "things""#),
+        (
+            json!({"gates": "/spec/gates"}),
+            Truth::False,
+            "condition \"Ready\" of spec.gates is False",
+        ),
+        (
+            json!({"all": [{"phase": "Ready"}, ready.clone()]}),
+            Truth::False,
+            "condition Ready is False",
+        ),
+        (
+            json!({"any": [{"phase": "Ready"}, {"set": "/status/x"}]}),
+            Truth::True,
+            r#"the phase is "Ready" and status.x is set"#,
+        ),
+    ] {
+        let predicate = read(&document);
+        assert_eq!(facts.ask(&predicate), truth, "{document}");
+        assert_eq!(facts.because(&predicate), because, "{document}");
+    }
+    for (document, because) in [
+        (json!({"polarity": ["negative"]}), "its polarity is negative"),
+        (json!({"member": "reason", "is": "Broken"}), r#"reason is "Broken""#),
+        (json!({"oldMember": "status", "is": "True"}), r#"the stored status is "True""#),
+    ] {
+        let predicate: ElementPredicate = serde_json::from_value(document.clone()).unwrap();
+        assert_eq!(facts.ask(&predicate), Truth::True, "{document}");
+        assert_eq!(facts.because(&predicate), because, "{document}");
+    }
+}
+
+/// A visitor that needs no input sees all words.
+#[test]
+fn a_visitor_may_ignore_every_input() {
+    struct Nothing;
+    impl Asks<'_> for Nothing {}
+    for document in every_word() {
+        for word in read(&document).words() {
+            word.asks(&mut Nothing);
         }
     }
+}
+
+#[test]
+fn some_condition_of_a_polarity_has_a_status() {
     let path = "/status/conditions".parse().unwrap();
     let list = List { path: &path, types: &Known, has_aliases: false, polarity_from: &[] };
-    let resource = crate::model::Resource {
-        group: "example.com".into(),
-        version: "v1".into(),
-        resource: "things".into(),
-    };
+    let resource = Resource::default();
     let predicate = read(&json!({"anyCondition": "positive", "is": "False"}));
     for (conditions, expected, because) in [
         (json!([]), Truth::NoEvidence, "no positive condition is False"),
@@ -294,7 +462,7 @@ fn some_condition_of_a_polarity_has_a_status() {
     ] {
         let text =
             json!({"metadata": {"name": "x"}, "status": {"conditions": conditions}}).to_string();
-        let object = crate::model::Object::parse(&text).unwrap();
+        let object = Object::parse(&text).unwrap();
         let facts = Facts::new(&object, None, &resource).reading(list);
         assert_eq!(facts.ask(&predicate), expected, "{text}");
         assert_eq!(facts.because(&predicate), because, "{text}");
