@@ -128,14 +128,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     let found = known.find(&spec.convention, at.key("convention"));
     check_enabled(&spec.enable, found.as_ref(), at.key("enable"));
     let names = found.as_ref().map(|found| found.convention.names.clone()).unwrap_or_default();
-    let convention = found.as_ref().map(|found| {
-        let convention = &found.convention;
-        if convention.optional_parts().next().is_some() {
-            Arc::new(convention.with_parts(&spec.enable))
-        } else {
-            convention.clone()
-        }
-    });
+    let convention = found.as_ref().map(|found| known.with_parts(&found.convention, &spec.enable));
     let compiler = Compiler::new(name, &names, true);
     let compiler = match &convention {
         Some(convention) => compiler.after(&convention.declared),

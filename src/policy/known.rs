@@ -1,5 +1,6 @@
 //! The conventions that documents may name.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(crate) struct Known {
     pub(crate) specs: Specs,
     /// Those of the documents, with and without errors, by name.
     pub(crate) given: BTreeMap<String, Found>,
+    /// The conventions with the optional parts that policies enable. Policies share them.
+    pub(super) with_parts: RefCell<BTreeMap<(String, Vec<String>), Arc<Convention>>>,
 }
 
 /// A convention, and what is known of it.
@@ -59,6 +62,22 @@ impl Known {
             self.specs.report_unknown(name, known.iter().copied(), at);
         }
         Some(Found { convention: found?, sound: true, complete: true })
+    }
+
+    /// A convention with the optional parts that a policy enables, and without the others.
+    pub(crate) fn with_parts(
+        &self,
+        convention: &Arc<Convention>,
+        enabled: &[String],
+    ) -> Arc<Convention> {
+        if convention.optional_parts().next().is_none() {
+            return Arc::clone(convention);
+        }
+        let mut wanted = enabled.to_vec();
+        wanted.sort_unstable();
+        let key = (convention.name.clone(), wanted);
+        let mut known = self.with_parts.borrow_mut();
+        Arc::clone(known.entry(key).or_insert_with(|| Arc::new(convention.with_parts(enabled))))
     }
 
     /// The convention of this name, if there is one without errors.

@@ -27,9 +27,16 @@ pub struct PolicySet {
     given: BTreeMap<String, Found>,
     /// All conventions, once something asks for them.
     conventions: OnceLock<Conventions>,
-    /// The policies that may select a plural, in order; those with a star are in every list.
-    by_plural: HashMap<String, Vec<u16>>,
-    /// The policies with a `*` in their plurals.
+    by_plural: Index,
+    by_group: Index,
+}
+
+/// The policies that may select a name, in order.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// Policies that select this name; those with a star are in every list.
+    exact: HashMap<String, Vec<u16>>,
+    /// The policies with a `*` in one of their names.
     with_star: Vec<u16>,
 }
 
@@ -134,8 +141,10 @@ impl PolicySet {
 
     /// The policies that judge a subject, with their place in [`Self::policies`].
     pub fn select<'p>(&'p self, subject: &Subject<'_>) -> impl Iterator<Item = (u16, &'p Policy)> {
-        let plural: &str = &subject.resource.resource;
-        let candidates = self.by_plural.get(plural).unwrap_or(&self.with_star);
+        let by_plural = self.by_plural.find(&subject.resource.resource);
+        let by_group = self.by_group.find(&subject.resource.group);
+        // Many policies can name one group, and many with `*` can follow one convention.
+        let candidates = if by_plural.len() <= by_group.len() { by_plural } else { by_group };
         candidates
             .iter()
             .filter_map(|index| Some((*index, self.policies.get(usize::from(*index))?)))
@@ -149,21 +158,32 @@ impl PolicySet {
     }
 
     fn index(mut policies: Vec<Policy>, given: BTreeMap<String, Found>) -> Self {
-        let (mut by_plural, mut with_star) = (HashMap::<String, Vec<u16>>::new(), Vec::new());
+        let (mut by_plural, mut by_group) = (Index::default(), Index::default());
         for (index, policy) in (0..).zip(&mut policies) {
             policy.name = Id::new(policy.name.to_string(), usize::from(index));
-            let globs = || policy.resources.iter().flat_map(|rule| &rule.resources);
-            if globs().any(|glob| glob.exact().is_none()) {
-                by_plural.values_mut().chain([&mut with_star]).for_each(|list| list.push(index));
-            }
-            for plural in globs().filter_map(Glob::exact) {
-                let list = by_plural.entry(plural.to_owned()).or_insert_with(|| with_star.clone());
-                if list.last() != Some(&index) {
-                    list.push(index);
-                }
+            by_plural.add(index, policy.resources.iter().flat_map(|rule| &rule.resources));
+            by_group.add(index, policy.resources.iter().flat_map(|rule| &rule.api_groups));
+        }
+        Self { policies, given, conventions: OnceLock::new(), by_plural, by_group }
+    }
+}
+
+impl Index {
+    fn add<'g>(&mut self, policy: u16, globs: impl Iterator<Item = &'g Glob> + Clone) {
+        if globs.clone().any(|glob| glob.exact().is_none()) {
+            let lists = self.exact.values_mut().chain([&mut self.with_star]);
+            lists.for_each(|list| list.push(policy));
+        }
+        for name in globs.filter_map(Glob::exact) {
+            let list = self.exact.entry(name.to_owned()).or_insert_with(|| self.with_star.clone());
+            if list.last() != Some(&policy) {
+                list.push(policy);
             }
         }
-        Self { policies, given, conventions: OnceLock::new(), by_plural, with_star }
+    }
+
+    fn find(&self, name: &str) -> &[u16] {
+        self.exact.get(name).unwrap_or(&self.with_star)
     }
 }
 
