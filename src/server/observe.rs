@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::snapshot::{Snapshot, label, of_action};
+use super::snapshot::Snapshot;
 use crate::engine::{Action, Finding, Verdict};
 use crate::model::{Subject, Webhook};
 use crate::telemetry::{Counters, Decision, Metrics};
@@ -33,7 +33,7 @@ pub(super) fn decision(
     }
     for finding in &verdict.findings {
         for (policy, action) in finding.reported_by() {
-            let counter = counters.finding(label(policy), label(finding.rule), of_action(action));
+            let counter = counters.finding(policy.index(), finding.rule.index(), action as usize);
             if let Some(counter) = counter {
                 counter.inc();
             }

@@ -1,8 +1,8 @@
 //! The policies in use and their counters.
 
 use crate::engine::Action;
-use crate::policy::{Id, PolicySet};
-use crate::telemetry::{Counters, Label, Metrics};
+use crate::policy::PolicySet;
+use crate::telemetry::{Count, Counters, Metrics};
 
 /// One loaded set. Requests read policies and counters from the same snapshot, so that a position
 /// means the same policy in both.
@@ -18,13 +18,15 @@ impl Snapshot {
     pub(super) fn new(policies: PolicySet, metrics: &Metrics) -> Self {
         let each = policies.policies();
         metrics.policies.set(i64::try_from(each.len()).unwrap_or(i64::MAX));
-        let counters =
-            metrics.counters(each.iter().map(|policy| (&*policy.name, policy.rules().count())));
+        let ids =
+            each.iter().map(|policy| (&*policy.name, policy.rules().map(|(id, _)| id.to_string())));
+        let counters = metrics.counters(ACTIONS, ids);
         for policy in each {
             for (id, rule) in policy.rules().filter(|(_, rule)| !rule.optional) {
                 for action in policy.actions_of(rule) {
-                    let _created =
-                        counters.finding(label(&policy.name), label(&id), of_action(action));
+                    let counter =
+                        counters.finding(policy.name.index(), id.index(), action as usize);
+                    counter.into_iter().for_each(Count::create);
                 }
             }
         }
@@ -32,10 +34,18 @@ impl Snapshot {
     }
 }
 
-pub(super) fn label(id: &Id) -> Label<'_> {
-    Label { name: id.as_str(), index: id.index() }
-}
+/// The labels of actions, by their position.
+const ACTIONS: [&str; 4] =
+    [Action::Audit.label(), Action::Warn.label(), Action::Repair.label(), Action::Deny.label()];
 
-pub(super) const fn of_action(action: Action) -> Label<'static> {
-    Label { name: action.label(), index: action as usize }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_label_is_at_the_position_of_its_action() {
+        for action in Action::WORST_FIRST {
+            assert_eq!(ACTIONS[action as usize], action.label());
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! object, a namespace or a user, because each value costs Prometheus memory.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
@@ -19,6 +19,7 @@ use tracing_appender::non_blocking::ErrorCounter;
 
 use super::Scrape;
 use super::latency::{ByWebhook, Latency};
+use super::policies::{Actions, Counters, Decisions, Findings, Store};
 use crate::model::Webhook;
 
 /// All metrics of a server.
@@ -37,8 +38,7 @@ pub struct Metrics {
     pub policies: Gauge,
     /// Expiry of the serving certificate, in seconds since 1970.
     pub certificate_not_after: Gauge,
-    decisions: Family<DecisionLabels, Counter>,
-    findings: Family<FindingLabels, Counter>,
+    of_policies: Store,
     handshake_failures: Family<Labels<1>, Counter>,
     shed: Family<Labels<1>, Counter>,
     reloads: Family<Labels<2>, Counter>,
@@ -80,6 +80,11 @@ impl Metrics {
             "Log lines dropped because the log queue was full",
             DroppedLines(dropped_lines),
         );
+        let of_policies = Store::default();
+        let decisions = Decisions(of_policies.clone());
+        registry.register("decisions", "Reviews by policy and decision", decisions);
+        let findings = Findings(of_policies.clone());
+        registry.register("findings", "Findings by policy and rule", findings);
         Self {
             patch_failures: register!(
                 "patch_failures",
@@ -99,8 +104,7 @@ impl Metrics {
                 "Expiry of the serving certificate, in seconds since 1970",
                 Gauge::default()
             ),
-            decisions: register!("decisions", "Reviews by policy and decision", Family::default()),
-            findings: register!("findings", "Findings by policy and rule", Family::default()),
+            of_policies,
             handshake_failures: register!(
                 "handshake_failures",
                 "Failed TLS handshakes",
@@ -128,26 +132,14 @@ impl Metrics {
         }
     }
 
-    /// Looks up the counters of these policies, each with the number of its rules, in their order. The
-    /// counters of a removed policy stay visible and no longer change, as `rate()` expects.
-    pub fn counters<'n>(&self, policies: impl Iterator<Item = (&'n str, usize)>) -> Counters {
-        let decisions = |policy: &str| {
-            [Webhook::Mutate, Webhook::Validate].map(|webhook| {
-                Decision::ALL.map(|decision| {
-                    self.decisions.get_or_create_owned(&DecisionLabels {
-                        policy: policy.to_owned(),
-                        webhook: webhook.name(),
-                        decision: decision.name(),
-                    })
-                })
-            })
-        };
-        let policies = policies.map(|(name, rules)| PolicyCounters {
-            name: name.to_owned(),
-            decisions: decisions(name),
-            findings: (0..rules).map(|_| Default::default()).collect(),
-        });
-        Counters { policies: policies.collect(), findings: self.findings.clone() }
+    /// Looks up the counters of these policies, each with the ids of its rules, in their order. The counters
+    /// of a removed policy stay visible and no longer change, as `rate()` expects.
+    pub fn counters<'n, R: Iterator<Item = String>>(
+        &self,
+        actions: Actions,
+        policies: impl Iterator<Item = (&'n str, R)>,
+    ) -> Counters {
+        self.of_policies.load(actions, policies)
     }
 
     /// The counters of a webhook.
@@ -228,95 +220,6 @@ impl WebhookMetrics {
     }
 }
 
-/// The counters of one loaded set of policies, by the positions of policies and rules. They are replaced
-/// together with the set, so that a position never refers to the counters of another set.
-#[derive(Debug)]
-pub struct Counters {
-    policies: Vec<PolicyCounters>,
-    findings: Family<FindingLabels, Counter>,
-}
-
-#[derive(Debug)]
-struct PolicyCounters {
-    name: String,
-    /// By webhook and decision.
-    decisions: [[Counter; Decision::ALL.len()]; 2],
-    /// By rule and action.
-    findings: Box<[[OnceLock<Counter>; 4]]>,
-}
-
-/// A name, and its position in a list that the counters follow.
-#[derive(Clone, Copy, Debug)]
-pub struct Label<'n> {
-    /// The name.
-    pub name: &'n str,
-    /// The position.
-    pub index: usize,
-}
-
-impl Counters {
-    /// The counter of a policy's decisions. `None` for an unknown position.
-    pub fn decision(
-        &self,
-        webhook: Webhook,
-        policy: usize,
-        decision: Decision,
-    ) -> Option<&Counter> {
-        self.policies.get(policy)?.decisions.get(webhook as usize)?.get(decision as usize)
-    }
-
-    /// The counter of the findings of a rule with an action, created at its first use. `None` for an
-    /// unknown position.
-    pub fn finding(
-        &self,
-        policy: Label<'_>,
-        rule: Label<'_>,
-        action: Label<'static>,
-    ) -> Option<&Counter> {
-        let rules = &self.policies.get(policy.index)?.findings;
-        let counter = rules.get(rule.index)?.get(action.index)?;
-        Some(counter.get_or_init(|| {
-            self.findings.get_or_create_owned(&FindingLabels {
-                policy: policy.name.to_owned(),
-                rule: rule.name.to_owned(),
-                action: action.name,
-            })
-        }))
-    }
-
-    /// The name of a policy.
-    pub fn policy(&self, policy: usize) -> Option<&str> {
-        self.policies.get(policy).map(|counters| counters.name.as_str())
-    }
-}
-
-/// The decision of one policy on a review, weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Decision {
-    /// Allowed unchanged.
-    Allowed,
-    /// Allowed with a warning.
-    Warned,
-    /// Allowed with a patch.
-    Patched,
-    /// Rejected.
-    Denied,
-}
-
-impl Decision {
-    const ALL: [Self; 4] = [Self::Allowed, Self::Warned, Self::Patched, Self::Denied];
-
-    /// The name in metrics and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::Warned => "warned",
-            Self::Patched => "patched",
-            Self::Denied => "denied",
-        }
-    }
-}
-
 /// The HTTP codes of the webhook paths.
 const CODES: [u16; 7] = [200, 400, 405, 408, 413, 500, 503];
 
@@ -342,18 +245,4 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 struct RequestLabels {
     webhook: &'static str,
     code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DecisionLabels {
-    policy: String,
-    webhook: &'static str,
-    decision: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FindingLabels {
-    policy: String,
-    rule: String,
-    action: &'static str,
 }

@@ -9,11 +9,13 @@ pub mod audit;
 pub mod latency;
 pub mod logs;
 pub mod metrics;
+pub mod policies;
 
 pub use audit::{AuditGauge, AuditMetrics, Labels};
 pub use latency::Latency;
 pub use logs::{Format, Logs};
-pub use metrics::{Counters, Decision, Label, Metrics, WebhookMetrics};
+pub use metrics::{Metrics, WebhookMetrics};
+pub use policies::{Count, Counters, Decision};
 
 /// The content of `/metrics`.
 pub trait Scrape: fmt::Debug + Send + Sync {
