@@ -63,8 +63,9 @@ demo: ## on a real API server: set a default phase, reject one, repair one
 	hack/with-control-plane.sh hack/demo.sh
 
 .PHONY: bench
-bench: ## measure CPU and latency compared with a null server
+bench: ## measure CPU and latency compared with a null server, and the cost of many policies
 	bench/run.sh
+	bench/policies.sh
 
 .PHONY: bench-compare
 bench-compare: ## compare the cost of a review with another build: OTHER=BINARY
