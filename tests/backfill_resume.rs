@@ -12,7 +12,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{get, patch};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use api::{Api, answer, failure, groups, resources};
 use command::Ended;
@@ -29,6 +29,8 @@ struct Cluster {
     uid: Option<&'static str>,
     /// The uid of both CRDs; `None` if they cannot be read.
     definition: Option<&'static str>,
+    /// The status of every object; empty if null.
+    status: Value,
     /// The requests for objects: `list things`, `patch plains b`.
     asked: Vec<String>,
 }
@@ -111,9 +113,12 @@ fn routes(cluster: Shared) -> Router {
         .route(
             "/apis/t.io/v1/{kind}",
             get(async |State(cluster): State<Shared>, Path(kind): Path<String>| {
-                cluster.lock().unwrap().asked.push(format!("list {kind}"));
+                let mut cluster = cluster.lock().unwrap();
+                cluster.asked.push(format!("list {kind}"));
+                let status =
+                    if cluster.status.is_null() { json!({}) } else { cluster.status.clone() };
                 let item = |name: &str| {
-                    json!({"apiVersion": "t.io/v1", "kind": "Thing", "status": {},
+                    json!({"apiVersion": "t.io/v1", "kind": "Thing", "status": status,
                 "metadata": {"name": name, "namespace": "n", "uid": format!("uid-{name}"),
                     "resourceVersion": "1"}})
                 };
@@ -175,6 +180,47 @@ async fn a_finished_kind_is_skipped_until_its_crd_is_installed_again() {
     let ended = server.resume(&journal).await;
     assert_eq!(ended.code, Some(0), "{}", ended.text());
     assert_eq!(server.replace(cluster("second")), WRITTEN);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_disagreement_is_repaired_only_on_request() {
+    let time = "2024-06-01T10:00:00Z";
+    let ready = json!({"type": "Ready", "status": "False", "reason": "No", "message": "", "lastTransitionTime": time});
+    let status = json!({"phase": "Ready", "lastTransitionTime": time, "conditions": [ready]});
+    let (uid, definition) = (Some("u"), Some("d"));
+    let cluster = || Cluster { uid, definition, status: status.clone(), ..Cluster::default() };
+    let server = Server::start(cluster()).await;
+    let run = async |more: &[&str]| server.run("backfill", &["things"], more).await;
+    let ended = run(&[]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
+    assert_eq!(server.replace(cluster()), ["list things"]);
+    // A dry run shows the phases and writes nothing.
+    let change = "things.t.io n/a: set to \"Provisioning\": phase Ready disagrees: condition Ready is False\n";
+    let ended = run(&["--repair", "--dry-run"]).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
+    assert!(ended.out.contains(change), "{}", ended.out);
+    let diff = "  - /status/phase: \"Ready\"\n  + /status/phase: \"Provisioning\"\n";
+    assert!(ended.out.contains(diff), "{}", ended.out);
+    assert!(ended.out.contains("TO REPAIR"), "{}", ended.out);
+    assert_eq!(server.replace(cluster()), ["list things"]);
+    // A run records its repairs like all writes.
+    let journal = server.path("journal");
+    let resume = ["--concurrency=1", "--resume", journal.to_str().unwrap()];
+    let repair = ["--repair", resume[0], resume[1], resume[2]];
+    let ended = run(&repair).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
+    assert!(ended.out.contains(&format!("repaired {change}")), "{}", ended.out);
+    assert!(ended.out.contains(diff) && ended.out.contains("REPAIRED"), "{}", ended.out);
+    assert_eq!(server.replace(cluster()), WRITTEN);
+    assert_eq!(fs::read_to_string(&journal).unwrap().matches("\npatched ").count(), 2);
+    let ended = run(&repair).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
+    assert!(ended.text().contains("the journal lists it as finished"), "{}", ended.text());
+    let ended = run(&resume).await;
+    assert_eq!(ended.code, Some(2), "{}", ended.text());
+    let line = "belongs to a run over everything, shard 0/1, with --repair; this run is over everything, shard 0/1;";
+    assert!(ended.text().contains(line), "{}", ended.text());
+    assert_eq!(server.replace(cluster()), [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

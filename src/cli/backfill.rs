@@ -21,7 +21,8 @@ use crate::policy::{self, PolicySet, Source};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Makes the change to each stored object that the mutating webhook would make at the \
-                  next status write. Does not repair stored disagreements.\n\n\
+                  next status write. Without --repair, a stored disagreement between phase and \
+                  conditions stays.\n\n\
                   Exit code 0: all objects are up to date (with --dry-run: can be updated). 1: an object \
                   was rejected or failed, or a CRD does not declare a field that has a default. 2: \
                   backfill failed or was stopped; the report and the journal contain the completed \
@@ -40,6 +41,11 @@ pub struct Args {
     /// Print the changes, but write nothing.
     #[arg(long)]
     dry_run: bool,
+
+    /// Also set the phase that the conditions support where the stored phase disagrees with them, as
+    /// `disagreement: Repair` would. Preview with --dry-run.
+    #[arg(long)]
+    repair: bool,
 
     /// The number of concurrent writes.
     #[arg(long, value_name = "NUMBER", default_value = "8",
@@ -69,8 +75,9 @@ pub struct Args {
 /// When the run ends early.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = policy::load(&args.policies.paths)?;
-    let policies = Arc::new(PolicySet::compile(&sources)?);
-    block_on(backfill(args, &sources, policies))
+    let policies = PolicySet::compile(&sources)?;
+    let policies = if args.repair { policies.repairing() } else { policies };
+    block_on(backfill(args, &sources, Arc::new(policies)))
 }
 
 async fn backfill(
@@ -85,7 +92,8 @@ async fn backfill(
         Ok(_) = stop.wait_for(|stop| *stop) => return Err(stopped(args)),
     };
     let Prepared { survey, mut journal, checks, plan, total } = prepared;
-    let mut reporter = Reporter::new(Arc::clone(&policies), args.output, args.dry_run, total);
+    let (dry_run, repair) = (args.dry_run, args.repair);
+    let mut reporter = Reporter::new(Arc::clone(&policies), args.output, dry_run, repair, total);
     let run = Backfill::new(&survey.cluster, policies, &plan, &mut journal, &mut reporter, stop);
     let end = run.run(&survey.targets).await;
     let printed = reporter.finish();
@@ -168,7 +176,8 @@ async fn open_journal(
     cluster: &Cluster,
 ) -> anyhow::Result<Journal> {
     let Some(path) = &args.resume else { return Ok(Journal::default()) };
-    let objects = format!("{}, shard {}", args.selection.describe(), args.shard);
+    let repair = if args.repair { ", with --repair" } else { "" };
+    let objects = format!("{}, shard {}{repair}", args.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
     let fingerprint = cluster.fingerprint().await?;
     let scope = Scope::new(cluster.server(), fingerprint, documents, objects);

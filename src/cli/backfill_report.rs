@@ -19,6 +19,8 @@ pub(super) struct Reporter {
     /// The table format prints only objects that need attention; a dry run, every change as a diff.
     output: Output,
     dry_run: bool,
+    /// Whether there is a column for repaired phases.
+    repair: bool,
     progress: Progress,
     /// By policies and kind.
     totals: BTreeMap<(String, String), Totals>,
@@ -28,6 +30,7 @@ pub(super) struct Reporter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
     patched: u64,
+    repaired: u64,
     unchanged: u64,
     earlier: u64,
     deleted: u64,
@@ -41,10 +44,11 @@ impl Reporter {
         policies: Arc<PolicySet>,
         output: Output,
         dry_run: bool,
+        repair: bool,
         total: Option<u64>,
     ) -> Self {
         let progress = Progress::new("backfill", total);
-        Self { policies, output, dry_run, progress, totals: BTreeMap::new() }
+        Self { policies, output, dry_run, repair, progress, totals: BTreeMap::new() }
     }
 
     /// Whether an object was rejected or failed.
@@ -55,12 +59,16 @@ impl Reporter {
     /// Prints the totals: on stdout, or on stderr if stdout is JSON.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.progress.finish();
-        let patched = if self.dry_run { "to patch" } else { "patched" };
+        let columns = || COLUMNS.iter().filter(|(name, _)| self.repair || *name != REPAIRED);
         let mut header = vec!["policy", "kind"];
-        header.extend(COLUMNS.map(|(name, _)| if name == "patched" { patched } else { name }));
+        header.extend(columns().map(|(name, _)| match *name {
+            PATCHED if self.dry_run => "to patch",
+            REPAIRED if self.dry_run => "to repair",
+            name => name,
+        }));
         let mut table = table::new(&header);
         for ((policy, kind), totals) in &self.totals {
-            let numbers = COLUMNS.map(|(_, number)| number(totals).to_string());
+            let numbers = columns().map(|(_, number)| number(totals).to_string());
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
         let text = table::text(&mut table);
@@ -82,11 +90,18 @@ impl Reporter {
             let policies = self.policies.names_of(report.policies).collect::<Vec<_>>();
             return Some(json_line(report, &policies, self.dry_run));
         }
+        let repair = report.repair.map(|message| format!(": {message}"));
         match report.outcome {
             Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path(report))),
             Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path(report))),
             Outcome::Patched if self.dry_run => {
-                Some(format!("{}{}", path(report), diff(report.changes)))
+                let repair = repair.unwrap_or_default();
+                Some(format!("{}{repair}{}", path(report), diff(report.changes)))
+            }
+            Outcome::Patched => {
+                let line =
+                    |repair| format!("repaired {}{repair}{}", path(report), diff(report.changes));
+                repair.map(line)
             }
             _ => None,
         }
@@ -97,7 +112,10 @@ impl Audience for Reporter {
     fn object(&mut self, report: &Report<'_>) -> io::Result<()> {
         let totals = self.totals(report.target, report.policies);
         match report.outcome {
-            Outcome::Patched => totals.patched += 1,
+            Outcome::Patched => {
+                totals.patched += 1;
+                totals.repaired += u64::from(report.repair.is_some());
+            }
             Outcome::Unchanged => totals.unchanged += 1,
             Outcome::Earlier => totals.earlier += 1,
             Outcome::Deleted => totals.deleted += 1,
@@ -132,9 +150,13 @@ impl Audience for Reporter {
 /// The name and the number of a column.
 type Column = (&'static str, fn(&Totals) -> u64);
 
+const PATCHED: &str = "patched";
+const REPAIRED: &str = "repaired";
+
 /// The columns of the totals.
-const COLUMNS: [Column; 7] = [
-    ("patched", |totals| totals.patched),
+const COLUMNS: [Column; 8] = [
+    (PATCHED, |totals| totals.patched),
+    (REPAIRED, |totals| totals.repaired),
     ("unchanged", |totals| totals.unchanged),
     ("earlier", |totals| totals.earlier),
     ("deleted", |totals| totals.deleted),
@@ -197,6 +219,9 @@ fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
     if let Some(reason) = reason {
         line["reason"] = reason.as_str().into();
     }
+    if let Some(repair) = report.repair {
+        line["repair"] = repair.into();
+    }
     line.to_string()
 }
 
@@ -217,8 +242,9 @@ mod tests {
     }
 
     fn report<'r>(target: &'r Target, outcome: &'r Outcome, changes: &'r [Change]) -> Report<'r> {
-        let (namespace, name, uid) = ("n", "one", "u");
-        Report { target, policies: &[], namespace, name, uid, outcome, conflicts: 1, changes }
+        let (namespace, name, uid, repair) = ("n", "one", "u", None);
+        let (policies, conflicts) = (&[][..], 1);
+        Report { target, policies, namespace, name, uid, outcome, repair, conflicts, changes }
     }
 
     #[test]
@@ -253,7 +279,7 @@ mod tests {
     #[test]
     fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
-        let reporter = Reporter::new(policies, Output::Table, false, None);
+        let reporter = Reporter::new(policies, Output::Table, false, false, None);
         let target = target();
         let text = |outcome: Outcome| reporter.text(&report(&target, &outcome, &[]));
         assert_eq!(text(Outcome::Patched), None);

@@ -194,7 +194,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             agreement::contradicted(rules, &stored).is_some_and(|before| before.name == phase.name)
         };
         policy.disagreement_of(writer) == Action::Repair
-            && !old.as_ref().is_some_and(contradicted_before)
+            && (policy.repairs_stored || !old.as_ref().is_some_and(contradicted_before))
     }
 
     /// Sets the time of the phase's last change.

@@ -30,6 +30,9 @@ pub struct Policy {
     pub disagreement: Action,
     /// The same for some writers.
     pub writers: Vec<documents::Writer>,
+    /// Whether a repair also changes a phase that disagrees in the stored object. No document asks for
+    /// this: the webhook repairs only what a write introduces.
+    pub(crate) repairs_stored: bool,
     /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
     /// What the mutating webhook does, in order: the rank among the steps of all policies, and which of the
@@ -174,6 +177,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         enforcement: spec.enforcement.map_or(Action::Deny, Action::from),
         disagreement: spec.disagreement.map_or(Action::Deny, Action::from),
         writers: spec.writers.clone(),
+        repairs_stored: false,
         fields,
         owners: spec.owners.clone(),
         owner_rule,

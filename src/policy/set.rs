@@ -14,7 +14,9 @@ use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
 use super::known::{Found, Known};
 use super::owner::Claim;
-use super::{Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, order, owner};
+use super::{
+    Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, order, owner,
+};
 
 /// Conventions by name.
 pub type Conventions = BTreeMap<String, Arc<Convention>>;
@@ -149,6 +151,17 @@ impl PolicySet {
             .iter()
             .filter_map(|index| Some((*index, self.policies.get(usize::from(*index))?)))
             .filter(|(_, policy)| policy.selects(subject))
+    }
+
+    /// The same policies, which repair every disagreement of every writer, also a stored one. `enforcement`
+    /// stays a ceiling: a policy that only warns repairs nothing.
+    #[must_use]
+    pub fn repairing(mut self) -> Self {
+        for policy in &mut self.policies {
+            (policy.disagreement, policy.repairs_stored) = (Action::Repair, true);
+            policy.writers.clear();
+        }
+        self
     }
 
     /// A set of some policies.

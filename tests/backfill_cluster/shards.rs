@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::json;
 
 use crate::command::{json_lines, run, text};
-use crate::objects::GADGET;
+use crate::objects::{GADGET, WIDGET};
 use crate::plane::in_turn;
 
 #[test]
@@ -35,6 +35,27 @@ fn shards_cover_every_object_exactly_once() {
         assert_eq!(shards.iter().flatten().collect::<HashSet<_>>().len(), 120);
         for gadget in plane.labelled(GADGET, "sharded").await {
             assert_eq!(gadget["status"], json!({"phase": "Unknown", "billing": null}));
+        }
+    });
+}
+
+#[test]
+fn a_repair_stores_the_phase_that_the_conditions_support() {
+    in_turn(async |plane| {
+        let time = "2024-06-01T10:00:00Z";
+        let ready = json!({"type": "Ready", "status": "False", "reason": "No", "message": "", "lastTransitionTime": time});
+        let status = json!({"phase": "Ready", "conditions": [ready]});
+        plane.create(WIDGET, "repaired", 2, status.clone()).await;
+        let policies = plane.policies();
+        let arguments = ["--policies", text(&policies), "-l", "test=repaired", "--repair"];
+        let ended = run("backfill", &plane.kubeconfig(), &arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let line = "repaired widgets.test.statusgate.dev repaired-0: set to \"Provisioning\": phase \
+                    Ready disagrees: condition Ready is False\n";
+        assert!(ended.out.contains(line), "{}", ended.out);
+        for widget in plane.labelled(WIDGET, "repaired").await {
+            assert_eq!(widget["status"]["phase"], "Provisioning", "{widget}");
+            assert_eq!(widget["status"]["conditions"], status["conditions"], "{widget}");
         }
     });
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Target;
 use super::change::{Change, changes};
-use crate::engine::{PatchFailed, Verdict, decide};
+use crate::engine::{Action, PatchFailed, Verdict, decide};
 use crate::model::{Json, Metadata, Object, Webhook, Writer};
 use crate::policy::PolicySet;
 
@@ -21,6 +21,8 @@ pub(super) struct Judged {
     pub(super) object: Named,
     /// The policies that judged it, by their index in the set.
     pub(super) policies: Vec<u16>,
+    /// The message about a repaired phase.
+    pub(super) repair: Option<String>,
     pub(super) todo: Todo,
 }
 
@@ -60,12 +62,15 @@ pub(super) fn judge(
         // One object that is too large must not end the run.
         Err(error) => {
             let todo = Todo::Broken(format!("cannot be judged: {error}"));
-            return Judged { object: named, policies: target.policies.clone(), todo };
+            let policies = target.policies.clone();
+            return Judged { object: named, policies, repair: None, todo };
         }
     };
     let verdict = decide(policies, &subject, Webhook::Mutate, now);
     let todo = todo(&subject.object, &named, &verdict);
-    Judged { object: named, policies: verdict.policies, todo }
+    let repair = verdict.findings.into_iter().find(|found| found.action == Action::Repair);
+    let repair = repair.map(|found| found.message);
+    Judged { object: named, policies: verdict.policies, repair, todo }
 }
 
 fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
@@ -135,7 +140,10 @@ mod tests {
     use super::*;
 
     fn judged(text: &str) -> Judged {
-        let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
+        judged_by(&PolicySet::compile(&PolicySet::examples()).unwrap(), text)
+    }
+
+    fn judged_by(policies: &PolicySet, text: &str) -> Judged {
         let target = Target {
             group: "vshn.appcat.vshn.io".into(),
             version: "v1".into(),
@@ -145,7 +153,7 @@ mod tests {
             status_subresource: true,
             policies: vec![0],
         };
-        judge(&policies, &target, Object::parse(text).unwrap(), Timestamp::UNIX_EPOCH)
+        judge(policies, &target, Object::parse(text).unwrap(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -168,13 +176,39 @@ mod tests {
         assert_eq!(judged.policies.len(), 1);
     }
 
+    const DISAGREES: &str = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"status":{"phase":"Ready",
+        "lastTransitionTime":"2024-01-01T00:00:00Z","conditions":[{"type":"Ready","status":"False",
+        "reason":"No","lastTransitionTime":"2024-01-01T00:00:00Z"}]}}"#;
+
     #[test]
     fn a_stored_disagreement_is_not_changed() {
-        let judged = judged(
-            r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"},"status":{"phase":"Ready",
-                "lastTransitionTime":"2024-01-01T00:00:00Z","conditions":[{"type":"Ready","status":"False",
-                "reason":"No","lastTransitionTime":"2024-01-01T00:00:00Z"}]}}"#,
+        let judged = judged(DISAGREES);
+        assert!(matches!(judged.todo, Todo::Nothing), "{judged:?}");
+    }
+
+    #[test]
+    fn a_stored_disagreement_is_changed_if_the_policies_repair_it() {
+        let examples = || PolicySet::compile(&PolicySet::examples()).unwrap();
+        let judged = judged_by(&examples().repairing(), DISAGREES);
+        assert_eq!(
+            judged.repair.as_deref(),
+            Some("set to \"Provisioning\": phase Ready disagrees: condition Ready is False")
         );
+        let change = |path: &str, old: &str, new: &str| Change {
+            path: path.to_owned(),
+            old: Some(old.into()),
+            new: Some(new.into()),
+        };
+        let time = ("2024-01-01T00:00:00Z", "1970-01-01T00:00:00Z");
+        assert_eq!(
+            judged.todo.into_changes(),
+            [
+                change("/status/lastTransitionTime", time.0, time.1),
+                change("/status/phase", "Ready", "Provisioning"),
+            ]
+        );
+        let repaired = DISAGREES.replace("\"Ready\",\n", "\"Provisioning\",\n");
+        let judged = judged_by(&examples().repairing(), &repaired);
         assert!(matches!(judged.todo, Todo::Nothing), "{judged:?}");
     }
 

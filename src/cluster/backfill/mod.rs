@@ -89,6 +89,8 @@ pub struct Report<'r> {
     pub uid: &'r str,
     /// Its outcome.
     pub outcome: &'r Outcome,
+    /// The message about the phase, if it was repaired, or would be.
+    pub repair: Option<&'r str>,
     /// How often another client wrote it first.
     pub conflicts: u32,
     /// The changes that were made, or would be made.
@@ -344,14 +346,15 @@ impl<'a> Backfill<'a> {
                 return Ok(());
             }
         };
-        let Judged { object, policies, todo } = judged;
+        let Judged { object, policies, repair, todo } = judged;
         let (changes, version, end) = (todo.into_changes(), None, Ok(outcome));
-        self.record(target, Written { object, policies, changes, conflicts: 0, version, end })
+        let conflicts = 0;
+        self.record(target, Written { object, policies, repair, changes, conflicts, version, end })
     }
 
     /// Writes the outcome of an object to the journal and the report.
     fn record(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
-        let Written { object, policies, changes, conflicts, version, end } = written;
+        let Written { object, policies, repair, changes, conflicts, version, end } = written;
         self.version = version.or_else(|| self.version.take());
         let outcome = match end {
             Ok(outcome) => outcome,
@@ -366,7 +369,9 @@ impl<'a> Backfill<'a> {
             self.journal.note_patched(target, uid)?;
         }
         let (policies, changes, outcome) = (&*policies, &*changes, &outcome);
-        let report = Report { target, policies, namespace, name, uid, outcome, conflicts, changes };
+        let repair = repair.as_deref();
+        let report =
+            Report { target, policies, namespace, name, uid, outcome, repair, conflicts, changes };
         self.audience.object(&report)?;
         let Outcome::Failed(reason) = outcome else {
             self.failed_in_a_row = 0;

@@ -37,6 +37,7 @@ pub(super) struct Shared {
 pub(super) struct Written {
     pub(super) object: Named,
     pub(super) policies: Vec<u16>,
+    pub(super) repair: Option<String>,
     pub(super) changes: Vec<Change>,
     pub(super) conflicts: u32,
     /// The resourceVersion after the write.
@@ -80,8 +81,10 @@ impl Shared {
         if matches!(end, Err(Abort::Hopeless(_))) {
             self.hopeless.send_replace(true);
         }
-        let Job { judged: Judged { object, policies, todo }, conflicts, version, .. } = job;
-        Written { object, policies, changes: todo.into_changes(), conflicts, version, end }
+        let Job { judged, conflicts, version, .. } = job;
+        let Judged { object, policies, repair, todo } = judged;
+        let changes = todo.into_changes();
+        Written { object, policies, repair, changes, conflicts, version, end }
     }
 
     /// Waits, unless the run must end.
