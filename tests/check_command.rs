@@ -177,6 +177,19 @@ fn an_unreadable_object_is_reported_and_the_others_are_judged() {
 }
 
 #[test]
+fn a_duplicate_key_is_reported_and_the_last_value_is_judged() {
+    let warning =
+        "claims.yaml:6:3: warning: the key \"phase\" is here twice: the last value counts\n";
+    for (last, code) in [("Unknown", 0), ("other", 1)] {
+        let desk = Desk::new(&[("claims.yaml", &format!("{BAD}  phase: {last}\n"))]);
+        let answer = desk.check(&["claims.yaml"]);
+        assert_eq!(answer.code, code, "{answer:#?}");
+        assert!(answer.err.starts_with(warning), "{answer:#?}");
+        assert_eq!(answer.out.contains("claims.yaml:6:10: deny:"), code == 1, "{answer:#?}");
+    }
+}
+
+#[test]
 fn wrong_usage_and_invalid_policies_exit_with_2() {
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
     let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);

@@ -92,6 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     mistakes.extend(unread);
     let manifests = Manifests::read(&files);
     mistakes.extend_from_slice(manifests.mistakes());
+    old.warnings().iter().chain(manifests.warnings()).for_each(say);
 
     let now = args.now.get();
     let bench = Bench { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 
 use super::plurals::Plurals;
+use super::say;
 use crate::source::{self, Diagnostic, Manifests, Source};
 
 /// Where the manifests are.
@@ -55,6 +56,7 @@ impl Input {
     pub(super) fn plurals(&self, crds: &[PathBuf]) -> (Plurals, Vec<Diagnostic>) {
         let (files, mut mistakes) = source::open(crds, self.recursive);
         let crds = Manifests::read(&files);
+        crds.warnings().iter().for_each(say);
         let (plurals, more) = Plurals::of_crds(&crds);
         mistakes.extend(crds.mistakes().iter().cloned().chain(more));
         (plurals, mistakes)

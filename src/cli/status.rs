@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use self::record::Record;
-use super::Outcome;
 use super::input::Input;
 use super::output::Output;
 use super::policies::Policies;
 use super::time::Now;
+use super::{Outcome, say};
 use crate::source::{self, Manifests};
 
 /// The arguments of `status`.
@@ -54,6 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.crds])?;
     let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
+    manifests.warnings().iter().for_each(say);
     let (plurals, mistakes) = args.input.plurals(&args.crds);
     let mistakes = mistakes.iter().chain(&unread).chain(manifests.mistakes());
     let mut mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();

@@ -53,6 +53,14 @@ impl Diagnostic {
         Self { file: lines.source.name.as_str().into(), place, ..self }
     }
 
+    fn write(&self, level: &str, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = one_line(&self.message);
+        match &self.place {
+            None => write!(formatter, "{}: {level}: {message}", one_line(&self.file)),
+            Some(place) => write!(formatter, "{place}: {level}: {message}\n{}", place.picture()),
+        }
+    }
+
     /// The fix for an inherited mistake.
     fn inheritance(&self) -> Option<String> {
         let heir = self.inherited_by.as_ref()?;
@@ -83,11 +91,17 @@ impl Diagnostic {
 /// editors and pipelines parse.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = one_line(&self.message);
-        match &self.place {
-            None => write!(formatter, "{}: error: {message}", one_line(&self.file)),
-            Some(place) => write!(formatter, "{place}: error: {message}\n{}", place.picture()),
-        }
+        self.write("error", formatter)
+    }
+}
+
+/// A mistake in a source that can be used nevertheless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning(pub Diagnostic);
+
+impl fmt::Display for Warning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write("warning", formatter)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::json::reason;
 use super::text::Lines;
 use super::tree::{self, Node, content};
-use super::{Diagnostic, Place, Source};
+use super::{Diagnostic, Place, Source, Warning};
 
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(super) struct Document<'f> {
     pub(super) range: Range<usize>,
     /// Borrowed if the document is JSON.
     pub(super) json: Cow<'f, str>,
+    /// Its duplicate keys.
+    pub(super) warnings: Vec<Warning>,
     /// The tree of YAML, if a location was asked for. Most documents have no findings, and a tree is many
     /// times as large as its text.
     tree: OnceLock<Option<Node>>,
@@ -26,13 +28,15 @@ pub(super) struct Document<'f> {
 
 impl<'f> Document<'f> {
     fn new(lines: &Arc<Lines<'f>>, range: Range<usize>, json: Cow<'f, str>) -> Self {
-        Self { lines: Arc::clone(lines), range, json, tree: OnceLock::new() }
+        let (warnings, tree) = (Vec::new(), OnceLock::new());
+        Self { lines: Arc::clone(lines), range, json, warnings, tree }
     }
 
     /// The tree of a document that is YAML.
     pub(super) fn tree(&self) -> Option<&Node> {
         let text = &self.lines.source.text;
-        self.tree.get_or_init(|| tree::manifest(text, &self.range).ok()).as_ref()
+        let read = || tree::manifest(text, &self.range).ok().map(|(root, _)| root);
+        self.tree.get_or_init(read).as_ref()
     }
 }
 
@@ -66,9 +70,11 @@ pub(super) fn read_yaml<'f>(
     range: Range<usize>,
 ) -> Result<Document<'f>, Diagnostic> {
     let text = &lines.source.text;
-    let root = tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
+    let (root, warnings) =
+        tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
+    let warnings = warnings.into_iter().map(|warning| Warning(warning.located(lines))).collect();
     match serde_json::to_string(&root) {
-        Ok(json) => Ok(Document::new(lines, range, Cow::Owned(json))),
+        Ok(json) => Ok(Document { warnings, ..Document::new(lines, range, Cow::Owned(json)) }),
         Err(error) => Err(mistake(lines, &range, reason(&error))),
     }
 }

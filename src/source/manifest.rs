@@ -9,14 +9,15 @@ use super::objects::{Entry, Objects};
 use super::split::{Split, split};
 use super::text::Lines;
 use super::tree;
-use super::{Diagnostic, Identity, Place, Source, in_parallel};
+use super::{Diagnostic, Identity, Place, Source, Warning, in_parallel};
 
 /// All objects of some files, and the mistakes in them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Manifests<'f> {
     documents: Vec<Document<'f>>,
     entries: Vec<Entry>,
     mistakes: Vec<Diagnostic>,
+    warnings: Vec<Warning>,
 }
 
 /// One object of one file.
@@ -55,7 +56,7 @@ impl<'f> Manifests<'f> {
             })
             .collect();
         let mut read = in_parallel(&pieces, |(file, piece)| piece.read(file)).into_iter();
-        let mut all = Self { documents: Vec::new(), entries: Vec::new(), mistakes: Vec::new() };
+        let mut all = Self::default();
         let (mut current, mut number): (Option<&Arc<Lines<'f>>>, usize) = (None, 0);
         for ((file, part), split) in parts.iter().zip(&splits) {
             if !current.replace(*file).is_some_and(|current| Arc::ptr_eq(current, file)) {
@@ -83,11 +84,12 @@ impl<'f> Manifests<'f> {
         all
     }
 
-    fn add(&mut self, objects: Objects<'f>, number: usize) {
+    fn add(&mut self, mut objects: Objects<'f>, number: usize) {
         let document = self.documents.len();
         let found = objects.found.into_iter();
         self.entries.extend(found.map(|entry| Entry { document, number, ..entry }));
         self.mistakes.extend(objects.mistakes);
+        self.warnings.append(&mut objects.document.warnings);
         self.documents.push(objects.document);
     }
 
@@ -110,6 +112,11 @@ impl<'f> Manifests<'f> {
     /// The mistakes, in the order of the files.
     pub fn mistakes(&self) -> &[Diagnostic] {
         &self.mistakes
+    }
+
+    /// The duplicate keys, in the order of the files. The last value counts.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 }
 
@@ -245,6 +252,37 @@ mod tests {
                 "a.yaml:10:54: \"items\" of this ThingList is a number, not a list",
             ]
         );
+    }
+
+    #[test]
+    fn a_duplicate_key_is_a_warning_at_its_location() {
+        let item = |name: &str, more: &str| {
+            format!("- apiVersion: g/v1\n  kind: K\n  metadata: {{name: {name}}}\n{more}")
+        };
+        let list = format!(
+            "apiVersion: v1\nkind: List\nitems:\n{}{}",
+            item("a", ""),
+            item("b", "  status: {phase: A, phase: B}\n")
+        );
+        for (text, line, column) in [
+            ("apiVersion: g/v1\nkind: K\nstatus:\n  phase: A\n  phase: B\n".to_owned(), 5, 3),
+            (list.clone(), 10, 22),
+            (format!("{list}kind: List\n"), 10, 22),
+        ] {
+            let files = [Source::new("a.yaml", text)];
+            let manifests = Manifests::read(&files);
+            assert_eq!(manifests.mistakes(), []);
+            let last = manifests.iter().last().unwrap();
+            assert!(last.text.ends_with(r#""status":{"phase":"B"}}"#), "{}", last.text);
+            let warning = &manifests.warnings()[0];
+            assert!(
+                warning.to_string().starts_with(&format!(
+                    "a.yaml:{line}:{column}: warning: the key \"phase\" is here twice: the last value counts\n"
+                )),
+                "{warning}"
+            );
+            assert_eq!(last.place("status.phase").line, line);
+        }
     }
 
     /// Any text gives objects, or errors with a location in the text.

@@ -36,7 +36,7 @@ mod split;
 mod text;
 pub(crate) mod tree;
 
-pub use diagnostic::{Diagnostic, Diagnostics};
+pub use diagnostic::{Diagnostic, Diagnostics, Warning};
 pub use document::json_at;
 pub use fields::Places;
 pub use json::reason;

@@ -56,7 +56,11 @@ pub(super) fn split(file: &Source, part: &Range<usize>) -> Option<Split> {
         return None;
     }
     let rest = [&text[..head], &text[end..]].concat();
-    let rest = tree::manifest(&rest, &(0..rest.len())).ok()?;
+    // The warnings about duplicate keys need the whole document.
+    let (rest, duplicates) = tree::manifest(&rest, &(0..rest.len())).ok()?;
+    if !duplicates.is_empty() {
+        return None;
+    }
     let word = |name| match rest.member(name).map(|node| &node.value) {
         Some(Value::String(text)) => Some(text.clone()),
         _ => None,

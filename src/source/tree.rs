@@ -77,8 +77,12 @@ pub(crate) fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic
     read::documents(source, text)
 }
 
-/// Reads one document of a manifest as `kubectl` does. An empty document is null. Its spans name source 0.
-pub(super) fn manifest(text: &str, part: &Range<usize>) -> Result<Node, Diagnostic> {
+/// Reads one document of a manifest as `kubectl` does, with warnings about duplicate keys. An empty
+/// document is null. Its spans name source 0.
+pub(super) fn manifest(
+    text: &str,
+    part: &Range<usize>,
+) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
     read::manifest(text, part)
 }
 

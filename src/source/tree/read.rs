@@ -4,6 +4,7 @@
 //! aliases, merge keys, duplicate keys, and limits on what aliases can make of a small text.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -24,12 +25,18 @@ const MAX_REPEATED: usize = 200_000;
 const MAX_REPEATED_BYTES: usize = 8 << 20;
 const MAX_GROWTH: usize = 6;
 
-/// One document of a manifest; null if it is empty.
-pub(super) fn manifest(text: &str, part: &Range<usize>) -> Result<Node, Diagnostic> {
+/// The maximum number of duplicate keys that are reported in a document.
+const MAX_DUPLICATES: usize = 32;
+
+/// One document of a manifest; null if it is empty. Also warnings about duplicate keys.
+pub(super) fn manifest(
+    text: &str,
+    part: &Range<usize>,
+) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
     let mut reader = Reader::new(Dialect::Kubectl, 0, 0, part.len());
     reader.read(text, part)?;
     let null = reader.node(Value::Null, &(part.start..part.start));
-    Ok(reader.roots.into_iter().next().unwrap_or(null))
+    Ok((reader.roots.into_iter().next().unwrap_or(null), reader.duplicates))
 }
 
 /// All policies of a text, and the mistakes in those that cannot be read. Empty ones are left out.
@@ -64,6 +71,8 @@ struct Reader {
     repeated: usize,
     /// How many bytes of text they may still repeat.
     bytes_left: usize,
+    /// The duplicate keys of a manifest.
+    duplicates: Vec<Diagnostic>,
 }
 
 /// A list or mapping that has not ended.
@@ -72,12 +81,14 @@ struct Open {
     anchor: usize,
     /// The key of the next value, in a mapping.
     key: Option<Key>,
+    /// The earlier entry with that key.
+    earlier: Option<usize>,
     /// Whether that key is `<<` without quotes.
     merges: bool,
     /// The mappings behind merge keys.
     merged: Vec<Node>,
-    /// The keys of a mapping that has many.
-    names: HashSet<String>,
+    /// The keys of a mapping that has many, with the positions of their entries.
+    names: HashMap<String, usize>,
 }
 
 struct Anchored {
@@ -95,6 +106,7 @@ impl Reader {
             anchors: HashMap::new(),
             repeated,
             bytes_left: length.saturating_mul(MAX_GROWTH).saturating_add(MAX_REPEATED_BYTES),
+            duplicates: Vec::new(),
         }
     }
 
@@ -204,8 +216,9 @@ impl Reader {
     ) -> Result<(), Diagnostic> {
         self.stay_above(self.open.len() + 1, bytes)?;
         let node = self.node(value, bytes);
-        let (names, merged) = (HashSet::new(), Vec::new());
-        self.open.push(Open { node, anchor, key: None, merges: false, merged, names });
+        let (names, merged) = (HashMap::new(), Vec::new());
+        let (key, earlier) = (None, None);
+        self.open.push(Open { node, anchor, key, earlier, merges: false, merged, names });
         Ok(())
     }
 
@@ -263,30 +276,53 @@ impl Reader {
                     open.merges = false;
                     open.merged.extend(maps);
                 }
-                Some(key) => entries.push((key, node)),
+                Some(key) => match open.earlier.take().and_then(|at| entries.get_mut(at)) {
+                    Some(entry) => *entry = (key, node),
+                    None => entries.push((key, node)),
+                },
                 None => {
                     let Value::String(name) = node.value else {
                         return Err(self.mistake(&node.span.bytes, NO_KEY));
                     };
-                    let twice = if open.merges {
-                        false
+                    open.earlier = if open.merges {
+                        None
                     } else if entries.len() < MANY {
-                        entries.iter().any(|(key, _)| key.name == name)
+                        entries.iter().position(|(key, _)| key.name == name)
                     } else {
                         if open.names.is_empty() {
-                            open.names.extend(entries.iter().map(|(key, _)| key.name.clone()));
+                            let names = entries.iter().map(|(key, _)| key.name.clone());
+                            open.names.extend(names.zip(0..));
                         }
-                        !open.names.insert(name.clone())
+                        match open.names.entry(name.clone()) {
+                            Entry::Occupied(earlier) => Some(*earlier.get()),
+                            Entry::Vacant(new) => {
+                                new.insert(entries.len());
+                                None
+                            }
+                        }
                     };
-                    if twice {
-                        let message = format!("the key \"{name}\" is here twice");
-                        return Err(self.mistake(&node.span.bytes, &message));
+                    let is_duplicate = open.earlier.is_some();
+                    open.key = Some(Key { name: name.clone(), span: node.span.clone() });
+                    if is_duplicate {
+                        self.report_duplicate(&name, &node.span)?;
                     }
-                    open.key = Some(Key { name, span: node.span });
                 }
             },
             // Nothing else is ever open.
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// A duplicate key is an error in a policy. `kubectl` uses the last value.
+    fn report_duplicate(&mut self, name: &str, span: &Span) -> Result<(), Diagnostic> {
+        let message = format!("the key \"{name}\" is here twice");
+        if self.dialect == Dialect::Core {
+            return Err(self.mistake(&span.bytes, &message));
+        }
+        if self.duplicates.len() < MAX_DUPLICATES {
+            let message = format!("{message}: the last value counts");
+            self.duplicates.push(Diagnostic::new(span.clone(), message));
         }
         Ok(())
     }
@@ -512,7 +548,7 @@ mod tests {
     /// A manifest as JSON text.
     fn from_yaml(text: &str) -> Result<String, String> {
         match manifest(text, &(0..text.len())) {
-            Ok(node) => Ok(serde_json::to_string(&node).unwrap()),
+            Ok((node, _)) => Ok(serde_json::to_string(&node).unwrap()),
             Err(error) => Err(error.message.replace("not YAML: ", "")),
         }
     }
@@ -562,8 +598,7 @@ mod tests {
         }
         // Few events, each a large one.
         let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), vec!["*a"; 900].join(", "));
-        for bad in ["a: .inf", "a: .nan", "a: 1\na: 2", "a: [", "a: *nobody", &deep, &laughs, &long]
-        {
+        for bad in ["a: .inf", "a: .nan", "a: [", "a: *nobody", &deep, &laughs, &long] {
             assert!(from_yaml(bad).is_err(), "{}", &bad[..bad.len().min(40)]);
         }
     }
@@ -579,7 +614,6 @@ mod tests {
             ("{{ if x }}\na: 1", template),
             ("? [a]\n: b", template),
             ("~: 1", template),
-            ("phase: 1\nphase: 2", "the key \"phase\" is here twice"),
             ("a: &x [*x]", "an alias of what it is a part of"),
             ("a: *nobody", "unknown anchor"),
             ("a: {<<: 1}", "only mappings can be merged"),
@@ -594,6 +628,28 @@ mod tests {
         }
         assert_eq!(from_yaml(&nested(128)).unwrap_err(), "nested deeper than 128 levels");
         assert!(from_yaml(&nested(127)).is_ok());
+    }
+
+    #[test]
+    fn the_last_of_duplicate_keys_counts_in_a_manifest() {
+        let many: String = (0..40).map(|number| format!("k{number}: 0\n")).collect();
+        for (text, key, value, warnings) in [
+            ("a: 1\nb: 2\na: 3\n".to_owned(), "a", 3, vec!["a: 3"]),
+            ("a: 1\na: 2\na: 3\n".to_owned(), "a", 3, vec!["a: 2", "a: 3"]),
+            (format!("{many}k7: 1\nk39: 2\n"), "k39", 2, vec!["k7: 1", "k39: 2"]),
+            ("b: &b {a: 1}\n<<: *b\na: 2\na: 3\n".to_owned(), "a", 3, vec!["a: 3"]),
+        ] {
+            let (node, duplicates) = manifest(&text, &(0..text.len())).unwrap();
+            assert_eq!(serde_json::to_value(&node).unwrap()[key], value, "{text}");
+            let at = duplicates.iter().map(|found| &text[found.span.bytes.start..]);
+            let at: Vec<&str> = at.filter_map(|rest| rest.lines().next()).collect();
+            assert_eq!(at, warnings, "{text}");
+            assert!(
+                duplicates.iter().all(|found| found.message.ends_with(": the last value counts"))
+            );
+        }
+        let text = "a: 1\n".repeat(1000);
+        assert_eq!(manifest(&text, &(0..text.len())).unwrap().1.len(), MAX_DUPLICATES);
     }
 
     #[test]
