@@ -5,7 +5,7 @@ use super::super::because::{escaped, explained, quoted};
 use super::super::ratchet::{Sink, Violation};
 use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
-use crate::language::Predicate;
+use crate::language::{Predicate, quoted_if_odd};
 use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
 use crate::policy::convention::{
     ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
@@ -240,8 +240,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         let dot = if member.is_empty() { "" } else { "." };
         let mut found = violation(format!("{}[{}]{dot}{member}", self.path.field(), self.index));
         if let Some(kind) = self.kind.filter(|_| member != "type") {
-            let spaced = kind.contains(char::is_whitespace);
-            let name = if spaced { quoted(kind) } else { escaped(kind) };
+            let name = quoted_if_odd(&escaped(kind));
             found.message.push_str(&format!(" (condition {name})"));
         }
         // By its key, because the index changes when elements are inserted. In a history by its type.
