@@ -40,8 +40,9 @@ pub use rule::{
 pub(crate) use schema::Merge;
 pub use shapes::{
     ListPointer, Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched,
-    ZeroOrMore,
 };
+
+pub use crate::language::ZeroOrMore;
 
 /// Whether a key with this value can be left out.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

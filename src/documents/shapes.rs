@@ -1,15 +1,11 @@
 //! The small shapes that many keys share. Most are strings with a form: the structural check reports
 //! what is wrong with one by the name in `x-check`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use schemars::{Schema, json_schema};
 
 use crate::language::shapes::{self, Text, TextCheck, check, text_shape};
 use crate::model::{Pointer, PointerError};
@@ -31,10 +27,6 @@ pub(super) fn check_form(form: &str, text: &str) -> Result<(), String> {
     let mut forms = CHECKS.iter().chain(&shapes::CHECKS);
     forms.find(|(name, _)| *name == form).map_or(Ok(()), |(_, check)| check(text))
 }
-
-/// One item, or a list of items that may be empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ZeroOrMore<T>(pub Vec<T>);
 
 /// A pointer to something inside `.status`: what rules judge and change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -295,38 +287,3 @@ impl Text for Watched {
     }
 }
 text_shape!(Watched);
-
-impl<'de, T: DeserializeOwned> Deserialize<'de> for ZeroOrMore<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let items = match Value::deserialize(from)? {
-            Value::Array(items) => items,
-            one => vec![one],
-        };
-        let read = |item| serde_json::from_value(item).map_err(D::Error::custom);
-        items.into_iter().map(read).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-impl<T: Serialize> Serialize for ZeroOrMore<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0[..] {
-            [one] => one.serialize(serializer),
-            several => several.serialize(serializer),
-        }
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for ZeroOrMore<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("ZeroOrMore_{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let item = generator.subschema_for::<T>();
-        json_schema!({"anyOf": [item, {"type": "array", "items": item}]})
-    }
-}

@@ -93,7 +93,7 @@ pub use polarity::{ElementPolarity, Polarity};
 pub use predicate::{ElementPredicate, Predicate, Scope};
 pub use resource::ResourceName;
 pub use set::Set;
-pub use shapes::{AnyPointer, OneOrMany, Scalar};
+pub use shapes::{AnyPointer, OneOrMany, Scalar, ZeroOrMore};
 pub use truth::Truth;
 pub(crate) use value::SKEW_SECONDS;
 pub use value::{Operand, Place, Value};

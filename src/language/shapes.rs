@@ -14,11 +14,23 @@ use serde_json::Value;
 use super::{Glob, Operand, Pattern};
 use crate::model::{ConditionStatus, Pointer};
 
-/// One value or a non-empty list. One value is written without a list.
+/// One value or a list of at least `MIN` values. One value is written without a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OneOrMany<T>(pub Vec<T>);
+pub struct Values<T, const MIN: usize>(pub Vec<T>);
 
-impl<T> Deref for OneOrMany<T> {
+/// One value or a non-empty list.
+pub type OneOrMany<T> = Values<T, 1>;
+
+/// One value or a list that may be empty.
+pub type ZeroOrMore<T> = Values<T, 0>;
+
+impl<T> Default for ZeroOrMore<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T, const MIN: usize> Deref for Values<T, MIN> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -38,21 +50,21 @@ impl<T> FromIterator<T> for OneOrMany<T> {
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for OneOrMany<T> {
+impl<'de, T: DeserializeOwned, const MIN: usize> Deserialize<'de> for Values<T, MIN> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let items = match Value::deserialize(from)? {
-            Value::Array(items) if items.is_empty() => {
-                return Err(D::Error::custom("an empty list says nothing"));
-            }
             Value::Array(items) => items,
             one => vec![one],
         };
+        if items.len() < MIN {
+            return Err(D::Error::custom("an empty list says nothing"));
+        }
         let read = |item| serde_json::from_value(item).map_err(D::Error::custom);
         items.into_iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 }
 
-impl<T: Serialize> Serialize for OneOrMany<T> {
+impl<T: Serialize, const MIN: usize> Serialize for Values<T, MIN> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0[..] {
             [one] => one.serialize(serializer),
@@ -61,18 +73,22 @@ impl<T: Serialize> Serialize for OneOrMany<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
+impl<T: JsonSchema, const MIN: usize> JsonSchema for Values<T, MIN> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        format!("OneOrMany_{}", T::schema_name()).into()
+        format!("Values_{MIN}_{}", T::schema_name()).into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let item = generator.subschema_for::<T>();
-        json_schema!({"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]})
+        let mut list = json_schema!({"type": "array", "items": item});
+        if MIN > 0 {
+            list.insert("minItems".to_owned(), MIN.into());
+        }
+        json_schema!({"anyOf": [item, list]})
     }
 }
 
