@@ -300,7 +300,7 @@ cases:
     metadata: {name: on}
     status: {phase: Ready, instanceNamespace: x, conditions: [
       {type: Ready, status: yes, reason: Ready, lastTransitionTime: 2024-06-01T11:00:00Z}]}
-  expect: {findings: [{rule: appcat/condition-status, message: it is a boolean}]}
+  expect: {findings: [{rule: appcat/condition-status, message: it is the boolean true}]}
 - name: no
   object: {<<: *odd, status: {phase: Unknown, old: 0755, seen: yes}}
   old: {<<: *odd, status: {phase: Unknown, old: 0755, seen: yes}}
