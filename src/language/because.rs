@@ -58,7 +58,7 @@ impl Facts<'_, '_> {
         let whole = self.ask(predicate);
         let parts = predicate.parts();
         let deciding = parts.iter().filter(|part| part.ask(self) == whole);
-        let mut explain = |reasons: &mut Reasons| {
+        let explain = |reasons: &mut Reasons| {
             for part in deciding.clone() {
                 if !reasons.only_open || part.is_open(whole) {
                     part.because(self, reasons);
@@ -66,7 +66,7 @@ impl Facts<'_, '_> {
             }
         };
         if whole == Truth::False && parts.len() > 1 {
-            reasons.of_alternative(&mut explain);
+            reasons.of_alternative(explain);
         } else {
             explain(reasons);
         }
