@@ -76,13 +76,15 @@ document! {
         meaning = String,
         /// Where these rules come from.
         source = String,
-        /// What happens when a written status lacks the condition. Default: it is accepted.
+        /// What happens when a written status lacks the condition. This is accepted during deletion, and
+        /// when the write clears the list. Default: it is accepted.
         missing?: Presence,
         /// What happens when the condition is present. Default: it is accepted.
         present?: Presence,
         /// What happens when the condition is present but not True. Default: it is accepted.
         not_true?: Disposition,
-        /// What happens when a write removes the condition. Default: it is accepted.
+        /// What happens when a write removes the condition. This is accepted during deletion, and when the
+        /// write clears the list. Default: it is accepted.
         removed?: Disposition,
         /// What happens when a write changes True to something else. Default: it is accepted.
         reverted?: Disposition,

@@ -154,6 +154,9 @@ fn judge_list<'p: 's, 's, 'a>(
 }
 
 /// Judges which types are present and absent.
+///
+/// A controller clears its conditions when it starts over (source-controller resets a HelmRepository that
+/// becomes static) or finishes a deletion, so their absence then is no violation.
 fn judge_presence<'p>(
     path: Path<'p, '_, '_>,
     items: &[Json<'_>],
@@ -169,20 +172,21 @@ fn judge_presence<'p>(
     let holds = |presence: &&Presence| {
         presence.when.as_ref().is_none_or(|when| facts.ask(when) == Truth::True)
     };
+    let may_lack = facts.deleting() || (items.is_empty() && !stored.is_empty());
     let violation = |sanction: &'p Sanction, kind: &str, message: &str| {
         Violation::by(sanction, path.field(), format!("condition {kind} {message}"))
             .at(format!("{}[type={kind}]", path.place()))
     };
     for known in path.list.types.known.iter().filter(|known| known.is_looked_for()) {
         let present = has(items, known);
-        if let Some(missing) = known.missing.as_ref().filter(|_| written && !present).filter(holds)
-        {
+        let lacks = !present && !may_lack;
+        if let Some(missing) = known.missing.as_ref().filter(|_| written && lacks).filter(holds) {
             violations.push(violation(&missing.sanction, &known.name, "is missing"));
         }
         if let Some(forbidden) = known.present.as_ref().filter(|_| present).filter(holds) {
             violations.push(violation(&forbidden.sanction, &known.name, "must not be present"));
         }
-        if let Some(removed) = known.removed.as_ref().filter(|_| !present && has(stored, known)) {
+        if let Some(removed) = known.removed.as_ref().filter(|_| lacks && has(stored, known)) {
             violations.push(violation(removed, &known.name, "was removed").transition());
         }
     }
