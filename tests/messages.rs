@@ -29,21 +29,29 @@ fn find(lines: &[String], rule: &str) -> String {
 
 #[test]
 fn a_rule_names_the_condition_that_decided() {
-    for (bad, found) in [
-        (condition("NodeHealthy", "Unknown"), "condition NodeHealthy is Unknown"),
-        (condition("Updating", "True"), "condition Updating is True"),
-        (condition("Own", "False"), "condition \"Own\" of spec.readinessGates is False"),
+    let summarized = "deny status.conditions: Ready is True although a condition that it summarizes has a bad status";
+    let of_others = "warn status.conditions: Ready is True although a condition of another controller \
+        has a bad status";
+    for (bad, rule, text, found) in [
+        (
+            condition("NodeHealthy", "Unknown"),
+            "machine-ready",
+            summarized,
+            "condition NodeHealthy is Unknown",
+        ),
+        (condition("Updating", "True"), "machine-ready", summarized, "condition Updating is True"),
+        (
+            condition("Own", "False"),
+            "machine-ready-unhealthy",
+            of_others,
+            "condition \"Own\" of spec.readinessGates is False",
+        ),
     ] {
         let status = json!({"conditions": [condition("Ready", "True"), bad]});
         let gates = json!({"readinessGates": [{"conditionType": "Own"}]});
-        let rule = "capi-v1beta2/machine-ready";
-        assert_eq!(
-            message("capi-v1beta2", "machines", gates, status, rule),
-            format!(
-                "deny status.conditions: Ready is True although a condition that it summarizes has a \
-                 bad status: {found}"
-            )
-        );
+        let rule = format!("capi-v1beta2/{rule}");
+        let said = message("capi-v1beta2", "machines", gates, status, &rule);
+        assert_eq!(said, format!("{text}: {found}"));
     }
 }
 
