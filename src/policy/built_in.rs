@@ -26,7 +26,8 @@ macro_rules! documents {
 
 documents! {
     CONVENTIONS, "built-in/", "../conventions/",
-    "ack" "appcat" "aso" "capi-v1beta1" "capi-v1beta2" "crossplane" "kstatus" "kstatus-flux" "metav1"
+    "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "capi-v1beta1" "capi-v1beta2" "cert-manager"
+    "crossplane" "knative" "kstatus" "kstatus-flux" "metav1"
     "olm-csv" "olm-csv-proposed" "stackable"
 }
 
@@ -34,7 +35,8 @@ documents! {
 // describes.
 documents! {
     EXAMPLES, "built-in/policies/", "../../deploy/policies/",
-    "ack" "appcat" "aso" "cluster-api" "crossplane" "kstatus" "kstatus-flux" "metav1"
+    "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "cert-manager" "cluster-api" "crossplane"
+    "knative" "kstatus" "kstatus-flux" "metav1"
     "olm-csv" "olm-csv-proposed" "stackable"
 }
 
