@@ -27,7 +27,7 @@ macro_rules! documents {
 documents! {
     CONVENTIONS, "built-in/", "../conventions/",
     "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "capi-v1beta1" "capi-v1beta2" "cert-manager"
-    "crossplane" "knative" "kstatus" "kstatus-flux" "metav1"
+    "crossplane" "gateway-api" "knative" "kstatus" "kstatus-flux" "metav1"
     "olm-csv" "olm-csv-proposed" "stackable"
 }
 
@@ -36,7 +36,7 @@ documents! {
 documents! {
     EXAMPLES, "built-in/policies/", "../../deploy/policies/",
     "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "cert-manager" "cluster-api" "crossplane"
-    "knative" "kstatus" "kstatus-flux" "metav1"
+    "gateway-api" "knative" "kstatus" "kstatus-flux" "metav1"
     "olm-csv" "olm-csv-proposed" "stackable"
 }
 
