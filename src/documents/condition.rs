@@ -115,7 +115,9 @@ document! {
         must_move_on = ZeroOrMore<String>,
         /// Only a change of one of these members may change the time; `anything` allows every change.
         may_move_on = ZeroOrMore<String>,
-        /// What happens when the time should have changed but did not. Default: Warn.
+        /// What happens when the time should have changed but did not, and lies more than 2 seconds before the
+        /// write. Times have a resolution of one second: a change in the same second keeps the text. Default:
+        /// Warn.
         kept?: Disposition,
         /// What happens when the time changed without a reason. Default: Warn.
         moved?: Disposition,

@@ -34,6 +34,9 @@ document! {
         reason?: PhaseReason,
         /// Which phase may follow which. Default: all.
         moves?: Moves,
+        /// When the phase is copied from another object: then every move is valid, and its time may change
+        /// alone or stay. Default: never.
+        mirrored?: Predicate,
         /// The phases, highest priority first.
         #[schemars(length(min = 1), extend("x-empty" = "without a value no phase could be written"))]
         values: Vec<PhaseValue>,
@@ -73,7 +76,8 @@ document! {
         path: StatusPointer,
         /// Whether the webhook updates the time together with the phase. Default: true.
         in_step?: bool,
-        /// What happens when only the phase changed. Default: Warn.
+        /// What happens when only the phase changed and the time lies more than 2 seconds before the write.
+        /// Times have a resolution of one second: a change in the same second keeps the text. Default: Warn.
         kept?: Disposition,
         /// What happens when only the time changed. Default: Warn.
         moved?: Disposition,

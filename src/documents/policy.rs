@@ -73,7 +73,7 @@ document! {
 
     /// Resources, in the terms of webhook rules. `*` stands for any run of characters.
     pub struct Resources {
-        /// API groups, for example `*.azure.com`.
+        /// API groups, for example `*.services.k8s.aws`.
         #[schemars(length(min = 1), extend("x-empty" = "\"apiGroups\" is empty: nothing would match"))]
         api_groups: Vec<Glob>,
         /// API versions.

@@ -1,11 +1,11 @@
 //! Judges the phase: its value, its agreement with the conditions, its transitions, its reason and its time.
 
 use super::conditions::same;
-use super::evidence::{Facts, phase_path};
+use super::evidence::{Facts, Truth, phase_path};
 use super::ratchet::{Sink, Violation};
 use super::{Cause, agreement, fields};
 use crate::language::any_of;
-use crate::model::{Json, Object};
+use crate::model::{Json, Object, is_before_write, parse_rfc3339};
 use crate::policy::convention::{PhaseReason, PhaseRules};
 use crate::policy::{Action, Disposition};
 
@@ -41,7 +41,10 @@ pub(super) fn judge<'p>(
     if let Some(reason) = &rules.reason {
         judge_reason(reason, rules, facts, violations);
     }
-    if let Some(old) = facts.old {
+    let is_mirrored = |when| facts.ask(when) == Truth::True;
+    if let Some(old) = facts.old
+        && !rules.mirrored.as_ref().is_some_and(is_mirrored)
+    {
         // Without a written stored status, the previous phase is unknown. This is so for a controller
         // that restores a status, and for a manifest in a file.
         if old.written_status().is_some() {
@@ -106,9 +109,14 @@ fn judge_time<'p, 's>(
         return;
     }
     let (moved, changed) = (!same(new, before), facts.phase != facts.old_phase);
+    // An invalid time is reported as a violation of its format.
+    let is_kept = |stored: &Json<'_>| {
+        let stored = stored.as_str().and_then(parse_rfc3339);
+        stored.zip(facts.now).is_some_and(|(stored, now)| is_before_write(stored, now))
+    };
     let found = if moved && !changed {
         Violation::by(&time.moved, time.path.field(), "moved although the phase did not change")
-    } else if changed && !moved && !time.in_step {
+    } else if changed && !moved && !time.in_step && before.is_some_and(is_kept) {
         Violation::by(&time.kept, time.path.field(), "did not move although the phase changed")
     } else {
         return;

@@ -30,7 +30,7 @@ pub struct Facts<'s, 'a> {
     pub element: Option<Element<'s, 'a>>,
     /// The answers that are the same for all elements of a long list.
     pub answers: Option<&'s Answers<'s, 'a>>,
-    /// The time in Unix seconds. Without it, no time is in the future.
+    /// The time in Unix seconds. Without it, no time is in the future or the past.
     pub now: Option<i64>,
 }
 

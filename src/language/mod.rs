@@ -12,7 +12,7 @@
 //! {oldCondition: Ready, present: true}         # the same, of the stored object
 //! {anyCondition: positive, is: "False"}        # some condition of this polarity has this status
 //! {set: /status/instanceNamespace}             # present and not null, "", [] or {}
-//! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, matches,
+//! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, past, matches,
 //! {oldField: /spec/paused, is: true}           # equals and before (another field); old: stored
 //! {phase: [Ready, Degraded]}                   # the phase of this write
 //! {oldPhase: Ready}                            # the stored phase

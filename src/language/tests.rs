@@ -17,7 +17,7 @@ fn every_word() -> Vec<Json> {
         json!({"anyCondition": "positive", "is": ["False", "Unknown"]}),
         json!({"set": "/status/a~1b/-1"}),
         json!({"field": "/status/x", "is": ["a", 1, 1.5, true], "isNot": 0, "set": true, "changed": false,
-               "decreased": true, "future": false, "matches": "^a$", "equals": "/status/y", "before": "/spec/z"}),
+               "decreased": true, "future": false, "past": true, "matches": "^a$", "equals": "/status/y", "before": "/spec/z"}),
         json!({"oldField": "/status/x", "set": false}),
         json!({"phase": "Ready"}),
         json!({"oldPhase": ["Ready", "Failed"]}),

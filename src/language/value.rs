@@ -14,7 +14,7 @@ use super::{
     Answers, AnyPointer, Around, Asks, Facts, OneOrMany, Pattern, Reasons, Scalar, Scope, Truth,
     Word, any_of, quoted, quoted_if_odd,
 };
-use crate::model::{Json, parse_rfc3339, same, same_number};
+use crate::model::{Json, is_before_write, parse_rfc3339, same, same_number};
 
 /// The tolerated clock skew. The default for transition times.
 pub(crate) const SKEW_SECONDS: i64 = 300;
@@ -45,6 +45,9 @@ pub struct Value {
     /// Whether it is a time later than now, by more than clocks differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub future: Option<bool>,
+    /// Whether it is a time before this write: more than 2 seconds before now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past: Option<bool>,
     /// It matches this pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matches: Option<Pattern>,
@@ -86,6 +89,7 @@ impl Value {
             changed: None,
             decreased: None,
             future: None,
+            past: None,
             matches: None,
             equals: None,
             before: None,
@@ -102,14 +106,25 @@ impl Place {
 
 impl Word for Value {
     const KEYS: &'static [&'static str] = &["field", "oldField", "member", "oldMember"];
-    const TESTS: &'static [&'static str] =
-        &["is", "isNot", "set", "changed", "decreased", "future", "matches", "equals", "before"];
+    const TESTS: &'static [&'static str] = &[
+        "is",
+        "isNot",
+        "set",
+        "changed",
+        "decreased",
+        "future",
+        "past",
+        "matches",
+        "equals",
+        "before",
+    ];
     const OF_ELEMENT: &'static [&'static str] = &["member", "oldMember"];
 
     fn check(&self, check: &mut Check<'_>) {
         if *self == Self::of(self.place.clone()) {
             let message = format!("nothing is asked of {}", self.place);
-            let help = "add is, isNot, set, changed, decreased, future, matches, equals or before";
+            let help =
+                "add is, isNot, set, changed, decreased, future, past, matches, equals or before";
             check.error(&message, Some(help));
         }
         for (key, operand) in [("equals", &self.equals), ("before", &self.before)] {
@@ -144,6 +159,10 @@ impl Word for Value {
                 let is_later = parse_rfc3339(value?.as_str()?)? > facts.now? + SKEW_SECONDS;
                 Some(is_later == *future)
             })
+            .and(self.past.as_ref(), |past| {
+                let time = parse_rfc3339(value?.as_str()?)?;
+                Some(is_before_write(time, facts.now?) == *past)
+            })
             .and(self.matches.as_ref(), |pattern| Some(pattern.is_match(value?.as_str()?)))
             .and(self.equals.as_ref(), |other| {
                 let (value, other) = (value?, facts.value(&other.0)?);
@@ -166,6 +185,9 @@ impl Word for Value {
             }
             Self { future: Some(future), .. } => {
                 say(*future, "lies in the future", "does not lie in the future");
+            }
+            Self { past: Some(past), .. } => {
+                say(*past, "lies before this write", "does not lie before this write");
             }
             Self { equals: Some(_), .. } | Self { before: Some(_), .. } => {
                 let negated = self.ask(facts) == Truth::False;
@@ -215,6 +237,9 @@ impl Word for Value {
             Self { future: Some(future), .. } => {
                 flag(*future, "lies in the future", "does not lie in the future")
             }
+            Self { past: Some(past), .. } => {
+                flag(*past, "lies before this write", "does not lie before this write")
+            }
             Self { matches: Some(pattern), .. } => {
                 format!("{} `{pattern}`", flag(true, "matches", "does not match"))
             }
@@ -252,6 +277,7 @@ impl Word for Value {
             Self { changed: self.changed, ..none() },
             Self { decreased: self.decreased, ..none() },
             Self { future: self.future, ..none() },
+            Self { past: self.past, ..none() },
             Self { matches: self.matches.clone(), ..none() },
             Self { equals: self.equals.clone(), ..none() },
             Self { before: self.before.clone(), ..none() },

@@ -23,5 +23,5 @@ pub use pointer::{Pointer, PointerError};
 pub use quote::quote;
 pub(crate) use reader::{read, read_quickly};
 pub use subject::{Operation, Resource, Subject, Writer};
-pub use time::{GO_ZERO_TIME, parse_rfc3339, same_instant};
+pub use time::{GO_ZERO_TIME, is_before_write, parse_rfc3339, same_instant};
 pub use webhook::Webhook;

@@ -38,6 +38,17 @@ pub fn same_instant(one: &str, other: &str) -> bool {
         )
 }
 
+/// How many seconds a writer's time may lie before the time at which the webhook judges the write, at
+/// least. The writer takes its time before it sends the request, and both times lose their fractions.
+const WRITE_SECONDS: i64 = 2;
+
+/// Whether a stored time lies before the write that is judged now, so that keeping it is visible. Times
+/// have a resolution of one second: a change in the same second keeps the text although its writer set the
+/// time. A time that is later, because the writer's clock is ahead, shows nothing either.
+pub const fn is_before_write(stored: i64, now: i64) -> bool {
+    stored < now.saturating_sub(WRITE_SECONDS)
+}
+
 const DATE_SHAPE: &[u8; 19] = b"0000-00-00T00:00:00";
 
 /// The offset in seconds of an optional fraction and a zone (`.5Z`, `+01:00`).

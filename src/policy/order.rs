@@ -391,13 +391,15 @@ impl Reader<'_> {
         }
         let Some(constant) = self.constant().filter(|_| reads) else { return reads };
         let is = |values: &[Scalar]| values.iter().any(|value| value.value() == constant);
-        let Value { is: one_of, is_not, set, changed, decreased, future, matches, .. } = value;
+        let Value { is: one_of, is_not, set, changed, decreased, future, past, matches, .. } =
+            value;
         set.is_some_and(|set| set == wanted)
             || one_of.as_ref().is_some_and(|values| constant.is_object() || is(values) == wanted)
             || is_not.as_ref().is_some_and(|values| constant.is_object() || is(values) != wanted)
             || changed.is_some()
             || decreased.is_some()
             || future.is_some()
+            || past.is_some()
             || matches.is_some()
     }
 

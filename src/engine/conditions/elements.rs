@@ -6,14 +6,10 @@ use super::super::ratchet::{Sink, Violation};
 use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
 use crate::language::{Predicate, quoted_if_odd};
-use crate::model::{ConditionStatus, Conditions, Json, parse_rfc3339};
+use crate::model::{ConditionStatus, Conditions, Json, is_before_write, parse_rfc3339};
 use crate::policy::convention::{
     ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
 };
-
-/// A status that changes within this many seconds after its last change may keep its time: `metav1.Time`
-/// has a resolution of seconds, so two changes can have the same time.
-const FLIP_SECONDS: i64 = 2;
 
 /// One element of a list.
 pub(super) struct Element<'p, 's, 'a> {
@@ -185,7 +181,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             if let Some(kept) = &times.kept
                 && !mirrored
                 && times.must_move_on.iter().any(must)
-                && old < now - FLIP_SECONDS
+                && is_before_write(old, now)
             {
                 report(kept, "must change when the condition changes");
             }

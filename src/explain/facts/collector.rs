@@ -40,6 +40,7 @@ struct Wanted<'c> {
     pair: bool,
     /// Whether predicates compare the order of the two.
     ordered: bool,
+    /// Whether predicates compare the time with now.
     future: bool,
     /// The facts that are compared with this one, by index.
     linked: Vec<usize>,
@@ -384,7 +385,7 @@ impl<'c> Asks<'c> for Collector<'c> {
             self.facts[at].ordered |= value.decreased.is_some();
             self.link(at, other);
         }
-        self.facts[at].future |= value.future.is_some();
+        self.facts[at].future |= value.future.is_some() || value.past.is_some();
         self.facts[at].patterns.extend(&value.matches);
         for (operand, ordered) in [(&value.equals, false), (&value.before, true)] {
             let Some(operand) = operand else { continue };

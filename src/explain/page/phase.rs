@@ -104,6 +104,10 @@ fn about(rules: &PhaseRules) -> Vec<String> {
             )
         });
     }
+    if let Some(when) = &rules.mirrored {
+        let when = when.in_words();
+        points.push(format!("copied from another object if {when}: every move and time is valid"));
+    }
     if let Some(reason) = &rules.reason {
         let (path, otherwise) = (reason.path.field(), words::said(&reason.sanction));
         points.push(format!("{path} is one of its reasons; otherwise {otherwise}"));

@@ -27,6 +27,8 @@ pub struct PhaseRules {
     pub reason: Option<PhaseReason>,
     /// Which phase may follow which.
     pub moves: Option<Moves>,
+    /// When it is copied from another object.
+    pub mirrored: Option<Predicate>,
     /// Highest priority first.
     pub phases: Vec<Phase>,
     /// How a repair chooses a phase: the first entry that holds and has an admissible phase.
@@ -182,6 +184,10 @@ impl Compiler<'_> {
                 sanction: rules.sanction("phase-reason", reason.action, Action::Warn),
             }),
             moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
+            mirrored: document
+                .mirrored
+                .as_ref()
+                .map(|when| self.predicate(when, at.key("mirrored"))),
             phases,
             repair: document
                 .repair
