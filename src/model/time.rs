@@ -82,6 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_time_up_to_two_seconds_before_a_write_may_be_that_of_the_write() {
+        for (stored, is_before) in
+            [(i64::MIN, true), (97, true), (98, false), (100, false), (105, false)]
+        {
+            assert_eq!(is_before_write(stored, 100), is_before, "{stored}");
+        }
+    }
+
+    #[test]
     fn only_times_that_every_client_decodes_are_valid() {
         for good in [
             "2024-01-01T00:00:00Z",
