@@ -124,10 +124,11 @@ fn a_line_has_the_object_its_result_and_its_standing() {
     assert_eq!(
         json_lines(&ended.out),
         [json!({
+            "file": "stdin", "line": 1, "document": 1,
             "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis", "namespace": "s", "name": "r",
-            "status": "InProgress", "message": "m",
+            "policies": ["appcat"], "status": "InProgress", "message": "m",
             "conditions": [{"type": "Reconciling", "status": "True", "reason": "Creating", "message": "m"}],
-            "policy": "appcat", "phase": "Ready",
+            "phase": "Ready",
             "admissiblePhases": ["Failed", "Provisioning", "Maintenance", "Scaling", "Degraded", "Unknown"],
             "contradiction": "phase Ready disagrees: condition Ready is False",
             "wouldBecome": "Provisioning",
@@ -135,8 +136,9 @@ fn a_line_has_the_object_its_result_and_its_standing() {
     );
     // No policy and no result.
     let ended = status(&["-o", "json"], CURRENT);
-    let expected = json!({"apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s",
-        "name": "a", "status": "Current", "message": "Resource is current", "conditions": []});
+    let expected = json!({"file": "stdin", "line": 1, "document": 1,
+        "apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s", "name": "a",
+        "policies": [], "unjudged": "no policy selects it", "status": "Current", "message": "Resource is current", "conditions": []});
     assert_eq!(json_lines(&ended.out), [expected]);
 }
 
@@ -158,7 +160,7 @@ fn an_object_has_a_standing_for_each_policy_that_selects_it() {
     let mut arguments = vec!["-o", "json"];
     arguments.extend(paths.iter().flat_map(|path| ["--policies", path]));
     let line = &json_lines(&status(&arguments, CURRENT).out)[0];
-    assert_eq!((&line["policy"], &line["phase"]), (&json!("one"), &json!(null)));
+    assert_eq!((&line["policies"], &line["phase"]), (&json!(["one", "two"]), &json!(null)));
     let others = line["otherPolicies"].as_array().unwrap();
     assert_eq!((others.len(), &others[0]["policy"]), (1, &json!("two")));
     assert_eq!(others[0]["admissiblePhases"], line["admissiblePhases"]);

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
+use super::action::Limit;
 use super::connection::{Connection, Selection, block_on};
-use super::fail_on::FailOn;
 use super::policies::Policies;
 use super::progress::Progress;
 use super::survey::Survey;
@@ -44,9 +44,9 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     older_than: Option<Duration>,
 
-    /// The mildest action that causes exit code 1.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "Deny")]
-    fail_on: FailOn,
+    /// The mildest action that causes exit code 1. `warn` includes repairs. Case does not matter.
+    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "deny")]
+    fail_on: Limit,
 
     /// `table`: counts, and examples for each rule. `json`: one line per object, and one with the
     /// counts. `policyreport`: a List of wgpolicyk8s.io/v1alpha2 documents.

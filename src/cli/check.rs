@@ -7,18 +7,20 @@ use std::path::PathBuf;
 use anyhow::bail;
 use jiff::Timestamp;
 
-use super::fail_on::FailOn;
+use super::action::{Limit, OneAction};
+use super::entry::Entry;
+use super::filter::Filter;
 use super::input::Input;
 use super::plurals::Plurals;
-use super::policies::Policies;
+use super::policies::{Policies, following};
 use super::report::{Format, Judged, Located, Report, plural};
 use super::request::Request;
 use super::time::Now;
 use super::writer::writer;
-use super::{Outcome, explain, say};
+use super::{Outcome, say};
 use crate::documents::PolicySpec;
 use crate::engine::{self, Review};
-use crate::policy::{self, PolicySet};
+use crate::policy::PolicySet;
 use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
 
 /// The arguments of `check`.
@@ -43,6 +45,15 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     convention: Option<String>,
 
+    /// With --convention: the strongest action of any rule, as in a policy. Case does not matter.
+    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, requires = "convention")]
+    enforcement: Option<Limit>,
+
+    /// With --convention: what happens on a disagreement of phase and conditions, as in a policy. Case does
+    /// not matter.
+    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, requires = "convention")]
+    disagreement: Option<OneAction>,
+
     /// CustomResourceDefinitions, for the plurals of kinds and the status subresource. May be
     /// repeated.
     #[arg(long, value_name = "PATH")]
@@ -60,9 +71,16 @@ pub struct Args {
     #[arg(long)]
     no_mutate: bool,
 
-    /// The mildest action that causes exit code 1.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "Deny")]
-    fail_on: FailOn,
+    /// The mildest action that causes exit code 1. `warn` includes repairs. Case does not matter.
+    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "deny")]
+    fail_on: Limit,
+
+    #[command(flatten)]
+    filter: Filter,
+
+    /// Print a table with one row per rule instead of the findings.
+    #[arg(long)]
+    summary: bool,
 
     #[command(flatten)]
     now: Now,
@@ -82,7 +100,16 @@ pub struct Args {
 /// When the policies are invalid, or a document cannot be read. All other objects are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     args.input.check_stdin(&[&args.old, &args.crds])?;
-    let policies = policies(&args.policies.paths, args.convention.as_deref())?;
+    if args.summary && args.output != Format::Table {
+        bail!("--summary requires -o table");
+    }
+    let spec = args.convention.as_deref().map(|name| PolicySpec {
+        enforcement: args.enforcement.map(Limit::enforcement),
+        disagreement: args.disagreement.map(OneAction::disagreement),
+        ..PolicySpec::for_everything(name)
+    });
+    let policies = following(&args.policies.paths, spec)?;
+    args.filter.check(&policies)?;
     let (files, unread) = args.input.open(None)?;
     let (plurals, mut mistakes) = args.input.plurals(&args.crds);
     let (old_files, more) = open(&args.old, args.input.recursive);
@@ -100,16 +127,22 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut objects = Vec::with_capacity(list.len());
     for judged in in_parallel(&list, |manifest| bench.judge(manifest)) {
         match judged {
-            Ok(judged) => objects.push(judged),
+            Ok((judged, mistake)) => {
+                objects.push(judged);
+                mistakes.extend(mistake);
+            }
             Err(mistake) => mistakes.push(mistake),
         }
     }
+    let filtered_out = args.filter.apply(&mut objects);
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
         policies: &policies,
         objects,
         mistakes,
+        filtered_out,
         fail_on: args.fail_on,
+        summary: args.summary,
         verbose: args.verbose,
     };
     let mut out = BufWriter::new(io::stdout().lock());
@@ -136,7 +169,8 @@ struct Bench<'d> {
 type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 
 impl Bench<'_> {
-    fn judge(&self, manifest: &Manifest<'_>) -> Result<Judged, Diagnostic> {
+    /// The result for one object, and the mistake in it that makes it unfit to be judged.
+    fn judge(&self, manifest: &Manifest<'_>) -> Result<(Judged, Option<Diagnostic>), Diagnostic> {
         let Args { user, groups, no_mutate, .. } = self.args;
         let old = self.old.get(&key(manifest));
         let request = Request {
@@ -145,12 +179,18 @@ impl Bench<'_> {
             old: old.map(|old| old.text),
             writer: writer(user, groups),
         };
-        let subject = request.subject(self.policies, self.plurals).map_err(|unfit| {
-            let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
-            at.mistake(unfit.field, format!("this cannot be judged: {unfit}"))
-        })?;
+        let subject = request.subject(self.policies, self.plurals);
+        let entry = Entry::of(manifest, self.policies, subject.as_ref());
+        let subject = match subject {
+            Ok(subject) => subject,
+            Err(unfit) => {
+                let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
+                let mistake = at.mistake(unfit.field, format!("this cannot be judged: {unfit}"));
+                return Ok((Judged { entry, findings: vec![], patch: vec![] }, Some(mistake)));
+            }
+        };
         let review = engine::review(self.policies, subject, !no_mutate, self.now);
-        let Review { policies, findings, patch, .. } =
+        let Review { findings, patch, .. } =
             review.map_err(|error| manifest.mistake("", error.to_string()))?;
         let mut places = manifest.places();
         let findings = findings.into_iter().map(|found| {
@@ -160,15 +200,7 @@ impl Bench<'_> {
         // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
         findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
-        Ok(Judged {
-            file: manifest.file.to_owned(),
-            document: manifest.document,
-            item: manifest.item,
-            identity: manifest.identity.clone(),
-            findings,
-            policies: self.policies.names_of(&policies).map(str::to_owned).collect(),
-            patch,
-        })
+        Ok((Judged { entry, findings, patch }, None))
     }
 }
 
@@ -179,18 +211,4 @@ fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {
 
 fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
     manifests.iter().map(|manifest| (key(&manifest), manifest)).collect()
-}
-
-/// The policies of some paths, or one policy that applies a convention to every object.
-pub(super) fn policies(paths: &[PathBuf], convention: Option<&str>) -> anyhow::Result<PolicySet> {
-    let Some(name) = convention else {
-        return Ok(PolicySet::compile(&policy::load(paths)?)?);
-    };
-    let sources = policy::load_files(paths)?;
-    // First compile these alone: errors then show their location.
-    let given = PolicySet::compile(&sources)?;
-    if !given.conventions().contains_key(name) {
-        bail!("{}", explain::unknown(name, given.conventions().keys().map(String::as_str)));
-    }
-    Ok(given.with_policies(&[("all", PolicySpec::for_everything(name))])?)
 }

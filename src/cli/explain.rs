@@ -11,7 +11,7 @@ use crate::documents::StatusConvention;
 use crate::explain::{Graph, Page, data, render};
 use crate::policy::convention::Convention;
 use crate::policy::{self, PolicySet, Source};
-use crate::source::tree::did_you_mean;
+use crate::source::tree::{did_you_mean, near};
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -142,4 +142,13 @@ fn list<'c>(
 /// What to say of a name that is not there.
 pub(super) fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
     format!("unknown convention \"{name}\"; {}", did_you_mean(name, known))
+}
+
+/// The same for a rule. A convention has dozens of rules, so not all are listed.
+pub(super) fn unknown_rule<'w>(id: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
+    let help = match near(id, known) {
+        Some(name) => format!("did you mean \"{name}\"?"),
+        None => "`statusgate explain CONVENTION` lists the rules of a convention".to_owned(),
+    };
+    format!("unknown rule \"{id}\"; {help}")
 }

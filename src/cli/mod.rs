@@ -3,6 +3,7 @@
 //! 0: nothing found. 1: findings. 2: usage or IO. Errors are printed once, with their causes, on
 //! stderr. A closed pipe on stdout (`| head`) is not an error.
 
+mod action;
 pub mod audit;
 pub mod backfill;
 mod backfill_report;
@@ -11,8 +12,9 @@ pub mod check;
 mod checks;
 pub mod connection;
 pub mod doctor;
+mod entry;
 pub mod explain;
-mod fail_on;
+mod filter;
 mod input;
 pub mod lint;
 mod output;

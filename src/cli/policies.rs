@@ -2,6 +2,10 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
+
+use super::explain;
+use crate::documents::PolicySpec;
 use crate::policy::{self, PolicySet};
 
 /// Where the policies are.
@@ -17,4 +21,19 @@ impl Policies {
     pub(super) fn load(&self) -> anyhow::Result<PolicySet> {
         Ok(PolicySet::compile(&policy::load(&self.paths)?)?)
     }
+}
+
+/// The policies of some paths, or one policy, which may name a convention of these paths.
+pub(super) fn following(paths: &[PathBuf], spec: Option<PolicySpec>) -> anyhow::Result<PolicySet> {
+    let Some(spec) = spec else {
+        return Ok(PolicySet::compile(&policy::load(paths)?)?);
+    };
+    let sources = policy::load_files(paths)?;
+    // First compile these alone: errors then show their location.
+    let given = PolicySet::compile(&sources)?;
+    let (name, known) = (&spec.convention, given.conventions());
+    if !known.contains_key(name) {
+        bail!("{}", explain::unknown(name, known.keys().map(String::as_str)));
+    }
+    Ok(given.with_policies(&[("all", spec)])?)
 }

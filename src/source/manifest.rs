@@ -133,6 +133,11 @@ impl<'m> Manifest<'m> {
         self.places().at(field)
     }
 
+    /// The line where the object begins, from 1.
+    pub fn line(&self) -> usize {
+        self.place("").line
+    }
+
     /// The document that holds the object, as it is written.
     pub fn written(&self) -> &str {
         &self.source.lines.source.text[self.source.range.clone()]

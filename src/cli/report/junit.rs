@@ -24,7 +24,7 @@ pub(in crate::cli) struct Case {
 #[derive(Debug)]
 pub(in crate::cli) enum Outcome {
     Passed,
-    Skipped(&'static str),
+    Skipped(String),
     /// A headline, a type, the full text. One per case: GitLab shows only the first.
     Failed(String, String, String),
     /// The case could not be run.
@@ -44,8 +44,10 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
             object.findings.iter().partition(|at| report.fail_on.includes(at.found.action));
         let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");
         let result = match failed.split_first() {
-            None if object.policies.is_empty() => Outcome::Skipped("no policy selects it"),
-            None => Outcome::Passed,
+            None => match &object.entry.unjudged {
+                Some(reason) => Outcome::Skipped(reason.clone()),
+                None => Outcome::Passed,
+            },
             Some((Located { found: first, .. }, others)) => {
                 let more = match others.len() {
                     0 => String::new(),
@@ -55,10 +57,10 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
                 Outcome::Failed(headline, first.rule.clone(), lines(failed))
             }
         };
-        let name = object.identity.to_string();
-        let class = object.identity.api_version.clone();
+        let name = object.entry.identity.to_string();
+        let class = object.entry.identity.api_version.clone();
         let case = Case { class, name, result, output: lines(passed) };
-        suites.entry(object.file.clone()).or_default().push(case);
+        suites.entry(object.entry.file.clone()).or_default().push(case);
     }
     for mistake in &report.mistakes {
         let name =

@@ -4,6 +4,7 @@ mod github;
 mod json;
 pub(super) mod junit;
 mod sarif;
+mod summary;
 mod table;
 
 use std::collections::BTreeMap;
@@ -13,17 +14,18 @@ use clap::ValueEnum;
 use json_patch::PatchOperation;
 use serde::Serialize;
 
-use super::fail_on::FailOn;
+use super::action::Limit;
+use super::entry::Entry;
 use crate::engine::{Action, Found};
 use crate::policy::PolicySet;
-use crate::source::{Diagnostic, Identity, Place};
+use crate::source::{Diagnostic, Place, one_line};
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Each finding with its location and a caret.
     Table,
-    /// One document with all objects, findings and patches.
+    /// One line per object, with its findings and its patch.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -41,21 +43,19 @@ pub(super) struct Report<'p> {
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
     pub(super) mistakes: Vec<Diagnostic>,
-    pub(super) fail_on: FailOn,
+    /// The findings that filters removed.
+    pub(super) filtered_out: usize,
+    pub(super) fail_on: Limit,
+    /// A table of rules instead of findings.
+    pub(super) summary: bool,
     pub(super) verbose: bool,
 }
 
 /// One object with its findings.
 #[derive(Debug, Serialize)]
 pub(super) struct Judged {
-    pub(super) file: String,
-    pub(super) document: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) item: Option<usize>,
     #[serde(flatten)]
-    pub(super) identity: Identity,
-    /// The policies that select it. Without one, it was not judged.
-    pub(super) policies: Vec<String>,
+    pub(super) entry: Entry,
     pub(super) findings: Vec<Located>,
     pub(super) patch: Vec<PatchOperation>,
 }
@@ -79,23 +79,35 @@ pub(super) struct Totals<'r> {
     findings: BTreeMap<Action, u64>,
 }
 
-impl Totals<'_> {
-    /// The number of findings with this action.
-    pub(super) fn of(&self, action: Action) -> u64 {
-        self.findings.get(&action).copied().unwrap_or_default()
-    }
-}
-
 impl Report<'_> {
     /// Writes the report.
     pub(super) fn write(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
         match format {
+            Format::Table if self.summary => summary::write(self, out),
             Format::Table => table::write(self, out),
             Format::Json => json::write(self, out),
             Format::Sarif => sarif::write(self, out),
             Format::Junit => junit::write(&junit::suites(self), out),
             Format::Github => github::write(self, out),
         }
+    }
+
+    /// Writes a line for the objects of each kind that were not judged for one reason, the most frequent
+    /// first.
+    fn write_unjudged(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut kinds: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+        for Judged { entry, .. } in &self.objects {
+            let Some(reason) = &entry.unjudged else { continue };
+            let key = (entry.identity.api_version.as_str(), entry.identity.kind.as_str());
+            *kinds.entry((key.0, key.1, reason)).or_default() += 1;
+        }
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        for ((api_version, kind, reason), count) in kinds {
+            let line = format!("not judged: {count} {api_version} {kind}: {reason}");
+            writeln!(out, "{}", one_line(&line))?;
+        }
+        Ok(())
     }
 
     /// Whether a finding fails the run.
@@ -113,9 +125,9 @@ impl Report<'_> {
         let mut totals =
             Totals { judged: 0, patched: 0, policies: BTreeMap::new(), findings: BTreeMap::new() };
         for object in &self.objects {
-            totals.judged += usize::from(!object.policies.is_empty());
+            totals.judged += usize::from(object.entry.unjudged.is_none());
             totals.patched += usize::from(!object.patch.is_empty());
-            for policy in &object.policies {
+            for policy in &object.entry.policies {
                 *totals.policies.entry(policy).or_default() += 1;
             }
             for Located { found, .. } in &object.findings {
@@ -126,7 +138,7 @@ impl Report<'_> {
     }
 }
 
-/// `12 objects in 3 files: 9 judged (appcat 9), 3 selected by no policy. 2 deny, 1 warn.`
+/// `12 objects in 3 files: 9 judged (appcat 9), 3 not judged; 2 deny, 1 warn`
 impl std::fmt::Display for Report<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let totals = self.totals();
@@ -139,9 +151,12 @@ impl std::fmt::Display for Report<'_> {
             write!(formatter, " ({})", by_policy.join(", "))?;
         }
         if totals.judged < objects {
-            write!(formatter, ", {} selected by no policy", objects - totals.judged)?;
+            write!(formatter, ", {} not judged", objects - totals.judged)?;
         }
         write!(formatter, "; {}", by_action(&totals.findings))?;
+        if self.filtered_out > 0 {
+            write!(formatter, "; {} filtered out", plural(self.filtered_out, "finding"))?;
+        }
         if totals.patched > 0 {
             write!(formatter, "; {} would be patched", totals.patched)?;
         }
@@ -200,12 +215,17 @@ mod tests {
             let findings = Action::WORST_FIRST
                 .map(|action| Located { found: found(action), place: place.clone() });
             let patch = r#"[{"op":"add","path":"/status/x","value":null}]"#;
-            Judged {
+            let entry = Entry {
                 file: manifest.file.to_owned(),
+                line: manifest.line(),
                 document: manifest.document,
                 item: manifest.item,
                 identity: manifest.identity.clone(),
                 policies: if judged { vec!["p".to_owned()] } else { Vec::new() },
+                unjudged: (!judged).then(|| "no policy selects it".to_owned()),
+            };
+            Judged {
+                entry,
                 findings: if judged { findings.to_vec() } else { Vec::new() },
                 patch: if judged { serde_json::from_str(patch).unwrap() } else { Vec::new() },
             }
@@ -215,7 +235,9 @@ mod tests {
             objects: objects.collect(),
             mistakes: manifests.mistakes().to_vec(),
             policies: &POLICIES,
-            fail_on: FailOn::Deny,
+            filtered_out: 0,
+            fail_on: Limit::Deny,
+            summary: false,
             verbose: true,
         }
     }
@@ -232,11 +254,11 @@ mod tests {
         assert!(report.fails());
         report.objects[0].findings.remove(0);
         assert!(!report.fails());
-        report.fail_on = FailOn::Warn;
+        report.fail_on = Limit::Warn;
         assert!(report.fails());
         report.objects[0].findings.drain(..2);
         assert!(!report.fails());
-        report.fail_on = FailOn::Audit;
+        report.fail_on = Limit::Audit;
         assert!(report.fails());
     }
 
@@ -244,8 +266,10 @@ mod tests {
     fn totals_are_one_line() {
         assert_eq!(
             report().to_string(),
-            "2 objects in 1 file: 1 judged (p 1), 1 selected by no policy; 1 deny, 1 repair, 1 warn, 1 audit; 1 would be patched; 1 document could not be read"
+            "2 objects in 1 file: 1 judged (p 1), 1 not judged; 1 deny, 1 repair, 1 warn, 1 audit; 1 would be patched; 1 document could not be read"
         );
+        let filtered = Report { filtered_out: 2, ..report() };
+        assert!(filtered.to_string().contains(", 1 audit; 2 findings filtered out; 1 would"));
     }
 
     #[test]
@@ -256,6 +280,17 @@ mod tests {
     #[test]
     fn json_has_everything() {
         insta::assert_snapshot!(written(Format::Json));
+    }
+
+    #[test]
+    fn the_summary_has_one_row_per_rule() {
+        let mut out = Vec::new();
+        let mut report = Report { summary: true, verbose: false, ..report() };
+        // A second finding of the first rule.
+        let again = report.objects[0].findings[0].clone();
+        report.objects[0].findings.push(again);
+        report.write(Format::Table, &mut out).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap());
     }
 
     #[test]

@@ -24,12 +24,12 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
     };
     let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
     let results = report.findings().map(|(object, found, place)| {
-        let logical = format!("{} {}", object.identity, found.field);
+        let logical = format!("{} {}", object.entry.identity, found.field);
         json!({
             "ruleId": found.rule,
             "ruleIndex": index.get(found.rule.as_str()),
             "level": level(found.action),
-            "message": {"text": format!("{}: {}: {}", object.identity, found.field, found.message)},
+            "message": {"text": format!("{}: {}: {}", object.entry.identity, found.field, found.message)},
             "locations": [{
                 "physicalLocation": physical(place),
                 "logicalLocations": [{"fullyQualifiedName": logical}],

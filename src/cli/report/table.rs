@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use super::{Located, Report};
 use crate::source::one_line;
 
-/// Writes each finding with its location and a caret, then the totals. The caller reports unreadable
+/// Writes each finding with its location and a caret, then the kinds that were not judged, and the totals. The caller reports unreadable
 /// documents.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     for object in &report.objects {
-        let identity = &object.identity;
+        let identity = &object.entry.identity;
         // Findings at the same location share one excerpt.
         for same in object.findings.chunk_by(|one, other| one.place == other.place) {
             for Located { found, place } in same {
@@ -23,10 +23,14 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             }
         }
         if report.verbose {
-            let (file, document) = (one_line(&object.file), object.document);
-            let item = object.item.map(|item| format!(", item {item}")).unwrap_or_default();
-            if object.policies.is_empty() {
-                writeln!(out, "{file}: no policy selects {identity} (document {document}{item})")?;
+            let (file, document) = (one_line(&object.entry.file), object.entry.document);
+            let item = object.entry.item.map(|item| format!(", item {item}")).unwrap_or_default();
+            if let Some(reason) = &object.entry.unjudged {
+                let reason = one_line(reason);
+                writeln!(
+                    out,
+                    "{file}: not judged: {identity} (document {document}{item}): {reason}"
+                )?;
             }
             for operation in &object.patch {
                 let operation = one_line(&operation.to_string());
@@ -37,5 +41,6 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             }
         }
     }
+    report.write_unjudged(out)?;
     writeln!(out, "{report}")
 }

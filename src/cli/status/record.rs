@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::super::entry::Entry;
 use super::super::plurals::Plurals;
 use super::super::request::Request;
 use crate::engine::Standing;
@@ -15,12 +16,12 @@ use crate::source::{Identity, Manifest};
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record<'m> {
     #[serde(flatten)]
-    pub(super) identity: &'m Identity,
+    pub(super) entry: Entry,
     /// `{status, message, conditions}`, or `{error, message}`.
     #[serde(flatten, serialize_with = "result")]
     pub(super) result: Result<KStatus, ComputeError>,
-    /// Under the first policy that selects the object. Most objects have only one.
-    #[serde(flatten)]
+    /// Under the first policy that judges the object. Most objects have only one.
+    #[serde(flatten, serialize_with = "standing")]
     pub(super) judged: Option<Judged<'m>>,
     /// Under the other policies.
     #[serde(rename = "otherPolicies", skip_serializing_if = "Vec::is_empty")]
@@ -50,8 +51,10 @@ impl<'m> Record<'m> {
         inherit(&mut tree, identity);
         let request =
             Request { identity, object: manifest.text, old: None, writer: Writer::default() };
+        let subject = request.subject(policies, plurals);
+        let entry = Entry::of(manifest, policies, subject.as_ref());
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.
-        let subject = request.subject(policies, plurals).ok();
+        let subject = subject.ok();
         let selected = subject.iter().flat_map(|subject| {
             policies.select(subject).map(|(_, policy)| Judged {
                 policy: &policy.name,
@@ -61,7 +64,7 @@ impl<'m> Record<'m> {
         let judged: Vec<Judged<'m>> = selected.collect();
         let mut judged = judged.into_iter();
         Ok(Self {
-            identity,
+            entry,
             result: compute(&tree, now),
             judged: judged.next(),
             others: judged.collect(),
@@ -95,6 +98,11 @@ fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
             members.insert(name.into(), Json::String(value.as_str().into()));
         }
     }
+}
+
+/// The policy is the first one of the entry.
+fn standing<S: Serializer>(judged: &Option<Judged<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
+    judged.as_ref().and_then(|judged| judged.standing.as_ref()).serialize(serializer)
 }
 
 fn result<S: Serializer>(

@@ -20,7 +20,7 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
     let mut table = table::new(&[&["kind", "name", "kstatus"], phases, &["message"]].concat());
     for record in records {
         let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
-        let Identity { kind, namespace, name, .. } = record.identity;
+        let Identity { kind, namespace, name, .. } = &record.entry.identity;
         let mut row = vec![kind.clone(), object_path(namespace, name), status(record)];
         row.extend(phases);
         row.push(message(record));
@@ -32,7 +32,7 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
     for record in records {
         for (policy, standing) in record.standings() {
             if let Some(contradiction) = &standing.contradiction {
-                let line = one_line(&format!("{}: {contradiction}", record.identity));
+                let line = one_line(&format!("{}: {contradiction}", record.entry.identity));
                 writeln!(out, "{line} [policy {policy}]")?;
             }
         }

@@ -15,13 +15,14 @@ use serde_json::Value;
 
 use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
-use super::check::policies;
 use super::input::check_stdin;
 use super::plurals::Plurals;
+use super::policies::following;
 use super::report::{junit, plural};
 use super::request::{Request, Unfit};
 use super::writer::writer;
 use super::{Outcome, say};
+use crate::documents::PolicySpec;
 use crate::documents::suite::{self, CaseWriter};
 use crate::engine;
 use crate::model::Operation;
@@ -154,7 +155,8 @@ impl Bench {
         let key = (suite.policies.clone(), suite.convention.clone());
         let broken = &mut self.broken;
         let policies = self.policies.entry(key).or_insert_with(|| {
-            let compiled = policies(&suite.policies, suite.convention.as_deref());
+            let spec = suite.convention.as_deref().map(PolicySpec::for_everything);
+            let compiled = following(&suite.policies, spec);
             compiled
                 .map_err(|error| broken.push((suite.policies_named(), format!("{error:#}"))))
                 .ok()

@@ -1,0 +1,98 @@
+//! Actions as values of flags.
+//!
+//! The values are shown as findings print them. Case does not matter, so the spelling of policies is
+//! accepted, too.
+
+use clap::ValueEnum;
+
+use crate::documents::{self, Disagreement};
+use crate::engine::Action;
+
+/// Each action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OneAction {
+    Deny,
+    Repair,
+    Warn,
+    Audit,
+}
+
+/// The actions that can be a limit. A repair is never one: only a disagreement can be repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Limit {
+    Deny,
+    Warn,
+    Audit,
+}
+
+impl OneAction {
+    /// Whether a finding has this action.
+    pub(super) fn is(self, action: Action) -> bool {
+        let own = match self {
+            Self::Deny => Action::Deny,
+            Self::Repair => Action::Repair,
+            Self::Warn => Action::Warn,
+            Self::Audit => Action::Audit,
+        };
+        own == action
+    }
+
+    /// The value of `disagreement` in a policy.
+    pub(super) const fn disagreement(self) -> Disagreement {
+        match self {
+            Self::Deny => Disagreement::Deny,
+            Self::Repair => Disagreement::Repair,
+            Self::Warn => Disagreement::Warn,
+            Self::Audit => Disagreement::Audit,
+        }
+    }
+}
+
+impl Limit {
+    /// Whether an action is this one or a stronger one.
+    pub(super) fn includes(self, action: Action) -> bool {
+        let least = match self {
+            Self::Deny => Action::Deny,
+            Self::Warn => Action::Warn,
+            Self::Audit => Action::Audit,
+        };
+        action >= least
+    }
+
+    /// The value of `enforcement` in a policy.
+    pub(super) const fn enforcement(self) -> documents::Action {
+        match self {
+            Self::Deny => documents::Action::Deny,
+            Self::Warn => documents::Action::Warn,
+            Self::Audit => documents::Action::Audit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_includes_stronger_actions() {
+        for (limit, includes) in [
+            (Limit::Deny, [true, false, false, false]),
+            (Limit::Warn, [true, true, true, false]),
+            (Limit::Audit, [true; 4]),
+        ] {
+            assert_eq!(
+                Action::WORST_FIRST.map(|action| limit.includes(action)),
+                includes,
+                "{limit:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_action_is_no_other() {
+        for action in OneAction::value_variants() {
+            let same = Action::WORST_FIRST.iter().filter(|other| action.is(**other));
+            assert_eq!(same.count(), 1, "{action:?}");
+        }
+    }
+}

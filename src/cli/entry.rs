@@ -1,0 +1,56 @@
+//! The members that `-o json` of check and status share: which object it is, and which policies judge it.
+
+use serde::Serialize;
+
+use super::request::Unfit;
+use crate::model::Subject;
+use crate::policy::PolicySet;
+use crate::source::{Identity, Manifest};
+
+/// One object. These members are stable: docs/check.md describes them.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Entry {
+    pub(super) file: String,
+    /// The line where the object begins, from 1.
+    pub(super) line: usize,
+    /// The number of its document in the file, from 1.
+    pub(super) document: usize,
+    /// Its index, if the document is a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) item: Option<usize>,
+    #[serde(flatten)]
+    pub(super) identity: Identity,
+    /// The policies that judge it.
+    pub(super) policies: Vec<String>,
+    /// Why no policy judges it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unjudged: Option<String>,
+}
+
+impl Entry {
+    /// The entry of an object, as the subject of the policies.
+    pub(super) fn of(
+        manifest: &Manifest<'_>,
+        policies: &PolicySet,
+        subject: Result<&Subject<'_>, &Unfit>,
+    ) -> Self {
+        let selecting = subject.iter().flat_map(|subject| policies.select(subject));
+        let selecting: Vec<String> = selecting.map(|(_, policy)| policy.name.to_string()).collect();
+        let unjudged = match subject {
+            Err(unfit) => Some(unfit.to_string()),
+            Ok(subject) => selecting.is_empty().then(|| match policies.near_miss(subject) {
+                Some(near) => format!("no policy selects it; {near}"),
+                None => "no policy selects it".to_owned(),
+            }),
+        };
+        Self {
+            file: manifest.file.to_owned(),
+            line: manifest.line(),
+            document: manifest.document,
+            item: manifest.item,
+            identity: manifest.identity.clone(),
+            policies: selecting,
+            unjudged,
+        }
+    }
+}
