@@ -674,5 +674,5 @@ fn the_documentation_shows_the_output_of_its_commands() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "$ {command}");
         count += 1;
     }
-    assert_eq!(count, 3);
+    assert_eq!(count, 4);
 }

@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use statusgate::explain::{Graph, Page, Table, data, has_evidence, render};
+use statusgate::documents::PolicySpec;
+use statusgate::engine::decide;
+use statusgate::explain::{Graph, Page, RuleText, Table, data, has_evidence, render};
+use statusgate::lint::{Example, Examples, Pair};
+use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate::policy::{PolicySet, Source};
 
 use command::{Ended, run};
@@ -194,6 +199,155 @@ fn a_convention_of_a_file_is_printed_with_its_comments() {
     assert!(whole.contains("qualified-name") && !whole.contains("extends"), "{whole}");
 }
 
+/// The engine judges every example again. The snapshot has the rules without an example, and the findings
+/// that no example of a rule avoids.
+#[test]
+fn each_rule_has_an_example_that_violates_it_and_one_that_satisfies_it() {
+    let policies = built_in();
+    let names: Vec<&String> = policies.conventions().keys().collect();
+    let (even, odd): (Vec<_>, Vec<_>) =
+        names.into_iter().enumerate().partition(|(at, _)| at % 2 == 0);
+    let mut remarks: Vec<String> = std::thread::scope(|scope| {
+        let all = [even, odd].map(|names| {
+            let policies = &policies;
+            scope.spawn(move || {
+                names
+                    .iter()
+                    .flat_map(|(_, name)| remarks_about_examples(policies, name))
+                    .collect::<Vec<_>>()
+            })
+        });
+        all.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    remarks.sort();
+    insta::assert_snapshot!(remarks.join("\n"));
+}
+
+fn remarks_about_examples(policies: &PolicySet, name: &str) -> Vec<String> {
+    let examples = Examples::of_convention(policies, name).unwrap();
+    let mut remarks = Vec::new();
+    for (id, rule) in policies.conventions()[name].declared.iter() {
+        let text = RuleText::of_convention(&policies.conventions()[name], &id).unwrap();
+        assert!(!text.violations.is_empty(), "{id} is not described");
+        assert_eq!(text.optional, rule.optional, "{id}");
+        let Pair { violating, satisfying } = examples.of_rule(&id);
+        let Some(violating) = violating else {
+            remarks.push(format!("{id}: no example"));
+            continue;
+        };
+        let enable = rule.optional.then(|| own_name(&id));
+        let rules = judged(policies, name, enable, &violating);
+        assert!(rules.contains(&*id), "{id} is not violated: {violating:#?}");
+        if rules.len() > 1 {
+            let others: Vec<&str> =
+                rules.iter().map(String::as_str).filter(|other| **other != *id).collect();
+            remarks.push(format!("{id}: also violates {}", others.join(", ")));
+        }
+        let satisfying = satisfying.unwrap();
+        let rules = judged(policies, name, enable, &satisfying);
+        assert!(rules.is_empty(), "{id} is satisfied with findings {rules:?}: {satisfying:#?}");
+    }
+    remarks
+}
+
+fn own_name(id: &str) -> &str {
+    id.split_once('/').unwrap().1
+}
+
+/// The rules with findings about a write, by the validating webhook.
+fn judged(
+    policies: &PolicySet,
+    convention: &str,
+    enable: Option<&str>,
+    example: &Example,
+) -> BTreeSet<String> {
+    let enable = enable.map(str::to_owned).into_iter().collect();
+    let spec = PolicySpec { enable, ..PolicySpec::for_everything(convention) };
+    let policies = policies.with_policies(&[("all", spec)]).unwrap();
+    let bare = || {
+        let mut object = example.written.clone();
+        object.as_object_mut().unwrap().remove("status");
+        object
+    };
+    let old = example.stored.clone().unwrap_or_else(bare).to_string();
+    let new = example.written.to_string();
+    let version = example.written["apiVersion"].as_str().unwrap();
+    let (group, version) = version.split_once('/').unwrap();
+    let subject = Subject {
+        resource: Resource {
+            group: group.into(),
+            version: version.into(),
+            resource: example.resource.as_str().into(),
+        },
+        subresource: "status".into(),
+        operation: Operation::Update,
+        writer: Writer::default(),
+        object: Object::parse(&new).unwrap(),
+        old: Some(Object::parse(&old).unwrap()),
+    };
+    let now = "2026-01-10T00:00:00Z".parse().unwrap();
+    let verdict = decide(&policies, &subject, Webhook::Validate, now);
+    verdict.findings.iter().map(|finding| finding.rule.to_string()).collect()
+}
+
+#[test]
+fn a_rule_is_explained_with_examples_in_each_format() {
+    let (code, text, err) = explain(&["metav1/condition-duplicate"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(text);
+    let (_, markdown, _) = explain(&["metav1/condition-duplicate", "-o", "markdown"]);
+    assert!(markdown.starts_with("# metav1/condition-duplicate\n"), "{markdown}");
+    assert!(markdown.contains("```yaml\n# written\n"), "{markdown}");
+    let (_, json, _) = explain(&["metav1/condition-duplicate", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["id"], "metav1/condition-duplicate");
+    assert_eq!(json["violating"]["findings"][0]["rule"], "metav1/condition-duplicate");
+    assert_eq!(json["satisfying"]["findings"], serde_json::json!([]));
+    for key in ["violations", "source", "optional", "message"] {
+        assert!(json.get(key).is_some(), "{key}: {json}");
+    }
+}
+
+#[test]
+fn rules_of_own_conventions_and_policies_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.yaml");
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: own}\nspec:\n  \
+        conditions: [{path: /status/conditions}]\n  rules:\n  - {id: no-wait, path: /status/conditions, action: Warn, \
+        message: nothing waits, source: our book, when: {condition: Waiting, is: 'True'}}\n---\n\
+        apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: mine}\nspec:\n  convention: own\n  \
+        resources: [{apiGroups: [g.io], apiVersions: [v1], resources: [things]}]\n  \
+        fields: [{path: /status/unit, enum: [GiB, hours]}]\n  owners: [{path: /status/bill, users: [biller]}]\n  \
+        rules: [{name: paid, expression: 'self.status.paid <= 5', message: too much is paid}]\n";
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    for (id, parts) in [
+        (
+            "own/no-wait",
+            &[
+                "Message: nothing waits.",
+                "Waiting is True",
+                ": Warn",
+                "Source: our book.",
+                "type: Waiting",
+                "No findings.",
+            ][..],
+        ),
+        ("mine/field-unit", &["GiB or hours", ": Deny", "- deny: status.unit: ", "unit: GiB"]),
+        (
+            "mine/owner",
+            &["a writer other than biller changes status.bill", "- deny: status.bill: "],
+        ),
+        ("mine/paid", &["the CEL expression of paid is false", "Message: too much is paid."]),
+    ] {
+        let (code, page, err) = explain(&[id, "--policies", path]);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{id}");
+        for part in parts {
+            assert!(page.contains(part), "{id}: {part}:\n{page}");
+        }
+    }
+}
+
 #[test]
 fn an_impossible_request_exits_with_2() {
     for (args, said) in [
@@ -204,6 +358,22 @@ fn an_impossible_request_exits_with_2() {
         ),
         (vec!["-o", "yaml"], "name the convention to print so\n"),
         (vec!["metav1", "--resolved"], "--resolved requires -o yaml\n"),
+        (
+            vec!["appcat/phase-redy"],
+            "unknown rule \"appcat/phase-redy\"; did you mean \"appcat/phase-ready\"?\n",
+        ),
+        (
+            vec!["apcat/phase-ready"],
+            "unknown rule \"apcat/phase-ready\"; did you mean \"appcat/phase-ready\"?\n",
+        ),
+        (
+            vec!["qqqqqqq/zzzzzzz"],
+            "unknown rule \"qqqqqqq/zzzzzzz\"; `statusgate explain CONVENTION` lists the rules of a convention\n",
+        ),
+        (
+            vec!["appcat/phase-ready", "-o", "mermaid"],
+            "a rule can be printed as table, markdown or json\n",
+        ),
     ] {
         assert_eq!(explain(&args), (Some(2), String::new(), said.to_owned()), "{args:?}");
     }
@@ -268,7 +438,8 @@ const INDEX: &str = "# The built-in conventions
 Each page is what `statusgate explain NAME -o markdown` prints, and the transitions that the tests check;
 `make docs` writes them anew. The documents
 themselves are printed by `-o yaml`, and with everything that they extend by `-o yaml --resolved`; `-o mermaid` draws
-the moves between phases, and `-o json` is everything as data, with the truth table in full. `statusgate lint` proves
+the moves between phases, and `-o json` is everything as data, with the truth table in full. `statusgate explain RULE-ID`
+explains one rule, with a write that violates it and one that satisfies it. `statusgate lint` proves
 them sound, and does the same for conventions of your own: `statusgate lint my-convention.yaml`.
 
 ";

@@ -1,4 +1,6 @@
-//! `statusgate explain`: which conventions there are, and what one of them says.
+//! `statusgate explain`: the list of conventions, one of them, or one rule.
+
+mod rule;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -16,13 +18,14 @@ use crate::source::tree::{did_you_mean, near};
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Without a name: the list of conventions. Exit code 2: there is no such \
-                        convention, or it cannot be shown so.")]
+                        convention or rule, or it cannot be printed in this format.")]
 pub struct Args {
-    /// The convention to explain. Without one: the list of all.
-    #[arg(value_name = "CONVENTION")]
+    /// The convention to explain, or the id of a rule, such as appcat/phase-ready. A rule is printed with a
+    /// write that violates it and one that satisfies it. Without a name: the list of conventions.
+    #[arg(value_name = "CONVENTION|RULE-ID")]
     name: Option<String>,
 
-    /// Documents with conventions of your own: a file or a folder. May be repeated.
+    /// Documents with your own conventions and policies: a file or a folder. May be repeated.
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
@@ -44,10 +47,10 @@ enum Output {
     Mermaid,
 }
 
-/// Explains a convention, or lists them.
+/// Explains a convention or a rule, or lists the conventions.
 ///
 /// # Errors
-/// When documents cannot be read, or there is no such convention, or it has no phases to draw.
+/// When documents cannot be read, or there is no such convention or rule, or it has no phases to draw.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = policy::load_files(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
@@ -55,6 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         bail!("--resolved requires -o yaml");
     }
     let text = match &args.name {
+        Some(id) if id.contains('/') => rule::explain(id, &policies, args.output)?,
         Some(name) => {
             let Some(convention) = policies.conventions().get(name) else {
                 bail!("{}", unknown(name, policies.conventions().keys().map(String::as_str)));

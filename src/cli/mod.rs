@@ -86,7 +86,7 @@ commands! {
     Check(check),
     /// Run the unit tests of policies.
     Test(test),
-    /// List conventions, or explain one: its page, its truth table, its phase graph.
+    /// List conventions, or explain one (page, truth table, phase graph) or one rule (with examples).
     Explain(explain),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),

@@ -17,8 +17,8 @@ use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
 
 pub(crate) use collector::Collector;
-pub(crate) use fitting::{Left, is_decided, left};
-pub(crate) use sample::{GATE, GATES, NOW, PAST, condition, reason};
+pub(crate) use fitting::{Left, is_decided, left, values};
+pub(crate) use sample::{FUTURE, GATE, GATES, LATER, NOW, PAST, condition, reason};
 
 /// Something that predicates query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -5,11 +5,14 @@ mod lists;
 mod phase;
 mod tables;
 
+pub(super) use lists::time_rules;
 pub(crate) use tables::MAX_COMBINATIONS;
 
 use super::words;
 use crate::language::Predicate;
-use crate::policy::convention::{Backfill, Convention, Filling, Limit, Sanction, ValueSource};
+use crate::policy::convention::{
+    Backfill, Convention, Filling, GenerationRules, Limit, Sanction, ValueSource,
+};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub enum Block {
     Text(String),
     /// Points.
     List(Vec<String>),
+    /// A document in YAML.
+    Code(String),
     /// Rows under a head. Columns without any content are not shown.
     Table {
         /// The names of the columns.
@@ -100,20 +105,8 @@ impl Page {
                 "{paths} and the observedGeneration of conditions are compared with metadata.generation."
             ));
         }
-        let mut rows = vec![
-            row("a generation that does not exist yet", &rules.ahead),
-            row("a lower generation than was observed before", &rules.decreased),
-        ];
-        if let Some(reset) = &rules.reset {
-            rows.push(row("the object's own set back to 0", reset));
-        }
-        if rules.ahead_at_first.action != rules.ahead.action {
-            rows.insert(1, row("the same where none was stored", &rules.ahead_at_first));
-        }
-        if let Some(Limit { value, sanction }) = &rules.minimum {
-            rows.push(row(&format!("below {value}"), sanction));
-        }
-        self.table(["what", "rule", "action"], rows);
+        let rows = generation_rules(rules).into_iter().map(|(what, sanction)| row(what, sanction));
+        self.table(["what", "rule", "action"], rows.collect());
         self.source(&rules.source);
     }
 
@@ -174,8 +167,22 @@ impl Page {
     }
 }
 
-fn row(what: &str, sanction: &Sanction) -> [String; 3] {
-    [what.to_owned(), sanction.rule.to_string(), words::action(sanction.action).to_owned()]
+/// What violates the rules about generations.
+pub(super) fn generation_rules(rules: &GenerationRules) -> Vec<(String, &Sanction)> {
+    let what = str::to_owned;
+    let mut all = vec![(what("a generation that does not exist yet"), &rules.ahead)];
+    if rules.ahead_at_first.action != rules.ahead.action {
+        all.push((what("the same where none was stored"), &rules.ahead_at_first));
+    }
+    all.push((what("a lower generation than was observed before"), &rules.decreased));
+    all.extend(rules.reset.iter().map(|reset| (what("the object's own set back to 0"), reset)));
+    let minimum = rules.minimum.iter();
+    all.extend(minimum.map(|Limit { value, sanction }| (format!("below {value}"), sanction)));
+    all
+}
+
+fn row(what: String, sanction: &Sanction) -> [String; 3] {
+    [what, sanction.rule.to_string(), words::action(sanction.action).to_owned()]
 }
 
 fn off_unless_enabled(optional: bool) -> String {

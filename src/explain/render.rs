@@ -22,6 +22,7 @@ pub fn text(page: &Page) -> String {
                     out.push_str(&format!("{}\n", wrapped(&format!("- {point}"), "  ")));
                 }
             }
+            Block::Code(text) => out.push_str(text),
             Block::Table { head, rows } => {
                 let (head, rows) = without_empty_columns(head, rows);
                 out.push_str(&table(head, rows));
@@ -60,6 +61,7 @@ pub fn markdown(page: &Page) -> String {
             Block::List(points) => {
                 points.iter().for_each(|point| out.push_str(&format!("- {}\n", plain(point))));
             }
+            Block::Code(text) => out.push_str(&format!("```yaml\n{text}```\n")),
             Block::Table { head, rows } => {
                 let (head, rows) = without_empty_columns(head, rows);
                 let line = |cells: &[String]| {

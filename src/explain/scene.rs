@@ -15,7 +15,7 @@ pub(crate) struct Scene {
     pub(crate) old: Option<Value>,
     pub(crate) plural: String,
     /// The list with the judged element, which is its last.
-    element_of: Option<Pointer>,
+    pub(crate) element_of: Option<Pointer>,
 }
 
 /// A convention and an API version: the same in all scenes.

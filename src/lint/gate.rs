@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::documents::PolicySpec;
-use crate::engine::{Action, decide, review};
+use crate::engine::{Action, Found, decide, review};
 use crate::explain::{NOW, Scene};
 use crate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use crate::policy::convention::Convention;
@@ -90,6 +90,15 @@ impl<'w> Write<'w> {
             denying(findings.map(|finding| (finding.action, finding.rule.to_string())))
         });
         rules.unwrap_or_default()
+    }
+
+    /// The findings of the validating webhook.
+    pub(super) fn findings(&self, policies: &PolicySet) -> Vec<Found> {
+        let found = self.parsed(|subject| {
+            let verdict = decide(policies, &subject, Webhook::Validate, now());
+            verdict.findings.iter().map(Found::from).collect()
+        });
+        found.unwrap_or_default()
     }
 
     /// The rules that reject the write only because of what the mutating webhook changes.

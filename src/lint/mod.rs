@@ -5,6 +5,7 @@
 //! witness: an object that shows it. Lint builds such objects and asks the engine about them.
 
 mod backfill;
+mod example;
 mod fields;
 mod gate;
 mod joint;
@@ -27,6 +28,7 @@ use crate::policy::{Diagnostics, PolicySet};
 
 use gate::Gate;
 
+pub use example::{Example, Examples, Pair};
 pub use kind::Kind;
 pub use policy::lint_policy;
 

@@ -96,7 +96,7 @@ pub(crate) fn is_decided(checks: &[&Check]) -> bool {
 }
 
 /// Values of every kind, the best examples first.
-pub(super) fn values(checks: &[&Check]) -> Vec<Value> {
+pub(crate) fn values(checks: &[&Check]) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     let words = checks.iter().flat_map(|check| &check.values);
     values.extend(words.map(|word| Value::from(word.as_str())));

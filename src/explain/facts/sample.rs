@@ -15,9 +15,9 @@ pub(crate) const NOW: &str = "2026-01-10T00:00:00Z";
 /// A time before now.
 pub(crate) const PAST: &str = "2026-01-01T00:00:00Z";
 /// A later time, still before now.
-pub(super) const LATER: &str = "2026-01-02T00:00:00Z";
+pub(crate) const LATER: &str = "2026-01-02T00:00:00Z";
 /// A time after now. Clocks do not differ as much.
-pub(super) const FUTURE: &str = "2027-01-01T00:00:00Z";
+pub(crate) const FUTURE: &str = "2027-01-01T00:00:00Z";
 
 /// A plural, a reason and a type that no convention names.
 pub(super) const PLURAL: &str = "others";

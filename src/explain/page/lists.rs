@@ -72,35 +72,40 @@ impl Page {
     }
 
     fn times(&mut self, times: &TransitionTimes) {
-        let member = &times.member;
-        let row = |what: String, sanction: &Sanction| {
+        let rows = time_rules(times).into_iter().map(|(what, sanction)| {
             [what, words::action(sanction.action).to_owned(), sanction.rule.to_string()]
-        };
-        let mut rows = Vec::new();
-        if let Some(kept) = &times.kept {
-            let on = words::any_of(times.must_move_on.iter().cloned());
-            rows.push(row(format!("{on} changed and {member} did not move"), kept));
-        }
-        if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
-            let what = match members.join(", ") {
-                // No member may move it, so every move is a violation.
-                on if on.is_empty() => format!("{member} moved"),
-                on => format!("{member} moved and nothing of {on} changed"),
-            };
-            rows.push(row(what, moved));
-        }
-        if times.backwards == times.backwards_unchanged {
-            rows.push(row(format!("{member} went back"), &times.backwards));
-        } else {
-            rows.push(row(format!("{member} went back with a change"), &times.backwards));
-            let unchanged = &times.backwards_unchanged;
-            rows.push(row(format!("{member} went back without a change"), unchanged));
-        }
-        let skew = times.skew;
-        rows.push(row(format!("{member} lies more than {skew} s in the future"), &times.future));
-        self.table(["transition time", "action", "rule"], rows);
+        });
+        self.table(["transition time", "action", "rule"], rows.collect());
         self.source(&times.source);
     }
+}
+
+/// What violates the rules about transition times.
+pub(in super::super) fn time_rules(times: &TransitionTimes) -> Vec<(String, &Sanction)> {
+    let member = &times.member;
+    let mut rules = Vec::new();
+    if let Some(kept) = &times.kept {
+        let on = words::any_of(times.must_move_on.iter().cloned());
+        rules.push((format!("{on} changed and {member} did not move"), kept));
+    }
+    if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
+        let what = match members.join(", ") {
+            // No member may move it, so every move is a violation.
+            on if on.is_empty() => format!("{member} moved"),
+            on => format!("{member} moved and nothing of {on} changed"),
+        };
+        rules.push((what, moved));
+    }
+    if times.backwards == times.backwards_unchanged {
+        rules.push((format!("{member} went back"), &times.backwards));
+    } else {
+        rules.push((format!("{member} went back with a change"), &times.backwards));
+        let unchanged = &times.backwards_unchanged;
+        rules.push((format!("{member} went back without a change"), unchanged));
+    }
+    let skew = times.skew;
+    rules.push((format!("{member} lies more than {skew} s in the future"), &times.future));
+    rules
 }
 
 /// The properties of a list as a whole.

@@ -1,0 +1,317 @@
+//! Examples of a rule: a write that violates it, and a similar write that satisfies it.
+//!
+//! No example is stored. The search begins with small writes, changes one place after another, and the
+//! engine judges each write. It prefers a write without findings of other rules, then a short one.
+
+mod changes;
+mod edit;
+mod seeds;
+
+use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+
+use serde_json::Value;
+
+use self::changes::Place;
+use super::gate::Write;
+use crate::documents::PolicySpec;
+use crate::engine::{Cause, Found};
+use crate::explain::{Clause, Scene, Stage, clauses, versions_of};
+use crate::policy::{Diagnostics, Policy, PolicySet};
+
+/// A write that shows a rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// The plural of the resource, if rules ask for it.
+    pub resource: String,
+    /// The stored object; `None` if it has no status.
+    pub stored: Option<Value>,
+    /// The written object.
+    pub written: Value,
+    /// What the validating webhook reports about the write.
+    pub findings: Vec<Found>,
+}
+
+/// The examples of one rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// The only finding is that of the rule, if there is such a write. `None` if the search found no
+    /// violation.
+    pub violating: Option<Example>,
+    /// A write without findings, as similar as possible to the violation.
+    pub satisfying: Option<Example>,
+}
+
+/// The examples of the rules of a convention, or of a policy's own rules.
+#[derive(Debug)]
+pub struct Examples {
+    /// One policy for all resources.
+    plain: PolicySet,
+    /// The same with all optional parts, for the optional rules.
+    complete: PolicySet,
+    /// For each rule the best writes among all that were tried at first.
+    pool: OnceCell<BTreeMap<String, Vec<Candidate>>>,
+}
+
+/// A write and its version. Smaller is better: fewer other rules with findings, then no value of another
+/// type, which is a rare mistake, then a shorter text.
+#[derive(Clone, Debug)]
+struct Candidate {
+    cost: (usize, bool, usize),
+    version: String,
+    scene: Scene,
+}
+
+/// Writes that are kept for each rule, to continue the search with.
+const KEPT: usize = 3;
+
+/// Writes that a search judges before it gives up.
+const MAX_JUDGED: usize = 1500;
+
+impl Examples {
+    /// The examples of a convention's rules.
+    ///
+    /// # Errors
+    /// If there is no convention of this name.
+    pub fn of_convention(policies: &PolicySet, name: &str) -> Result<Self, Diagnostics> {
+        let convention = policies.conventions().get(name);
+        let parts = convention.iter().flat_map(|convention| convention.optional_parts());
+        let enable = parts.map(str::to_owned).collect();
+        let spec = PolicySpec::for_everything(name);
+        let complete = PolicySpec { enable, ..spec.clone() };
+        Ok(Self {
+            plain: policies.with_policies(&[("example", spec)])?,
+            complete: policies.with_policies(&[("example", complete)])?,
+            pool: OnceCell::new(),
+        })
+    }
+
+    /// The examples of a policy's own rules, for all resources.
+    pub fn of_policy(policy: &Policy) -> Self {
+        let resources = PolicySpec::for_everything("").resources;
+        let plain = PolicySet::of(vec![Policy { resources, ..policy.clone() }]);
+        Self { complete: plain.clone(), plain, pool: OnceCell::new() }
+    }
+
+    /// The examples of a rule.
+    pub fn of_rule(&self, id: &str) -> Pair {
+        let optional = policy_of(&self.plain).rule(id).is_some_and(|rule| rule.optional);
+        let policies = if optional { &self.complete } else { &self.plain };
+        let policy = policy_of(policies);
+        let convention = &policy.convention;
+        let versions = versions_of(convention);
+        let stages = versions.iter().map(|version| Stage { convention, version });
+        let searches: Vec<Search<'_>> =
+            stages.map(|stage| Search::new(id, policies, policy, stage)).collect();
+        let mut best: Option<(Candidate, &Search<'_>)> = None;
+        for search in &searches {
+            let pooled = || {
+                let pool = self.pool().get(id).into_iter().flatten();
+                pool.filter(|found| found.version == search.stage.version).cloned()
+            };
+            let asked = search.asked_writes().into_iter();
+            // The pool is only made if it is needed.
+            let seeds = asked.chain(std::iter::once_with(pooled).flatten());
+            for seed in seeds.take(KEPT) {
+                if best.as_ref().is_some_and(|(best, _)| best.cost.0 == 0) {
+                    break;
+                }
+                let found = search.tidy(seed.scene, true);
+                if let Some(found) = found.map(|scene| search.shrunk(scene))
+                    && best.as_ref().is_none_or(|(best, _)| found.cost < best.cost)
+                {
+                    best = Some((found, search));
+                }
+            }
+        }
+        let Some((violating, search)) = best else { return Pair::default() };
+        let similar = search.tidy(violating.scene.clone(), false);
+        let satisfying = similar.filter(|scene| search.rules(scene).is_empty()).or_else(|| {
+            // Any clean write satisfies the rule.
+            let mut clean = self.pool().get(CLEAN)?.iter();
+            Some(clean.find(|clean| clean.version == violating.version)?.scene.clone())
+        });
+        Pair {
+            violating: Some(search.example(violating.scene)),
+            satisfying: satisfying.map(|scene| search.example(scene)),
+        }
+    }
+
+    /// Writes with few conditions, each with all changes that may violate a rule.
+    fn pool(&self) -> &BTreeMap<String, Vec<Candidate>> {
+        self.pool.get_or_init(|| {
+            let policy = policy_of(&self.plain);
+            let convention = &policy.convention;
+            let mut pool: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+            for version in versions_of(convention) {
+                let stage = Stage { convention, version: &version };
+                let search = Search::new(CLEAN, &self.plain, policy, stage);
+                let mut known = HashSet::new();
+                for scene in search.simple_writes() {
+                    if !known.insert(text_of(&scene)) {
+                        continue;
+                    }
+                    let findings = search.findings(&scene);
+                    let rules = rules_of(&findings);
+                    let ids = rules.iter().map(String::as_str);
+                    for id in ids.chain(rules.is_empty().then_some(CLEAN)) {
+                        let others = rules.iter().filter(|other| *other != id).count();
+                        let cost = (others, has_wrong_type(&findings, id), text_of(&scene).len());
+                        let kept = pool.entry(id.to_owned()).or_default();
+                        if kept.len() < KEPT || kept.last().is_some_and(|last| cost < last.cost) {
+                            let (version, scene) = (version.clone(), scene.clone());
+                            kept.push(Candidate { cost, version, scene });
+                            kept.sort_by_key(|kept| kept.cost);
+                            kept.truncate(KEPT);
+                        }
+                    }
+                }
+            }
+            pool
+        })
+    }
+}
+
+/// The name under which the pool keeps writes without findings. No rule has it.
+const CLEAN: &str = "";
+
+/// Each set of this module has one policy.
+fn policy_of(policies: &PolicySet) -> &Policy {
+    &policies.policies()[0]
+}
+
+fn text_of(scene: &Scene) -> String {
+    let old = scene.old.as_ref().map(Value::to_string).unwrap_or_default();
+    scene.object.to_string() + &old
+}
+
+fn rules_of(findings: &[Found]) -> Vec<String> {
+    let mut rules: Vec<String> = findings.iter().map(|found| found.rule.clone()).collect();
+    rules.sort();
+    rules.dedup();
+    rules
+}
+
+fn has_wrong_type(findings: &[Found], id: &str) -> bool {
+    findings.iter().any(|found| found.rule == id && found.cause == Cause::TypeInvalid)
+}
+
+/// The search for the examples of one rule in one version.
+struct Search<'s> {
+    id: &'s str,
+    policies: &'s PolicySet,
+    policy: &'s Policy,
+    stage: Stage<'s>,
+    /// The clause of the rule, if it is one.
+    clause: Option<Clause<'s>>,
+    /// The fields that the rule asks for.
+    asked: Vec<Place>,
+}
+
+impl<'s> Search<'s> {
+    fn new(id: &'s str, policies: &'s PolicySet, policy: &'s Policy, stage: Stage<'s>) -> Self {
+        let clause = clauses(stage.convention).into_iter().find(|clause| clause.id == id);
+        let search = Self { id, policies, policy, stage, clause, asked: Vec::new() };
+        Self { asked: search.asked_places(), ..search }
+    }
+
+    fn findings(&self, scene: &Scene) -> Vec<Found> {
+        Write::of(scene, self.stage.resource(&scene.plural)).findings(self.policies)
+    }
+
+    /// The rules with findings, each once.
+    fn rules(&self, scene: &Scene) -> Vec<String> {
+        rules_of(&self.findings(scene))
+    }
+
+    /// How far a write is from what is wanted: the number of rules that should have no finding, and whether
+    /// the rule itself is as it is wanted.
+    fn wrong(&self, scene: &Scene, violated: bool) -> (usize, bool) {
+        let rules = self.rules(scene);
+        let others = rules.iter().filter(|rule| *rule != self.id).count();
+        (others, (others < rules.len()) == violated)
+    }
+
+    /// Changes a write until the rule is violated, or satisfied, and no other rule has a finding. Returns the
+    /// best write if the search gives up; `None` if the rule is never as it is wanted.
+    fn tidy(&self, start: Scene, violated: bool) -> Option<Scene> {
+        let mut best: Option<(usize, Scene)> = None;
+        let mut known: HashSet<String> = HashSet::new();
+        let mut queue: BinaryHeap<Reverse<(usize, usize, usize)>> = BinaryHeap::new();
+        let mut scenes: Vec<Scene> = vec![start];
+        let (mut next, mut steps) = (0, vec![0]);
+        loop {
+            // Judges what was added.
+            while let Some(scene) = scenes.get(next) {
+                let (others, as_wanted) = self.wrong(scene, violated);
+                if as_wanted && best.as_ref().is_none_or(|(least, _)| others < *least) {
+                    best = Some((others, scene.clone()));
+                    if others == 0 {
+                        return Some(self.with_a_change(scene));
+                    }
+                }
+                // A violation is kept while other findings are removed.
+                if as_wanted || !violated {
+                    let cost = others + usize::from(!as_wanted);
+                    queue.push(Reverse((cost, steps[next], next)));
+                }
+                next += 1;
+            }
+            if next > MAX_JUDGED {
+                return best.map(|(_, scene)| scene);
+            }
+            let Some(Reverse((_, step, at))) = queue.pop() else {
+                return best.map(|(_, scene)| scene);
+            };
+            let scene = scenes[at].clone();
+            for changed in self.changes(&scene, false) {
+                if known.insert(text_of(&changed)) {
+                    scenes.push(changed);
+                    steps.push(step + 1);
+                }
+            }
+        }
+    }
+
+    /// A write that changes nothing satisfies every rule. So it gets another change, if possible.
+    fn with_a_change(&self, scene: &Scene) -> Scene {
+        let is_change = |scene: &Scene| {
+            scene.old.as_ref().is_none_or(|old| old.get("status") != scene.object.get("status"))
+        };
+        if is_change(scene) {
+            return scene.clone();
+        }
+        let changed = self.changes(scene, false).into_iter();
+        let mut clean =
+            changed.filter(|changed| is_change(changed) && self.rules(changed).is_empty());
+        clean.next().unwrap_or_else(|| scene.clone())
+    }
+
+    /// Removes everything that the violation does not need.
+    fn shrunk(&self, mut scene: Scene) -> Candidate {
+        let (mut others, _) = self.wrong(&scene, true);
+        loop {
+            let smaller = self.removals(&scene).into_iter().find_map(|smaller| {
+                let (count, violated) = self.wrong(&smaller, true);
+                (violated && count <= others).then_some((count, smaller))
+            });
+            match smaller {
+                Some(smaller) => (others, scene) = smaller,
+                None => break,
+            }
+        }
+        self.candidate(others, scene)
+    }
+
+    fn candidate(&self, others: usize, scene: Scene) -> Candidate {
+        let wrong_type = has_wrong_type(&self.findings(&scene), self.id);
+        let cost = (others, wrong_type, text_of(&scene).len());
+        Candidate { cost, version: self.stage.version.to_owned(), scene }
+    }
+
+    fn example(&self, scene: Scene) -> Example {
+        let findings = self.findings(&scene);
+        Example { resource: scene.plural, stored: scene.old, written: scene.object, findings }
+    }
+}

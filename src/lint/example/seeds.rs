@@ -1,0 +1,235 @@
+//! The writes with which a search begins.
+
+use serde_json::{Value, json};
+
+use super::super::rules::MAX_WRITES;
+use super::changes::Place;
+use super::{CLEAN, Candidate, KEPT, Search};
+use crate::explain::{
+    Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, space_of,
+};
+use crate::policy::cel::Part;
+use crate::policy::convention::{ConditionList, Phase};
+
+/// Combinations that are judged if some of them violate the rule.
+const MAX_ASKED: usize = 256;
+
+/// The statuses of conditions.
+const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+
+/// A type that no convention names.
+pub(super) const OTHER: &str = "Example";
+
+/// The generation of the objects.
+pub(super) const GENERATION: i64 = 5;
+
+impl<'s> Search<'s> {
+    /// What the rule asks for: the facts of its predicate, or of the evidence of its phase.
+    fn space(&self) -> Option<Space> {
+        let question = match &self.clause {
+            Some(clause) => clause.question(),
+            None => Question::plain(self.phase()?.necessary.as_ref()?),
+        };
+        let version = self.stage.version;
+        let exists = question.list.is_none_or(|list| list.applies_to(version));
+        exists.then(|| space_of(self.stage.convention, version, &[question]))
+    }
+
+    /// The phase with the evidence that the rule is about.
+    fn phase(&self) -> Option<&'s Phase> {
+        let phases = self.stage.convention.phase.iter().flat_map(|rules| &rules.phases);
+        phases.into_iter().find(|phase| *phase.rule == *self.id)
+    }
+
+    /// The fields that rules ask for, with the values that they distinguish; those of this rule first.
+    pub(super) fn asked_places(&self) -> Vec<Place> {
+        let (convention, version) = (self.stage.convention, self.stage.version);
+        let clauses = clauses(convention);
+        let others = clauses.iter().map(Clause::question);
+        let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
+        let phases = phases.filter_map(|phase| phase.necessary.as_ref()).map(Question::plain);
+        let others = others.chain(phases).filter(|question| !question.of_element);
+        let others = others.map(|question| space_of(convention, version, &[question]));
+        let mut places: Vec<Place> = Vec::new();
+        // The rules of the pool do not have predicates.
+        let others = others.filter(|_| self.id != CLEAN);
+        for space in self.space().into_iter().chain(others) {
+            for (fact, answers) in space.facts.iter().zip(&space.answers) {
+                let Fact::Field { path, .. } = fact else { continue };
+                let place = path.to_string();
+                if path.tokens().iter().any(|name| name == "-1")
+                    || places.iter().any(|(known, _)| *known == place)
+                {
+                    continue;
+                }
+                let value = |answer: &Answer| match answer {
+                    Answer::Value { value, .. } => Some(value.clone()),
+                    _ => None,
+                };
+                places.push((place, answers.iter().map(value).collect()));
+            }
+        }
+        for rule in &self.policy.rules {
+            let mut paths = Vec::new();
+            rule.expression.reads.written.iter().for_each(|part| leaves(part, "", &mut paths));
+            // CEL can distinguish any values, so these are only a guess.
+            let values =
+                [json!(0), json!(5), json!(1000), json!("example"), json!(true), json!(false)];
+            places.extend(paths.into_iter().map(|path| (path, values.clone().map(Some).to_vec())));
+        }
+        places
+    }
+
+    /// The best writes among the combinations of what the rule asks for.
+    pub(super) fn asked_writes(&self) -> Vec<Candidate> {
+        let Some(mut space) = self.space() else { return Vec::new() };
+        let list =
+            self.clause.as_ref().filter(|clause| clause.of_element).and_then(|clause| clause.list);
+        let mut found: Vec<Candidate> = Vec::new();
+        for touched in [false, true].into_iter().take(if space.changed > 0 { 2 } else { 1 }) {
+            space.touched = touched;
+            let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
+            for (count, mut scene) in self.stage.scenes(&space, numbers).enumerate() {
+                let clean = found.iter().filter(|found| found.cost.0 == 0).count();
+                if clean >= KEPT || (count > MAX_ASKED && found.len() >= KEPT) {
+                    break;
+                }
+                if let Some(list) = list {
+                    self.stage.complete(&space, list, &mut scene);
+                }
+                if let Some(phase) = self.phase() {
+                    self.stage.set_phase(&mut scene.object, &phase.name);
+                }
+                let (others, violated) = self.wrong(&scene, true);
+                if violated {
+                    found.push(self.candidate(others, scene));
+                }
+            }
+        }
+        found.sort_by_key(|found| found.cost);
+        found.truncate(KEPT);
+        found
+    }
+
+    /// Writes of one condition, one phase or one field, and with changes that may violate a rule.
+    pub(super) fn simple_writes(&self) -> Vec<Scene> {
+        let empty = self.scene(self.object(|_| {}), None);
+        let mut writes = self.changes(&empty, true);
+        writes.push(empty);
+        for list in self.lists() {
+            for (at, kind) in list.types.known.iter().map(|kind| kind.sample()).enumerate() {
+                self.add_conditions(list, &kind, at == 0, &mut writes);
+            }
+            self.add_conditions(list, OTHER, true, &mut writes);
+        }
+        self.add_phases(&mut writes);
+        for path in self.paths() {
+            for value in self.values(path) {
+                let object = self.object(|object| self.stage.set(object, path, value));
+                for old in [None, Some(object.clone())] {
+                    let scene = self.scene(object.clone(), old);
+                    writes.extend(self.changes(&scene, true));
+                    writes.push(scene);
+                }
+            }
+        }
+        writes
+    }
+
+    pub(super) fn lists(&self) -> impl Iterator<Item = &'s ConditionList> + use<'s> {
+        let (convention, version) = (self.stage.convention, self.stage.version);
+        convention.conditions.iter().filter(|list| list.applies_to(version))
+    }
+
+    pub(super) fn scene(&self, object: Value, old: Option<Value>) -> Scene {
+        self.stage.scene_of(object, old, "")
+    }
+
+    /// An object, with a generation if the convention has rules about generations.
+    pub(super) fn object(&self, fill: impl FnOnce(&mut Value)) -> Value {
+        let mut object = self.stage.bare();
+        if self.stage.convention.generation.is_some() {
+            object["metadata"]["generation"] = GENERATION.into();
+        }
+        object["status"] = json!({});
+        fill(&mut object);
+        object
+    }
+
+    /// One condition of each status: without a stored status, unchanged, and changed. The changes that may
+    /// violate a rule are tried with few of them, because most rules are the same for all types.
+    fn add_conditions(&self, list: &ConditionList, kind: &str, all: bool, writes: &mut Vec<Scene>) {
+        let of = |status: &str, since: &str| {
+            let mut condition = self.stage.condition(list, kind, status);
+            let time = list.times.as_ref().map_or("lastTransitionTime", |times| &times.member);
+            if let Some(time) = condition.get_mut(time) {
+                *time = since.into();
+            }
+            if list.members.iter().any(|(name, _)| name == "observedGeneration") {
+                condition["observedGeneration"] = GENERATION.into();
+            }
+            self.object(|object| self.stage.set(object, &list.path, json!([condition])))
+        };
+        let first = self.scene(of("True", PAST), None);
+        let same = self.scene(of("True", PAST), Some(of("True", PAST)));
+        let changed = self.scene(of("False", LATER), Some(of("True", PAST)));
+        for scene in [&first, &same, &changed] {
+            if all {
+                writes.extend(self.changes(scene, true));
+            }
+        }
+        for scene in [&first, &same] {
+            let with = |object: Value| Scene { object, ..scene.clone() };
+            let variants = self.variants(&scene.object, scene.old.as_ref(), false);
+            writes.extend(variants.into_iter().map(with));
+            writes.extend(self.removals(scene));
+        }
+        for status in STATUSES {
+            writes.push(self.scene(of(status, PAST), None));
+            let others = STATUSES.iter().filter(|other| **other != status);
+            writes.extend(others.map(|other| self.scene(of(status, LATER), Some(of(other, PAST)))));
+        }
+        writes.extend([first, same, changed]);
+    }
+
+    /// Each phase: without a stored phase, and after each phase.
+    fn add_phases(&self, writes: &mut Vec<Scene>) {
+        let Some(rules) = &self.stage.convention.phase else { return };
+        let of = |phase: &Phase, since: &str| {
+            self.object(|object| {
+                self.stage.set_phase(object, &phase.name);
+                if let Some(time) = &rules.transition_time {
+                    self.stage.set(object, &time.path, since.into());
+                }
+                if let (Some(reason), Some(first)) = (&rules.reason, phase.reasons.first()) {
+                    self.stage.set(object, &reason.path, first.as_str().into());
+                }
+            })
+        };
+        for to in &rules.phases {
+            let first = self.scene(of(to, PAST), None);
+            let same = self.scene(of(to, PAST), Some(of(to, PAST)));
+            for scene in [&first, &same] {
+                let with = |object: Value| Scene { object, ..scene.clone() };
+                let variants = self.variants(&scene.object, scene.old.as_ref(), false);
+                writes.extend(variants.into_iter().map(with));
+            }
+            for from in rules.phases.iter().filter(|from| from.name != to.name) {
+                writes.push(self.scene(of(to, LATER), Some(of(from, PAST))));
+                writes.push(self.scene(of(to, PAST), Some(of(from, PAST))));
+            }
+            writes.extend([first, same]);
+        }
+    }
+}
+
+/// The values that an expression reads, as JSON pointers.
+fn leaves(part: &Part, path: &str, paths: &mut Vec<String>) {
+    if part.members.is_empty() && path.matches('/').count() > 1 {
+        paths.push(path.to_owned());
+    }
+    for (name, inner) in &part.members {
+        let name = name.replace('~', "~0").replace('/', "~1");
+        leaves(inner, &format!("{path}/{name}"), paths);
+    }
+}
