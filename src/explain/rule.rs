@@ -4,7 +4,7 @@ use super::page::{Block, Page, generation_rules, time_rules};
 use super::words;
 use crate::language::Predicate;
 use crate::policy::convention::{
-    ConditionList, ConditionType, Convention, PhaseRules, Sanction, Trigger,
+    ConditionList, ConditionType, Convention, PhaseRules, ReasonRow, Sanction, Trigger,
 };
 use crate::policy::{Action, Check, DeclaredRule, Disposition, FieldRule, Policy};
 
@@ -44,7 +44,7 @@ impl RuleText {
             "the status is not an object".to_owned()
         });
         for list in &convention.conditions {
-            text.list(list);
+            text.list(list, convention.conditions.len() > 1);
         }
         for (what, sanction) in convention.generation.iter().flat_map(generation_rules) {
             text.sanction(sanction, || what);
@@ -134,7 +134,8 @@ impl RuleText {
         });
     }
 
-    fn list(&mut self, list: &ConditionList) {
+    /// `several`: the convention has other lists, which may have conditions of the same types.
+    fn list(&mut self, list: &ConditionList, several: bool) {
         let path = list.path.field();
         self.check((&list.shape_rule, Action::Deny), || {
             format!("{path} is not a list, or an element is not an object")
@@ -173,8 +174,10 @@ impl RuleText {
         }
         for kind in &list.types.known {
             let before = self.violations.len();
-            self.condition(kind);
-            if self.violations.len() > before && !kind.meaning.is_empty() {
+            let of_list = if several { format!(" in {path}") } else { String::new() };
+            self.condition(kind, &of_list);
+            let is_described = self.meaning.is_some() || kind.meaning.is_empty();
+            if self.violations.len() > before && !is_described {
                 self.meaning = Some(format!("{}: {}", kind.name, kind.meaning));
             }
         }
@@ -189,13 +192,13 @@ impl RuleText {
         }
     }
 
-    fn condition(&mut self, kind: &ConditionType) {
-        let name = &kind.name;
+    fn condition(&mut self, kind: &ConditionType, of_list: &str) {
+        let name = format!("condition {}{of_list}", kind.name);
         for (what, presence) in [("missing", &kind.missing), ("present", &kind.present)] {
             let Some(presence) = presence else { continue };
             let when = presence.when.as_ref().map(Predicate::in_words);
             let when = when.map(|when| format!(" and {when}")).unwrap_or_default();
-            self.sanction(&presence.sanction, || format!("condition {name} is {what}{when}"));
+            self.sanction(&presence.sanction, || format!("{name} is {what}{when}"));
         }
         for (what, sanction) in [
             ("is present but not True", &kind.not_true),
@@ -203,24 +206,35 @@ impl RuleText {
             ("was True and is no longer", &kind.reverted),
         ] {
             if let Some(sanction) = sanction {
-                self.sanction(sanction, || format!("condition {name} {what}"));
+                self.sanction(sanction, || format!("{name} {what}"));
             }
         }
+        // Reasons with the same meaning share a line.
+        let mut groups: Vec<(&ReasonRow, Vec<String>)> = Vec::new();
         for row in &kind.reasons {
+            let same = |(other, _): &&mut (&ReasonRow, Vec<String>)| {
+                other.expects == row.expects && other.sanction == row.sanction
+            };
+            match groups.iter_mut().find(same) {
+                Some((_, reasons)) => reasons.push(row.reason.clone()),
+                None => groups.push((row, vec![row.reason.clone()])),
+            }
+        }
+        for (row, reasons) in groups {
             let expects = row.expects.iter().map(|(member, values)| {
                 let values = values.iter().map(|value| {
                     if value.is_empty() { "absent".to_owned() } else { value.clone() }
                 });
                 format!("{member} is not {}", words::any_of(values))
             });
-            let expects = words::any_of(expects);
+            let (reasons, expects) = (words::any_of(reasons.into_iter()), words::any_of(expects));
             self.sanction(&row.sanction, || {
-                format!("condition {name} has the reason {}, but {expects}", row.reason)
+                format!("{name} has the reason {reasons}, but {expects}")
             });
         }
         if let Some(other) = &kind.other_reasons {
             let reasons = words::any_of(kind.reasons.iter().map(|row| row.reason.clone()));
-            self.sanction(other, || format!("condition {name} has another reason than {reasons}"));
+            self.sanction(other, || format!("{name} has another reason than {reasons}"));
         }
     }
 
