@@ -1,6 +1,6 @@
 //! The messages of findings: each names the condition or field, its value, and what is valid.
 
-#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+#![expect(clippy::panic, reason = "tests, and their helpers too")]
 
 use serde_json::{Value, json};
 
