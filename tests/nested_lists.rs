@@ -26,7 +26,7 @@ fn condition(kind: &str, status: &str, time: &str) -> Value {
 }
 
 /// An element of `status.parents`.
-fn parent(gateway: &str, conditions: Value) -> Value {
+fn parent(gateway: &str, conditions: &Value) -> Value {
     json!({
         "parentRef": {"group": "gateway.networking.k8s.io", "name": gateway},
         "controllerName": "example.com/controller",
@@ -35,7 +35,7 @@ fn parent(gateway: &str, conditions: Value) -> Value {
 }
 
 fn accepted(gateway: &str) -> Value {
-    parent(gateway, json!([condition("Accepted", "True", T0)]))
+    parent(gateway, &json!([condition("Accepted", "True", T0)]))
 }
 
 /// The rules and fields for which the validating webhook rejects a write.
@@ -52,8 +52,8 @@ fn one(rule: &str, field: &str) -> Vec<(String, String)> {
 #[test]
 fn the_list_of_every_parent_is_judged() {
     let broken =
-        parent("b", json!([{"type": "Accepted", "status": "True", "lastTransitionTime": T0}]));
-    let empty = parent("c", json!([]));
+        parent("b", &json!([{"type": "Accepted", "status": "True", "lastTransitionTime": T0}]));
+    let empty = parent("c", &json!([]));
     let mut expected = one("condition-reason", "status.parents[1].conditions[0].reason");
     expected.extend(one("accepted-missing", "status.parents[2].conditions"));
     assert_eq!(rejected(&[], &[accepted("a"), broken, empty]), expected);
@@ -61,10 +61,10 @@ fn the_list_of_every_parent_is_judged() {
 
 #[test]
 fn a_parent_is_compared_with_the_stored_parent_of_its_key() {
-    let stored = [accepted("a"), parent("b", json!([condition("Accepted", "False", T0)]))];
+    let stored = [accepted("a"), parent("b", &json!([condition("Accepted", "False", T0)]))];
     let inserted = [accepted("new"), stored[1].clone(), stored[0].clone()];
     assert_eq!(rejected(&stored, &inserted), []);
-    let reverted = parent("a", json!([condition("Accepted", "False", NOW)]));
+    let reverted = parent("a", &json!([condition("Accepted", "False", NOW)]));
     let written = [accepted("new"), stored[1].clone(), reverted];
     assert_eq!(
         rejected(&stored, &written),
@@ -76,7 +76,7 @@ fn a_parent_is_compared_with_the_stored_parent_of_its_key() {
 fn a_removed_condition_is_reported_but_not_a_removed_parent() {
     let stored = [accepted("a"), accepted("b")];
     assert_eq!(rejected(&stored, &stored[..1]), []);
-    let other = parent("b", json!([condition("Other", "True", T0)]));
+    let other = parent("b", &json!([condition("Other", "True", T0)]));
     let rules: Vec<String> =
         rejected(&stored, &[accepted("a"), other]).into_iter().map(|(rule, _)| rule).collect();
     assert_eq!(rules, ["c/accepted-missing", "c/accepted-removed"]);
@@ -84,7 +84,7 @@ fn a_removed_condition_is_reported_but_not_a_removed_parent() {
 
 #[test]
 fn a_kept_time_is_reported_at_its_parent() {
-    let stored = [accepted("a"), parent("b", json!([condition("Accepted", "False", T0)]))];
+    let stored = [accepted("a"), parent("b", &json!([condition("Accepted", "False", T0)]))];
     let written = [accepted("a"), accepted("b")];
     assert_eq!(
         rejected(&stored, &written),
@@ -95,7 +95,7 @@ fn a_kept_time_is_reported_at_its_parent() {
 #[test]
 fn a_stored_violation_is_tolerated_at_the_same_parent_only() {
     let broken = |gateway| {
-        parent(gateway, json!([{"type": "Accepted", "status": "True", "lastTransitionTime": T0}]))
+        parent(gateway, &json!([{"type": "Accepted", "status": "True", "lastTransitionTime": T0}]))
     };
     let changed = |gateway| {
         let mut parent = broken(gateway);
@@ -114,7 +114,7 @@ fn a_rule_about_elements_reads_the_conditions_of_the_same_parent() {
     let unresolved =
         json!([condition("Accepted", "True", T0), condition("ResolvedRefs", "False", T0)]);
     assert_eq!(
-        rejected(&[], &[accepted("a"), parent("b", unresolved)]),
+        rejected(&[], &[accepted("a"), parent("b", &unresolved)]),
         one("resolved-first", "status.parents[1].conditions[0].status")
     );
 }
@@ -149,7 +149,7 @@ fn many_parents_in_another_order_are_matched_by_their_keys() {
     let mut written = stored.clone();
     written.reverse();
     assert_eq!(rejected(&stored, &written), []);
-    written[7] = parent("992", json!([condition("Accepted", "False", NOW)]));
+    written[7] = parent("992", &json!([condition("Accepted", "False", NOW)]));
     assert_eq!(
         rejected(&stored, &written),
         one("accepted-reverted", "status.parents[7].conditions[0].status")

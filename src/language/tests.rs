@@ -317,10 +317,13 @@ fn each_word_says_which_values_decided() {
         now: Some(0),
         ..facts
     };
-    let ready = json!({"condition": "Ready", "is": "True"});
     for (document, truth, because) in [
-        (ready.clone(), Truth::False, "condition Ready is False"),
-        (json!({"not": ready.clone()}), Truth::True, "condition Ready is False"),
+        (json!({"condition": "Ready", "is": "True"}), Truth::False, "condition Ready is False"),
+        (
+            json!({"not": {"condition": "Ready", "is": "True"}}),
+            Truth::True,
+            "condition Ready is False",
+        ),
         (
             json!({"oldCondition": "Ready", "is": "True"}),
             Truth::True,
@@ -398,7 +401,7 @@ fn each_word_says_which_values_decided() {
             "condition \"Ready\" of spec.gates is False",
         ),
         (
-            json!({"all": [{"phase": "Ready"}, ready.clone()]}),
+            json!({"all": [{"phase": "Ready"}, {"condition": "Ready", "is": "True"}]}),
             Truth::False,
             "condition Ready is False",
         ),

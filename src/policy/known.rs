@@ -17,8 +17,11 @@ pub(crate) struct Known {
     /// Those of the documents, with and without errors, by name.
     pub(crate) given: BTreeMap<String, Found>,
     /// The conventions with the optional parts that policies enable. Policies share them.
-    pub(super) with_parts: RefCell<BTreeMap<(String, Vec<String>), Arc<Convention>>>,
+    pub(super) with_parts: RefCell<WithParts>,
 }
+
+/// By the name of the convention and the parts.
+type WithParts = BTreeMap<(String, Vec<String>), Arc<Convention>>;
 
 /// A convention, and what is known of it.
 #[derive(Clone, Debug)]

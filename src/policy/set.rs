@@ -155,7 +155,6 @@ impl PolicySet {
 
     /// The same policies, which repair every disagreement of every writer, also a stored one. `enforcement`
     /// stays a ceiling: a policy that only warns repairs nothing.
-    #[must_use]
     pub fn repairing(mut self) -> Self {
         for policy in &mut self.policies {
             (policy.disagreement, policy.repairs_stored) = (Action::Repair, true);
