@@ -528,6 +528,24 @@ fn a_default_follows_the_defaults_that_its_predicate_reads() {
 }
 
 #[test]
+fn a_stored_element_without_a_type_stays_the_same_when_a_default_removes_a_member() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, types: {}, \
+           transitionTime: {member: lastTransitionTime, mustMoveOn: [status], mayMoveOn: [status]}}], \
+         backfill: [{list: /status/conditions, member: message, absentWhere: {member: status, is: 'True'}}]",
+        "",
+    );
+    let stored = json!({"conditions": [
+        {"status": "True", "message": "m", "lastTransitionTime": "2999-01-01T00:00:00Z"},
+    ]});
+    let mut written = stored.clone();
+    written["unrelated"] = 1.into();
+    let outcome = Write::of(stored, written).review(&policies);
+    assert!(outcome.is_patched());
+    outcome.is_allowed();
+}
+
+#[test]
 fn a_restored_path_does_not_create_a_list_element() {
     let policies = following("metav1", "preserve: [/status/history/-1/owner]");
     let write = Write::of(json!({"history": [{"owner": "me"}]}), json!({"phase": "x"}));

@@ -130,7 +130,10 @@ fn judge_list<'p: 's, 's, 'a>(
         in_step = in_step && keyed && !twin && in_place().is_some();
         element.before = match keyed {
             true if twin || in_step => in_place(),
-            true => stored_by_key.find(item, key),
+            true => stored_by_key.find(item, key).or_else(|| {
+                // Of elements without a key, only the index says which is which.
+                stored.get(index).filter(|other| key.is_missing(item) && key.is_missing(other))
+            }),
             false => None,
         };
         // An unchanged element introduces nothing. Elements without a type are identified by index, or in a

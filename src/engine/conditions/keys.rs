@@ -66,6 +66,11 @@ impl<'p> Key<'p> {
             })
     }
 
+    /// Whether a member of the key is missing.
+    pub(super) fn is_missing(&self, item: &Json<'_>) -> bool {
+        self.members.iter().any(|member| self.text(item, member).is_none())
+    }
+
     /// The member that a duplicate is reported at; none if the key has several. `ValidateConditions` also
     /// names `conditions[1].type`.
     pub(super) fn member(&self) -> &'p str {
