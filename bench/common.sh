@@ -167,3 +167,16 @@ number() {
     }
     echo "$2"
 }
+
+# seconds_and_rounds ARGUMENT...: reads --seconds and --rounds into $seconds and $rounds. The script has their defaults and `usage`.
+seconds_and_rounds() {
+    while [[ $# -gt 0 ]]; do
+        case $1 in
+            --seconds) seconds=$(number "$1" "${2-}") ;;
+            --rounds) rounds=$(number "$1" "${2-}") ;;
+            -h | --help) usage && exit ;;
+            *) usage >&2 && exit 2 ;;
+        esac
+        shift 2
+    done
+}

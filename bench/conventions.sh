@@ -20,15 +20,7 @@ USAGE
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 seconds=1 rounds=7
-while [[ $# -gt 0 ]]; do
-    case $1 in
-        --seconds) seconds=$(number "$1" "${2-}") ;;
-        --rounds) rounds=$(number "$1" "${2-}") ;;
-        -h | --help) usage && exit ;;
-        *) usage >&2 && exit 2 ;;
-    esac
-    shift 2
-done
+seconds_and_rounds "$@"
 
 build >&2
 (cd "$root" && cargo build --release --example judging) >&2

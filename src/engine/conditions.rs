@@ -118,7 +118,7 @@ fn judge_list<'p: 's, 's, 'a>(
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
         let twin = keyed && duplicates.is_duplicate(index, item, key);
-        let mut element = Element { path, list, item, index, kind, key, known, before: None };
+        let mut element = Element { path, item, index, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
             let found = element.violation(duplicate, key.member(), message);

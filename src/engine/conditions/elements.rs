@@ -7,14 +7,11 @@ use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
 use crate::language::{Predicate, quoted_if_odd};
 use crate::model::{ConditionStatus, Conditions, Json, is_before_write, parse_rfc3339};
-use crate::policy::convention::{
-    ConditionList, ConditionType, Filling, Movers, Sanction, TransitionTimes,
-};
+use crate::policy::convention::{ConditionType, Filling, Movers, Sanction, TransitionTimes};
 
 /// One element of a list.
 pub(super) struct Element<'p, 's, 'a> {
     pub(super) path: Path<'p, 's, 'a>,
-    pub(super) list: &'p ConditionList,
     pub(super) item: &'s Json<'a>,
     pub(super) index: usize,
     pub(super) kind: Option<&'s str>,
@@ -34,7 +31,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     ) {
         self.judge_members(violations);
         self.judge_type(violations);
-        if let Some(times) = &self.list.times {
+        if let Some(times) = &self.path.list.times {
             self.judge_time(times, circumstances, violations);
         }
         if let Some(generations) = circumstances.generations {
@@ -51,11 +48,11 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
 
     /// Judges the convention's rules about each element.
     pub(super) fn judge_rules(&self, facts: &Facts<'s, 'a>, violations: &mut dyn Sink<'p>) {
-        if self.list.each.is_empty() {
+        if self.path.list.each.is_empty() {
             return;
         }
         let facts = with_element(*facts, self.item, self.before, self.known);
-        for rule in &self.list.each {
+        for rule in &self.path.list.each {
             if facts.ask(&rule.when) == Truth::True {
                 violations.push(self.located(&rule.member, |field| {
                     let message = explained(&rule.message, &rule.when, &facts);
@@ -66,7 +63,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     fn judge_members(&self, violations: &mut dyn Sink<'p>) {
-        for (member, checks) in &self.list.members {
+        for (member, checks) in &self.path.list.members {
             let value = self.item.get(member);
             // The first violation of a member is enough: an empty reason also violates its pattern.
             let fault =
@@ -78,10 +75,10 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
                 violations.push(found.cause(cause).of_value(value));
             }
         }
-        let Some(sanction) = &self.list.other_members else { return };
+        let Some(sanction) = &self.path.list.other_members else { return };
         let Json::Object(members) = self.item else { return };
         for (name, value) in members.iter() {
-            let known = self.list.members.iter().any(|(known, _)| known == name);
+            let known = self.path.list.members.iter().any(|(known, _)| known == name);
             if !known && !value.is_null() {
                 let message = "is not a known member of this condition";
                 violations.push(self.violation(sanction, &escaped(name), message));
@@ -96,8 +93,8 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         };
         let Some(kind) = self.kind else { return };
         let Some(known) = self.known else {
-            if let Some(sanction) = &self.list.types.other {
-                let names = self.list.types.known.iter().map(|known| &known.name);
+            if let Some(sanction) = &self.path.list.types.other {
+                let names = self.path.list.types.known.iter().map(|known| &known.name);
                 violations.push(unsupported(sanction, "type", fields::unsupported(kind, names)));
             }
             return;
@@ -207,7 +204,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         let holds = |facts: &Facts<'s, 'a>, when: &Predicate| facts.ask(when) == Truth::True;
         circumstances.backfill.iter().any(|fill| match &fill.filling {
             Filling::AbsentMember { list, member: removed, of } => {
-                *list == self.list.path
+                *list == self.path.list.path
                     && removed == member
                     && fill.when.as_ref().is_none_or(|when| holds(circumstances.facts, when))
                     && holds(&of_element, of)
@@ -240,7 +237,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             found.message.push_str(&format!(" (condition {name})"));
         }
         // By its key, because the index changes when elements are inserted. In a history by its type.
-        match (&self.list.history, self.kind) {
+        match (&self.path.list.history, self.kind) {
             (None, _) => {
                 let (path, key) = (self.path.place(), self.key.place(self.item));
                 found.at(format!("{path}[{key}]{dot}{member}"))

@@ -44,7 +44,7 @@ pub struct ConditionList {
     pub source: String,
 }
 
-/// A list whose elements each have a list of conditions.
+/// A list in which each element has a list of conditions.
 #[derive(Clone, Debug)]
 pub struct OuterList {
     /// `/status/parents`.
