@@ -128,11 +128,11 @@ impl Met {
     }
 
     fn assert_enough(&self) {
-        for start in ["deny appcat/phase-ready", "repair appcat/phase-", "deny appcat/phase-value"]
-        {
+        // Each single rule is missing in some random runs, so these are groups of rules.
+        for start in ["deny appcat/phase-", "repair appcat/phase-", "audit ", "warn "] {
             assert!(self.0.iter().any(|met| met.starts_with(start)), "{start}: {:#?}", self.0);
         }
-        assert!(self.0.len() > 40, "{}: {:#?}", self.0.len(), self.0);
+        assert!(self.0.len() > 200, "{}: {:#?}", self.0.len(), self.0);
     }
 }
 
