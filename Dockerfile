@@ -36,7 +36,7 @@ COPY --from=build /rootfs/ /
 # Numeric: there is no /etc/passwd, and runAsNonRoot cannot check a name. 65532 is "nonroot" in the distroless images, so
 # policies that list allowed users often contain it.
 USER 65532:65532
-# The webhooks and the probes. Both listen on loopback by default; deploy/base sets other addresses.
+# The webhooks and the probes. Both listen on loopback by default; `manifests install` sets other addresses.
 EXPOSE 8443/tcp 8080/tcp
 ENTRYPOINT ["/statusgate"]
 # `serve` needs a certificate, so the default command is help.

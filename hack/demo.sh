@@ -65,7 +65,7 @@ patch_conditions operator Ready=False Synced=True PodReady=False
 also=
 expect ''
 
-say "Start statusgate and register it with the rules of deploy/base"
+say "Start statusgate and register it for the custom resources of the policy"
 "$statusgate" certs --out "$work/certs" > /dev/null
 "$statusgate" serve --listen 127.0.0.1:0 --probe-listen 127.0.0.1:0 --grace 0s --log-format json \
     --tls-cert "$work/certs/tls.crt" --tls-key "$work/certs/tls.key" 2> "$work/log" &
@@ -76,16 +76,8 @@ for _ in {1..100}; do
     sleep 0.05
 done
 [[ -n $address ]] || { cat "$work/log" >&2 && exit 1; }
-ca=$(base64 -w0 < "$work/certs/ca.crt")
-awk -v ca="$ca" -v address="$address" '
-    /^ *service:/ { indent = match($0, /[^ ]/) - 1; pad = sprintf("%*s", indent, "")
-        path = (mutating ? "mutate" : "validate")
-        print pad "url: https://" address "/" path; print pad "caBundle: " ca; skip = 1; next }
-    skip && match($0, /[^ ]/) - 1 > indent { next }
-    { skip = 0 }
-    /^kind: MutatingWebhookConfiguration/ { mutating = 1 }
-    /^kind: ValidatingWebhookConfiguration/ { mutating = 0 }
-    { print }' "$root/deploy/base/webhooks.yaml" > "$work/webhooks.yaml"
+"$statusgate" manifests registrations --policies "$root/deploy/policies/appcat.yaml" --crds "$root/deploy/crds/appcat-example.yaml" \
+    --url "https://$address" --ca-file "$work/certs/ca.crt" > "$work/webhooks.yaml" 2> "$work/gaps" || [[ $? -eq 1 ]]
 show kubectl apply -f "$work/webhooks.yaml"
 
 say "Default: the next status write gets the missing phase"

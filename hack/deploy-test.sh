@@ -11,11 +11,16 @@ help() {
     cat <<'HELP'
 usage: hack/deploy-test.sh KUBECONFIG
 
-Renders deploy/base, deploy/cert-manager, deploy/backfill and deploy/audit, checks that their parts are consistent with each other
-and with the policies, and dry-runs every object on the API server of KUBECONFIG. It skips and reports kinds that the server does not
-have (PodDisruptionBudget of policy/v1 before Kubernetes 1.21, cert-manager) and the completionMode of the Job before 1.21. A dry run
-needs the namespace: if statusgate-system is missing, the test creates it with the ServiceAccount and deletes it at the end. It writes
-nothing else. KUBECTL names the kubectl to use; the default is the one in PATH or of the control plane.
+Tests deploy/ and `statusgate manifests install` on the API server of KUBECONFIG, which must not have statusgate:
+
+- renders each folder with kustomize, checks that backfill and audit are consistent with the policies, and dry-runs every object. It
+  skips and reports kinds that the server does not have (PodDisruptionBudget of policy/v1 before Kubernetes 1.21, cert-manager) and
+  the completionMode of the Job before 1.21;
+- applies the output of `statusgate manifests install` for each source of certificates, in a namespace for each; applies it again,
+  which must change nothing; and applies all example policies by server-side apply. If cert-manager is missing, it creates CRDs in its place.
+
+It deletes everything at the end. KUBECTL names the kubectl to use; the default is the one in PATH or of the control plane. STATUSGATE
+names the program; the default is target/debug/statusgate.
 HELP
 }
 
@@ -34,9 +39,13 @@ if [[ -z ${KUBECTL-} ]]; then
     KUBECTL=$(type -P kubectl) || KUBECTL=$("$root/hack/control-plane.sh" assets)/kubectl
 fi
 
+statusgate=${STATUSGATE-$root/target/debug/statusgate}
+[[ -x $statusgate ]] || { echo "deploy-test: no program $statusgate; build it first" >&2 && exit 2; }
+
 work=$(mktemp -d)
-readonly work
+readonly work statusgate
 made_namespace=
+installed=()
 failures=0
 
 say() { echo "deploy-test: $*" >&2; }
@@ -56,7 +65,8 @@ kubectl() {
 # shellcheck disable=SC2317 # called by the trap
 clean() {
     local status=$?
-    [[ -z $made_namespace ]] || delete_namespace || status=1
+    uninstall || status=1
+    [[ -z $made_namespace ]] || delete_namespace "$namespace" || status=1
     rm -rf "$work"
     exit "$status"
 }
@@ -87,102 +97,6 @@ render() {
 }
 
 # === consistency ===
-
-# The rules that the registrations need for the policies: GROUP VERSION RESOURCE OPERATIONS SCOPE
-wanted_rules() {
-    local file
-    for file in "${policies[@]}"; do
-        ask "$file" '{{range .spec.resources}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.apiVersions}}{{$version := .}}{{range $rule.resources -}}
-            {{$group}} {{$version}} {{.}}{{if eq (print $rule.statusSubresource) "false"}} CREATE,UPDATE,{{else}}/status UPDATE,{{end}} *{{"\n"}}
-            {{- end}}{{end}}{{end}}{{end}}'
-    done | sort
-}
-
-registered_rules() {
-    ask "$1" '{{range .webhooks}}{{range .rules}}{{$rule := .}}{{range .apiGroups}}{{$group := .}}{{range $rule.apiVersions}}{{$version := .}}{{range $rule.resources -}}
-        {{$group}} {{$version}} {{.}} {{range $rule.operations}}{{.}},{{end}} {{$rule.scope}}{{"\n"}}
-        {{- end}}{{end}}{{end}}{{end}}{{end}}' | sort
-}
-
-# fit NAME: checks an overlay.
-fit() {
-    local at=$work/$1 file kind verb address labels text arguments seconds
-    local deployment=$at/Deployment.statusgate.yaml service=$at/Service.statusgate.yaml
-
-    for file in Deployment.statusgate Service.statusgate PodDisruptionBudget.statusgate NetworkPolicy.statusgate \
-        ServiceAccount.statusgate "Namespace.$namespace" ConfigMap.statusgate-policies \
-        MutatingWebhookConfiguration.statusgate ValidatingWebhookConfiguration.statusgate; do
-        [[ -e $at/$file.yaml ]] || { say "FAILED: deploy/$1 has no $file" && exit 1; }
-    done
-
-    for kind in Mutating Validating; do
-        file=$at/${kind}WebhookConfiguration.statusgate.yaml
-        [[ $kind == Mutating ]] && verb=mutate || verb=validate
-        registered_rules "$file" >"$at.rules"
-        diff -u --label "the policies" --label "deploy/$1, $kind" "$work/wanted" "$at.rules" >&2 ||
-            bad "deploy/$1: the rules of the ${kind}WebhookConfiguration are not those of deploy/policies"
-        same "deploy/$1: the webhooks of the ${kind}WebhookConfiguration" \
-            "$verb.statusgate.dev Ignore Equivalent None [v1] $([[ $kind == Mutating ]] && echo IfNeeded || echo '<no value>'); " \
-            "$(ask "$file" '{{range .webhooks}}{{.name}} {{.failurePolicy}} {{.matchPolicy}} {{.sideEffects}} {{.admissionReviewVersions}} {{.reinvocationPolicy}}; {{end}}')"
-        address=$(ask "$service" '{{.metadata.namespace}} {{.metadata.name}} {{(index .spec.ports 0).port}}')
-        same "deploy/$1: where the ${kind}WebhookConfiguration points" "$address /$verb" \
-            "$(ask "$file" '{{range .webhooks}}{{with .clientConfig.service}}{{.namespace}} {{.name}} {{.port}} {{.path}}{{end}}{{end}}')"
-    done
-
-    # Service → pods → process: a port by its name, then by its number in the arguments.
-    same "deploy/$1: the container port behind the Service" "webhook=8443" \
-        "$(ask "$service" '{{(index .spec.ports 0).targetPort}}')=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).ports}}{{if eq .name "webhook"}}{{.containerPort}}{{end}}{{end}}')"
-    labels=$(ask "$deployment" '{{.spec.template.metadata.labels}}')
-    same "deploy/$1: the Service's selector" "$labels" "$(ask "$service" '{{.spec.selector}}')"
-    same "deploy/$1: the Deployment's selector" "$labels" "$(ask "$deployment" '{{.spec.selector.matchLabels}}')"
-    same "deploy/$1: the PodDisruptionBudget's selector" "$labels" "$(ask "$at/PodDisruptionBudget.statusgate.yaml" '{{.spec.selector.matchLabels}}')"
-    same "deploy/$1: the NetworkPolicy's selector" "$labels" "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{.spec.podSelector.matchLabels}}')"
-    same "deploy/$1: the open ports" "8443,8080," "$(ask "$at/NetworkPolicy.statusgate.yaml" '{{range .spec.ingress}}{{range .ports}}{{.port}},{{end}}{{end}}')"
-
-    # The restricted Pod Security Standard; servers before 1.23 do not check it.
-    same "deploy/$1: the security context" "true RuntimeDefault, false true [ALL] <no value>" \
-        "$(ask "$deployment" '{{with .spec.template.spec}}{{with .securityContext}}{{.runAsNonRoot}} {{.seccompProfile.type}}{{end}}, {{with (index .containers 0).securityContext}}{{.allowPrivilegeEscalation}} {{.readOnlyRootFilesystem}} {{.capabilities.drop}} {{.capabilities.add}}{{end}}{{end}}')"
-
-    # The arguments use the folders where the volumes are mounted, and the volumes use the objects of this overlay.
-    arguments=$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).args}}{{.}} {{end}}')
-    same "deploy/$1: the mounts" "/etc/statusgate/policies /etc/statusgate/tls " \
-        "$(ask "$deployment" '{{range (index .spec.template.spec.containers 0).volumeMounts}}{{.mountPath}} {{end}}')"
-    same "deploy/$1: the volumes" "statusgate-policies statusgate-tls " \
-        "$(ask "$deployment" '{{range .spec.template.spec.volumes}}{{with .configMap}}{{.name}}{{end}}{{with .secret}}{{.secretName}}{{end}} {{end}}')"
-    for text in --policies=/etc/statusgate/policies --tls-cert=/etc/statusgate/tls/tls.crt --tls-key=/etc/statusgate/tls/tls.key \
-        --listen=0.0.0.0:8443 --probe-listen=0.0.0.0:8080; do
-        [[ " $arguments " == *" $text "* ]] || bad "deploy/$1: the server is not started with $text"
-    done
-    seconds=$(grep -oE -e '--(grace|drain-timeout)=[0-9]+s' <<<"$arguments" | grep -oE '[0-9]+' | paste -sd +)
-    [[ $(ask "$deployment" '{{.spec.template.spec.terminationGracePeriodSeconds}}') -gt $((seconds)) ]] ||
-        bad "deploy/$1: terminationGracePeriodSeconds is not more than $seconds"
-
-    # Exactly the policies.
-    same "deploy/$1: the policies in the ConfigMap" "$(printf '%s ' "${policies[@]##*/}")" \
-        "$(ask "$at/ConfigMap.statusgate-policies.yaml" '{{range $name, $text := .data}}{{$name}} {{end}}')"
-    for file in "${policies[@]}"; do
-        ask "$at/ConfigMap.statusgate-policies.yaml" "{{index .data \"${file##*/}\"}}" | diff -u - "$file" >&2 ||
-            bad "deploy/$1: ${file##*/} in the ConfigMap is not the file"
-    done
-}
-
-# The objects for cert-manager: without it, they cannot be dry-run.
-fit_certificates() {
-    local at=$work/cert-manager kind
-    local certificate=$at/Certificate.statusgate-tls.yaml ca=$at/Certificate.statusgate-ca.yaml
-    for kind in Mutating Validating; do
-        same "the CA of the ${kind}WebhookConfiguration" "$(ask "$certificate" '{{.metadata.namespace}}/{{.metadata.name}}')" \
-            "$(ask "$at/${kind}WebhookConfiguration.statusgate.yaml" '{{index .metadata.annotations "cert-manager.io/inject-ca-from"}}')"
-    done
-    same "the Secret of the serving certificate" statusgate-tls "$(ask "$certificate" '{{.spec.secretName}}')"
-    same "the first name in the serving certificate" "$(ask "$at/Service.statusgate.yaml" '{{.metadata.name}}.{{.metadata.namespace}}.svc')" \
-        "$(ask "$certificate" '{{index .spec.dnsNames 0}}')"
-    same "the issuer of the serving certificate" "$(ask "$at/Issuer.statusgate-ca.yaml" '{{.kind}} {{.metadata.name}}')" \
-        "$(ask "$certificate" '{{.spec.issuerRef.kind}} {{.spec.issuerRef.name}}')"
-    same "the Secret of that issuer" "$(ask "$ca" '{{.spec.secretName}}')" "$(ask "$at/Issuer.statusgate-ca.yaml" '{{.spec.ca.secretName}}')"
-    same "the issuer of the CA" "$(ask "$at/Issuer.statusgate-selfsigned.yaml" '{{.kind}} {{.metadata.name}}')" \
-        "$(ask "$ca" '{{.spec.issuerRef.kind}} {{.spec.issuerRef.name}}')"
-}
 
 # The rights that backfill needs for the policies: GROUP RESOURCE VERBS
 wanted_rights() {
@@ -319,30 +233,127 @@ make_namespace() {
         { cat "$work/out" >&2 && say "cannot make namespace $namespace" && exit 1; }
 }
 
+# delete_namespace NAME
 delete_namespace() {
-    kubectl --namespace "$namespace" delete serviceaccount statusgate --ignore-not-found >/dev/null
+    kubectl --namespace "$1" delete serviceaccount statusgate --ignore-not-found >/dev/null
     # Without the namespace controller of a real cluster, the namespace would stay terminating and block later tests, so remove
     # its finalizer.
     if kubectl --namespace kube-system get lease kube-controller-manager >/dev/null 2>&1; then
-        kubectl delete namespace "$namespace" --timeout 60s >/dev/null
+        kubectl delete namespace "$1" --ignore-not-found --timeout 60s >/dev/null
     else
-        kubectl delete namespace "$namespace" --wait=false >/dev/null
-        printf '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "%s"}, "spec": {"finalizers": []}}' "$namespace" >"$work/finalize.json"
-        kubectl replace --raw "/api/v1/namespaces/$namespace/finalize" --filename "$work/finalize.json" >/dev/null
+        kubectl delete namespace "$1" --ignore-not-found --wait=false >/dev/null
+        printf '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "%s"}, "spec": {"finalizers": []}}' "$1" >"$work/finalize.json"
+        kubectl replace --raw "/api/v1/namespaces/$1/finalize" --filename "$work/finalize.json" >/dev/null
     fi
+}
+
+# === install ===
+
+# crd PLURAL KIND: a CRD of cert-manager, without its schema.
+crd() {
+    cat <<CRD
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: $1.cert-manager.io
+spec:
+  group: cert-manager.io
+  names: {kind: $2, plural: $1}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+CRD
+}
+
+make_cert_manager() {
+    if served cert-manager.io/v1 Issuer; then return; fi
+    { crd issuers Issuer && crd certificates Certificate; } >"$work/cert-manager-crds.yaml"
+    installed+=("$work/cert-manager-crds.yaml")
+    kubectl apply --filename "$work/cert-manager-crds.yaml" >/dev/null
+    kubectl wait --for=condition=Established --timeout 30s crd/issuers.cert-manager.io crd/certificates.cert-manager.io >/dev/null
+    until served cert-manager.io/v1 Certificate; do sleep 0.2; done
+}
+
+# apply FILE WHAT: twice. The second time must not change anything.
+apply() {
+    kubectl apply --filename "$1" >"$work/out" 2>&1 || { bad "apply $2: $(<"$work/out")" && return; }
+    kubectl apply --filename "$1" >"$work/out" 2>&1 || { bad "apply $2 again: $(<"$work/out")" && return; }
+    if grep -v ' unchanged$' "$work/out" >"$work/changed"; then
+        bad "apply $2 again: $(<"$work/changed")"
+    else
+        say "applied twice: $2, $(wc -l <"$work/out") objects"
+    fi
+}
+
+# install SOURCE: of certificates.
+install() {
+    local file=$work/install-$1.yaml
+    "$statusgate" manifests install --certificates "$1" --namespace "statusgate-test-$1" --kubernetes-version "$version" >"$file"
+    installed+=("$file")
+    apply "$file" "manifests install --certificates $1"
+}
+
+# Exactly the rights of the account of the server: VERB RESOURCE yes|no
+fit_rights() {
+    local verb resource expected answer
+    while read -r verb resource expected; do
+        answer=$(kubectl auth can-i "$verb" "$resource" --as system:serviceaccount:statusgate-test-managed:statusgate \
+            --namespace statusgate-test-managed 2>/dev/null || true)
+        same "may the server $verb $resource" "$expected" "$answer"
+    done <<'RIGHTS'
+list statuspolicies.statusgate.dev yes
+watch statusconventions.statusgate.dev yes
+update statuspolicies.statusgate.dev no
+patch statuspolicies.statusgate.dev no
+delete statuspolicies.statusgate.dev no
+get customresourcedefinitions.apiextensions.k8s.io yes
+watch customresourcedefinitions.apiextensions.k8s.io yes
+patch customresourcedefinitions.apiextensions.k8s.io no
+create mutatingwebhookconfigurations.admissionregistration.k8s.io yes
+patch validatingwebhookconfigurations.admissionregistration.k8s.io/statusgate-documents yes
+watch validatingwebhookconfigurations.admissionregistration.k8s.io/statusgate yes
+patch validatingwebhookconfigurations.admissionregistration.k8s.io/other no
+list validatingwebhookconfigurations.admissionregistration.k8s.io no
+delete validatingwebhookconfigurations.admissionregistration.k8s.io/statusgate no
+create secrets yes
+get secrets/statusgate-tls yes
+update secrets/statusgate-tls yes
+get secrets/other no
+list secrets no
+delete secrets/statusgate-tls no
+create leases.coordination.k8s.io yes
+patch leases.coordination.k8s.io yes
+delete leases.coordination.k8s.io yes
+get pods no
+get configmaps no
+RIGHTS
+}
+
+uninstall() {
+    local index file source
+    for ((index = ${#installed[@]} - 1; index >= 0; index--)); do
+        file=${installed[index]}
+        kubectl delete --filename "$file" --ignore-not-found --wait=false >/dev/null
+        source=${file##*/install-}
+        [[ $source == "$file" ]] || delete_namespace "statusgate-test-${source%.yaml}"
+    done
 }
 
 # === main ===
 
-# The deployed policies: the examples with registered resources.
+if kubectl get crd statuspolicies.statusgate.dev >/dev/null 2>&1; then
+    say "this API server has statusgate; use one for tests: hack/with-control-plane.sh"
+    exit 2
+fi
+
+# The policies of backfill and audit.
 mapfile -t policies < <(sed -n "s|^ *- \(.*\.yaml\)\$|$root/deploy/policies/\1|p" "$root/deploy/policies/kustomization.yaml" | sort)
-wanted_rules >"$work/wanted"
-[[ -s $work/wanted ]] || bad "deploy/policies names no resources"
-for overlay in base cert-manager; do
-    render "$overlay"
-    fit "$overlay"
-done
-fit_certificates
+overlays=(base cert-manager self-managed high-availability)
+for overlay in "${overlays[@]}"; do render "$overlay"; done
 render backfill
 fit_backfill
 render audit
@@ -351,7 +362,7 @@ fit_audit
 version=$(kubectl get --raw /version | grep -oE '"gitVersion": ?"[^"]*"' | cut -d '"' -f 4)
 say "dry run on Kubernetes $version"
 make_namespace
-for overlay in base cert-manager backfill audit; do
+for overlay in "${overlays[@]}" backfill audit; do
     for file in "$work/$overlay"/*.yaml; do
         # Objects that the overlay does not change were tested already.
         [[ $overlay == base ]] || ! cmp -s "$file" "$work/base/${file##*/}" || continue
@@ -359,6 +370,22 @@ for overlay in base cert-manager backfill audit; do
     done
 done
 dry_run_pod
+
+make_cert_manager
+for source in managed cert-manager files; do
+    install "$source"
+    # The bindings name one account: the next source moves them to another namespace.
+    [[ $source != managed ]] || fit_rights
+done
+kubectl wait --for=condition=Established --timeout 30s crd/statuspolicies.statusgate.dev >/dev/null
+until served statusgate.dev/v1alpha1 StatusPolicy; do sleep 0.2; done
+for file in "$root"/deploy/policies/*.yaml; do
+    [[ ${file##*/} == kustomization.yaml ]] || cat "$file" <(echo "---")
+done >"$work/policies.yaml"
+installed+=("$work/policies.yaml")
+# Server-side: otherwise kubectl drops `value: null` of a default.
+kubectl apply --server-side --filename "$work/policies.yaml" >"$work/out" 2>&1 || bad "apply the example policies: $(<"$work/out")"
+
 if kubectl apply --dry-run=server --filename "$root/deploy/crds/appcat-example.yaml" >"$work/out" 2>&1; then
     say "$(<"$work/out")"
 else

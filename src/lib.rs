@@ -21,13 +21,15 @@
 //! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
 //! | [`lint`] | what can be proven of a convention by walking that table |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
+//! | [`manifests`] | CRDs, webhook registrations and the installation, generated |
 //! | [`server`] | the HTTPS listener, the handler, the probes |
 //! | [`tls`] | issuing, reading and swapping certificates |
 //! | [`cluster`] | everything that talks to the API server |
-//! | [`telemetry`] | metrics and logs |
+//! | [`manager`] | keeps policies, certificates and registrations in the cluster up to date |
+//! | [`telemetry`] | metrics, logs and traces |
 //! | [`cli`] | one file a command |
 //!
-//! All down to `wire`, except `source`, are pure: no IO, no clock, no async and no Kubernetes client.
+//! All down to `manifests`, except `source`, are pure: no IO, no clock, no async and no Kubernetes client.
 //! `tests/architecture.rs` has the table of which folder may use which.
 
 pub mod cli;
@@ -38,6 +40,8 @@ pub mod explain;
 pub mod kstatus;
 pub mod language;
 pub mod lint;
+pub mod manager;
+pub mod manifests;
 pub mod model;
 pub mod policy;
 pub mod server;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The folders that each folder may use. A folder may use itself. An entry with several names allows
 /// only the modules below them.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("kstatus", &["model"]),
     ("source", &["model"]),
@@ -24,10 +24,27 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("lint", &["model", "source", "language", "documents", "policy", "engine", "explain"]),
     // What the wire needs of the engine is what comes out of it, never how it comes about.
     ("wire", &["model", "engine::Action", "engine::Cause", "engine::Finding", "engine::Verdict"]),
+    ("manifests", &["model", "language", "documents", "policy"]),
     ("server", &["model", "source", "policy", "engine", "wire", "tls", "telemetry"]),
     ("tls", &["model"]),
-    ("cluster", &["model", "source", "kstatus", "policy", "engine", "tls"]),
+    ("cluster", &["model", "source", "kstatus", "policy", "engine", "tls", "manifests"]),
     ("telemetry", &["model"]),
+    (
+        "manager",
+        &[
+            "model",
+            "source",
+            "documents",
+            "policy",
+            "lint",
+            "wire",
+            "manifests",
+            "server",
+            "tls",
+            "cluster",
+            "telemetry",
+        ],
+    ),
     (
         "cli",
         &[
@@ -44,6 +61,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "tls",
             "cluster",
             "telemetry",
+            "manifests",
+            "manager",
         ],
     ),
     // The program itself: one call.
@@ -51,8 +70,18 @@ const LAYERS: [(&str, &[&str]); 16] = [
 ];
 
 /// The folders without IO, clock, async and Kubernetes client.
-const PURE: [&str; 9] =
-    ["model", "kstatus", "language", "documents", "policy", "engine", "explain", "lint", "wire"];
+const PURE: [&str; 10] = [
+    "model",
+    "kstatus",
+    "language",
+    "documents",
+    "policy",
+    "engine",
+    "explain",
+    "lint",
+    "wire",
+    "manifests",
+];
 
 /// The identifiers and paths that they must not contain.
 const IMPURE: [&str; 19] = [

@@ -151,6 +151,29 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
     }
 }
 
+/// A client-side `kubectl apply` drops null values.
+#[test]
+fn nullable_without_a_value_is_a_default_of_null() {
+    let defaults = |keys: &str| {
+        let text = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  \
+             convention: metav1\n  resources:\n  - {{apiGroups: [a.io], apiVersions: [v1], resources: [foos]}}\n  \
+             backfill:\n  - {{path: /status/billing{keys}}}\n"
+        );
+        let policies = PolicySet::compile(&[Source::new("p.yaml", text)]);
+        policies.map(|policies| {
+            let all = policies.policies()[0].backfill.iter();
+            all.map(|default| format!("{:?}", default.filling)).collect::<Vec<_>>()
+        })
+    };
+    for nullable in ["false", "true"] {
+        let without = defaults(&format!(", nullable: {nullable}")).unwrap();
+        assert_eq!(without, defaults(&format!(", value: null, nullable: {nullable}")).unwrap());
+    }
+    let error = defaults("").unwrap_err().to_string();
+    assert!(error.contains("missing required key \"value\" or \"copyOf\""), "{error}");
+}
+
 #[test]
 fn a_byte_order_mark_moves_no_column() {
     let mistakes = PolicySet::compile(&[Source::new("a.yaml", "\u{feff}{kind: Odd}")]).unwrap_err();

@@ -146,7 +146,7 @@ fn fits_the_api_server(answer: &Answer, body: &[u8], webhook: Webhook) {
     let (allowed, status) = (&response["allowed"], &response["status"]);
     match webhook {
         Webhook::Mutate => assert_eq!(allowed, true, "the mutating webhook denies nothing"),
-        Webhook::Validate => {
+        _ => {
             assert!(response.get("patch").is_none(), "the validating webhook patches nothing")
         }
     }

@@ -1,6 +1,6 @@
 //! The flags of every command that connects to a cluster: where it is, and which objects.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
@@ -45,7 +45,17 @@ impl Connection {
     /// # Errors
     /// An invalid kubeconfig, or a server that does not respond.
     pub async fn open(&self) -> Result<Cluster, ClusterError> {
-        Cluster::connect(self.kubeconfig.as_deref(), self.context.as_deref()).await
+        Cluster::connect(self.kubeconfig(), self.context()).await
+    }
+
+    /// The kubeconfig, if it is not the default.
+    pub fn kubeconfig(&self) -> Option<&Path> {
+        self.kubeconfig.as_deref()
+    }
+
+    /// The context, if it is not the current one.
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
     }
 }
 

@@ -1,12 +1,20 @@
 //! `statusgate doctor`: checks that an installation is consistent.
 
 use std::io;
+use std::path::PathBuf;
+
+use anyhow::Context;
 
 use super::connection::{Connection, block_on};
 use super::output::Output;
-use super::policies::Policies;
+use super::policies::following;
 use super::{Outcome, checks, time};
 use crate::cluster::doctor::{Address, Examination};
+use crate::cluster::{Check, ClusterError, StoredDocument};
+use crate::documents::DocumentKind;
+use crate::manager::documents::document_type;
+use crate::manager::registry::{Document, DocumentId, Registry};
+use crate::policy::PolicySet;
 
 /// The arguments of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -18,8 +26,10 @@ use crate::cluster::doctor::{Address, Examination};
                   server does not respond."
 )]
 pub struct Args {
-    #[command(flatten)]
-    policies: Policies,
+    /// Policies: a file or a folder. May be repeated. Default: those of the cluster, or the built-in
+    /// example policies if it has none.
+    #[arg(long = "policies", value_name = "PATH")]
+    policies: Vec<PathBuf>,
 
     #[command(flatten)]
     connection: Connection,
@@ -44,17 +54,55 @@ pub struct Args {
 /// # Errors
 /// Policies that cannot be read, or an API server that does not respond.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let policies = args.policies.load()?;
-    let examination =
-        Examination { registrations: args.registrations.clone(), address: args.url.clone() };
-    let checks = block_on(async {
-        let cluster = args.connection.open().await?;
-        Ok(examination.run(&cluster, &policies, time::clock()).await?)
-    })?;
+    let checks = block_on(examine(args))?;
     let mut out = io::stdout().lock();
     match args.output {
         Output::Table => checks::print_table(&mut out, &checks)?,
         Output::Json => checks::print_json(&mut out, &checks)?,
     }
     Ok(Outcome::of(checks::has_problem(&checks)))
+}
+
+async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
+    // Before the connection: mistakes in files are reported without a cluster, too.
+    let given =
+        if args.policies.is_empty() { None } else { Some(following(&args.policies, None)?) };
+    let cluster = args.connection.open().await?;
+    let mut documents = Vec::new();
+    for kind in [DocumentKind::StatusConvention, DocumentKind::StatusPolicy] {
+        let list = match cluster.documents(document_type(kind)).await {
+            Ok(list) => Ok(list),
+            Err(error @ ClusterError::Refused { .. }) => Err(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        documents.push((kind, list));
+    }
+    let known = documents.iter().filter_map(|(kind, list)| Some((*kind, list.as_ref().ok()?)));
+    let known: Vec<(DocumentKind, &StoredDocument)> =
+        known.flat_map(|(kind, list)| list.iter().map(move |document| (kind, document))).collect();
+    let policies = match given {
+        Some(policies) => policies,
+        None if known.iter().any(|(kind, _)| *kind == DocumentKind::StatusPolicy) => {
+            in_use(&known)?
+        }
+        None => following(&[], None)?,
+    };
+    let documents = documents.into_iter().map(|(kind, list)| (kind.name(), list));
+    let examination = Examination {
+        registrations: args.registrations.clone(),
+        address: args.url.clone(),
+        documents: documents.collect(),
+    };
+    Ok(examination.run(&cluster, &policies, time::clock()).await?)
+}
+
+/// The policies that a server without an earlier state would use: those with mistakes are left out.
+fn in_use(documents: &[(DocumentKind, &StoredDocument)]) -> anyhow::Result<PolicySet> {
+    let mut registry = Registry::default();
+    for (kind, StoredDocument { name, spec, .. }) in documents {
+        let id = DocumentId { kind: *kind, name: name.clone() };
+        registry.set(&id, Some(Document::new(id.clone(), spec)));
+    }
+    let settled = registry.settle(|sources| PolicySet::compile(&sources));
+    settled.context("the policies of the cluster do not compile")
 }

@@ -17,6 +17,8 @@ pub mod explain;
 mod filter;
 mod input;
 pub mod lint;
+mod managed;
+pub mod manifests;
 mod output;
 pub mod plurals;
 pub mod policies;
@@ -32,6 +34,8 @@ mod survey;
 mod table;
 pub mod test;
 pub mod time;
+mod traces;
+pub mod uninstall;
 mod values;
 mod writer;
 
@@ -54,7 +58,7 @@ macro_rules! commands {
     ($($(#[$help:meta])* $name:ident($module:ident),)*) => {
         #[derive(Debug, Subcommand)]
         enum Command {
-            $($(#[$help])* $name($module::Args),)*
+            $($(#[$help])* $name(Box<$module::Args>),)*
         }
 
         impl Command {
@@ -82,6 +86,10 @@ commands! {
     Doctor(doctor),
     /// Print the JSON Schema of a document kind.
     Schema(schema),
+    /// Print the manifests that statusgate needs in a cluster.
+    Manifests(manifests),
+    /// Delete the webhook registrations.
+    Uninstall(uninstall),
     /// Judge manifests: files, folders, pipes.
     Check(check),
     /// Run the unit tests of policies.

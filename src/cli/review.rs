@@ -22,7 +22,8 @@ use crate::source::{ReadError, read_bytes};
                   denied. 2: the input is not a review, or a file cannot be read."
 )]
 pub struct Args {
-    /// The webhook: `mutate` sets defaults and repairs, `validate` judges.
+    /// The webhook: `mutate` sets defaults and repairs, `validate` judges. `agreement` judges only whether
+    /// phase and conditions agree, `mandatory` everything else.
     #[arg(long, value_name = "WEBHOOK", value_parser = webhooks())]
     webhook: Webhook,
 
@@ -42,9 +43,8 @@ pub struct Args {
 }
 
 fn webhooks() -> impl TypedValueParser<Value = Webhook> {
-    let all = [Webhook::Mutate, Webhook::Validate];
-    PossibleValuesParser::new(all.map(Webhook::name)).map(move |name| {
-        let found = all.into_iter().find(|webhook| webhook.name() == name);
+    PossibleValuesParser::new(Webhook::ALL.map(Webhook::name)).map(move |name| {
+        let found = Webhook::ALL.into_iter().find(|webhook| webhook.name() == name);
         found.unwrap_or(Webhook::Validate)
     })
 }

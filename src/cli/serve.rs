@@ -2,27 +2,41 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
 
+use super::managed::Managed;
 use super::signals::Signals;
+use super::traces::TraceArgs;
 use super::{Outcome, values};
-use crate::server::{self, CertificateSource, Limits, Settings};
-use crate::telemetry::logs::{self, Format, Logs};
+use crate::manager::{Manager, Prepared};
+use crate::policy;
+use crate::server::{
+    self, CertificateSource, Limits, Opening, ProbeSettings, Running, Settings, StartError,
+};
+use crate::telemetry::logs::{self, FilterFile, Format, Logs};
+use crate::telemetry::traces::Collector;
+use crate::tls::Bundle;
 
 /// The arguments of `serve`.
 #[derive(Debug, clap::Args)]
 #[command(
-    group(clap::ArgGroup::new("certificate").required(true).args(["tls_cert", "self_signed"])),
+    group(
+        clap::ArgGroup::new("certificate")
+            .required(true)
+            .args(["tls_cert", "self_signed", "manage_certificates"])
+    ),
     after_help = "Durations are written as 15s, 2m or 500ms. SIGTERM and SIGINT start an orderly \
                   shutdown: /readyz returns 503, responses have `Connection: close` during --grace, then \
                   requests in flight finish within --drain-timeout. A second signal skips --grace."
 )]
 pub struct Args {
     /// Policies: a file, or a folder with *.yaml, *.yml and *.json files. May be repeated. The server
-    /// reloads them when their content changes. Default: the built-in example policies.
+    /// reloads them when their content changes. Default: the built-in example policies, or with
+    /// --watch-policies only those of the cluster.
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
@@ -60,6 +74,10 @@ pub struct Args {
     /// pairs. info logs each patched, warned and denied review; debug logs all reviews.
     #[arg(long, value_name = "FILTER", env = "STATUSGATE_LOG", default_value = "info")]
     log: String,
+
+    /// Read the log filter from this file instead of --log. The server reloads it when its content changes.
+    #[arg(long, value_name = "FILE")]
+    log_from: Option<PathBuf>,
 
     /// How long to continue to serve after SIGTERM, until endpoints are updated.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = values::duration)]
@@ -117,6 +135,12 @@ pub struct Args {
     /// stops.
     #[arg(long)]
     reuse_port: bool,
+
+    #[command(flatten)]
+    traces: TraceArgs,
+
+    #[command(flatten)]
+    managed: Managed,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -127,13 +151,41 @@ enum LogFormat {
     Pretty,
 }
 
+/// Where the server reports to.
+struct Telemetry<'l> {
+    logs: &'l Logs,
+    log_from: Option<FilterFile>,
+    traces: Option<Collector>,
+}
+
 impl Args {
-    fn settings(&self, logs: &Logs) -> Settings {
-        let certificate = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => {
+    /// Distinguishes this server from others on its host: the port, or the process if the system chooses
+    /// the port or two servers share it. In a pod it is always the port, so a restarted container keeps
+    /// its name.
+    fn distinction(&self) -> String {
+        match self.listen.port() {
+            port if port != 0 && !self.reuse_port => port.to_string(),
+            _ => format!("pid{}", std::process::id()),
+        }
+    }
+
+    fn probes(&self, logs: &Logs) -> ProbeSettings {
+        let dropped_lines = Some(logs.dropped());
+        ProbeSettings { listen: self.probe_listen, reuse_port: self.reuse_port, dropped_lines }
+    }
+
+    /// The settings, with the certificate of the cluster if that is managed.
+    fn settings(
+        &self,
+        Telemetry { logs, log_from, traces }: Telemetry<'_>,
+        managed: Option<&Bundle>,
+    ) -> Settings {
+        let certificate = match (managed, &self.tls_cert, &self.tls_key) {
+            (Some(bundle), ..) => CertificateSource::Given(bundle.clone()),
+            (None, Some(certificate), Some(key)) => {
                 CertificateSource::Files { certificate: certificate.clone(), key: key.clone() }
             }
-            // clap requires one of the two.
+            // clap requires one of the three.
             _ => CertificateSource::SelfSigned,
         };
         let defaults = Settings::new(certificate);
@@ -154,6 +206,8 @@ impl Args {
                 idle_timeout: self.idle_timeout,
                 ..defaults.limits
             },
+            log_from,
+            traces,
             dropped_lines: Some(logs.dropped()),
             ..defaults
         }
@@ -170,26 +224,62 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         Some(LogFormat::Pretty) => Format::Pretty,
         None => Format::for_stderr(),
     };
-    let logs = Logs::start(format, &args.log)?;
+    let from_file = args.log_from.as_deref().map(FilterFile::read).transpose()?;
+    let logs = Logs::start(format, from_file.as_ref().unwrap_or(&args.log))?;
+    let log_from = args.log_from.clone().zip(from_file);
+    let log_from = log_from.map(|(path, used)| FilterFile { path, used, filter: logs.filter() });
     logs::log_panics_without_their_message();
+    let traces = args.traces.collector()?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("failed to start the runtime")?
-        .block_on(serve(args.settings(&logs)))?;
+        .block_on(serve(args, Telemetry { logs: &logs, log_from, traces }))?;
     Ok(Outcome::Clean)
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<()> {
+async fn serve(args: &Args, telemetry: Telemetry<'_>) -> anyhow::Result<()> {
     // Before the start: a signal during the start must not kill a server that already listens.
     let mut signals = Signals::listen()?;
-    let running = server::start(&settings)?;
+    let (running, manager) = if args.managed.is_used() {
+        tokio::select! {
+            started = start_managed(args, telemetry) => started?,
+            // Nobody has connected yet.
+            () = signals.next() => return Ok(()),
+        }
+    } else {
+        (server::start(&args.settings(telemetry, None))?, None)
+    };
     let shutdown = running.shutdown();
-    let mut ended = std::pin::pin!(running.ended());
+    let mut ended = pin!(running.ended());
     loop {
         tokio::select! {
-            _ = &mut ended => return Ok(()),
+            _ = &mut ended => break,
             () = signals.next() => shutdown.signal(),
         }
     }
+    if let Some(manager) = manager {
+        manager.end().await;
+    }
+    Ok(())
+}
+
+/// Starts a server with managed parts, when the API server is available.
+async fn start_managed(
+    args: &Args,
+    telemetry: Telemetry<'_>,
+) -> anyhow::Result<(Running, Option<Manager>)> {
+    let opening = Opening::of(args.probes(telemetry.logs))?;
+    let options = args.managed.options(&args.distinction());
+    let files = if options.watch_policies {
+        policy::load_files(&args.policies)
+    } else {
+        policy::load(&args.policies)
+    };
+    let policies = opening.policies(files.map_err(StartError::BrokenPolicies)?)?;
+    let (kubeconfig, context) = (args.managed.kubeconfig(), args.managed.context());
+    let prepared = Prepared::new(options, kubeconfig, context, &opening, policies).await?;
+    let settings = args.settings(telemetry, prepared.certificate());
+    let (running, manager) = prepared.start(opening, &settings)?;
+    Ok((running, Some(manager)))
 }

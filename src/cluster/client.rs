@@ -88,6 +88,11 @@ impl Cluster {
         &self.version
     }
 
+    /// The client, for watches.
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// The certificate authorities of the kubeconfig. Empty if those of the system apply.
     pub(super) fn authority(&self) -> &[Vec<u8>] {
         &self.authority
@@ -181,6 +186,20 @@ impl Cluster {
         tokio::time::timeout(ANSWER_LIMIT, exchange).await?
     }
 
+    /// Turns an error of kube's client into one of ours.
+    pub(super) fn failed_in_client(&self, what: &str, error: kube::Error) -> ClusterError {
+        let what = what.to_owned();
+        match error {
+            kube::Error::Api(status) => {
+                ClusterError::Refused { what, code: status.code, message: status.message }
+            }
+            error => {
+                let (server, source) = (self.server.clone(), error.into());
+                ClusterError::Unreachable { what, server, source }
+            }
+        }
+    }
+
     /// Turns a failed request into an error.
     pub(super) fn failed(&self, what: &str, reply: Reply) -> ClusterError {
         let what = what.to_owned();
@@ -232,6 +251,11 @@ impl Answer {
     /// The body as a `metav1.Status`; empty if it is something else.
     pub(super) fn to_status(&self) -> Status {
         serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// Whether the server names fields of the object that it rejects.
+    pub(super) fn has_causes(&self) -> bool {
+        self.to_status().details.is_some_and(|details| !details.causes.is_empty())
     }
 
     /// Whether this is a 404 of an API server that knows the kind, but not this object. A router's 404
@@ -410,5 +434,18 @@ mod tests {
         {
             assert_eq!(answer(status, "").passes(), passes, "{status}");
         }
+    }
+
+    #[test]
+    fn a_failed_test_of_a_json_patch_has_no_causes_and_a_rejected_object_has() {
+        let has_causes = |details: &str| {
+            let body = format!(
+                r#"{{"kind":"Status","status":"Failure","reason":"Invalid","code":422,"message":"the server rejected our request due to an error in our request","details":{details}}}"#
+            );
+            Answer { status: 422, retry_after: None, body: body.into() }.has_causes()
+        };
+        assert!(!has_causes("{}"));
+        let cause = r#"{"reason":"FieldValueInvalid","message":"m","field":"webhooks[0].rules"}"#;
+        assert!(has_causes(&format!(r#"{{"causes":[{cause}]}}"#)));
     }
 }

@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::{Name, StatusConvention, StatusPolicy, schema};
 
 /// The kinds of documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub enum DocumentKind {
     /// Which resources follow which convention.
     StatusPolicy,
@@ -51,6 +53,14 @@ document! {
 }
 
 impl DocumentKind {
+    /// As documents have it in `kind`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StatusPolicy => "StatusPolicy",
+            Self::StatusConvention => "StatusConvention",
+        }
+    }
+
     /// The JSON Schema (draft 2020-12) of a document of this kind, for editors.
     pub fn json_schema(self) -> Value {
         match self {

@@ -120,7 +120,7 @@ document! {
         source = String,
         /// The field to set.
         path?: StatusPointer,
-        /// With `value: null`: whether an explicit null is set; otherwise a null is removed.
+        /// With `value: null` or without a value: whether an explicit null is set; otherwise a null is removed.
         nullable?: bool,
         /// The value to set.
         #[serde(deserialize_with = "present")]

@@ -56,7 +56,7 @@ pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;
 pub use review::{Found, PatchFailed, Review, review};
 pub use standing::Standing;
-pub use verdict::{Cause, Finding, Verdict};
+pub use verdict::{Cause, Change, Finding, Verdict};
 
 /// Judges a subject by all policies that select it.
 ///
@@ -78,15 +78,16 @@ pub fn decide<'p, 'a: 'p>(
             if !mutation.operations.is_empty() {
                 if mutate::applies(&subject.object, &mutation.operations) {
                     verdict.status = mutation.status;
+                    verdict.changes = mutation.changes;
                     verdict.patch = Some(Patch(mutation.operations));
                 } else {
                     verdict.patch_failed = true;
                 }
             }
         }
-        Webhook::Validate => {
+        Webhook::Validate | Webhook::Mandatory | Webhook::Agreement => {
             for (_, policy) in selected.policies() {
-                judge::judge(policy, &selected, subject, now, &mut verdict.findings);
+                judge::judge(policy, &selected, subject, webhook, now, &mut verdict.findings);
             }
             if selected.policies().nth(1).is_some() {
                 verdict::merge_duplicates(&mut verdict.findings);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::model::{Json, Object, Pointer, Subject, same_instant};
 use crate::policy::convention::{Backfill, Phase, PhaseRules, Since};
-use crate::policy::{Action, Policy, Selected, Step};
+use crate::policy::{Action, Id, Policy, Selected, Step};
 
 use super::agreement;
 use super::because::quoted;
@@ -19,7 +19,7 @@ use super::choice::{Choice, choose};
 use super::defaults::{Defaults, is_idle};
 use super::draft::Draft;
 use super::evidence::{Facts, facts_of, phase_path};
-use super::{Cause, Finding};
+use super::{Cause, Change, Finding};
 
 /// The result of the mutating webhook for an object.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(super) struct Mutation<'p, 'a> {
     pub(super) status: Option<Json<'a>>,
     /// The patch that results in this status.
     pub(super) operations: Vec<PatchOperation>,
+    /// The reasons of the operations, each with its policy.
+    pub(super) changes: Vec<(&'p Id, Change)>,
     pub(super) findings: Vec<Finding<'p>>,
     /// The names of the defaults that were not set because they would contradict the phase.
     pub(super) withheld: Vec<&'p str>,
@@ -102,7 +104,9 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         let mut draft = Draft::new(self.base, &self.in_lists);
         for (_, policy) in self.selected.policies() {
             for path in &policy.preserve {
-                restore(policy, path, self.subject, &mut draft);
+                if restore(policy, path, self.subject, &mut draft) {
+                    self.mutation.changes.push((&policy.name, Change::Restored));
+                }
             }
         }
         self.take(draft.finish());
@@ -124,6 +128,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             self.mutation.withheld.push(&default.name);
         } else {
             self.mutation.operations.extend(finished.1);
+            self.mutation.changes.push((&policy.name, Change::Default));
             self.changed = Some(next);
         }
     }
@@ -176,12 +181,16 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             Choice::Contradicted(_) | Choice::Written => (facts.phase, Source::Writer, None),
         };
         let Some(phase) = phase else { return };
-        if facts.phase != Some(phase) {
+        let change = if facts.phase == Some(phase) {
+            Change::Time
+        } else {
             draft.set(path, phase.into());
-        }
+            source.change()
+        };
         self.keep_time(rules, &facts, (phase, source), &mut draft);
         let finished = draft.finish();
         self.mutation.findings.extend(finding);
+        self.mutation.changes.extend(finished.is_some().then_some((&policy.name, change)));
         self.take(finished);
     }
 
@@ -277,16 +286,37 @@ enum Source {
     Repair,
 }
 
+impl Source {
+    /// The reason of a change of the phase.
+    const fn change(self) -> Change {
+        match self {
+            Self::Default => Change::Default,
+            Self::Imposed(_) => Change::Imposed,
+            Self::Repair => Change::Repair,
+            // The writer's own phase is not changed.
+            Self::Writer => Change::Time,
+        }
+    }
+}
+
 /// Restores a field that the writer removed without being its owner. The validating webhook judges a
-/// changed value.
-fn restore(policy: &Policy, path: &Pointer, subject: &Subject<'_>, draft: &mut Draft<'_, '_>) {
+/// changed value. Returns whether it restored the field.
+fn restore(
+    policy: &Policy,
+    path: &Pointer,
+    subject: &Subject<'_>,
+    draft: &mut Draft<'_, '_>,
+) -> bool {
     let stored = subject.old.as_ref().and_then(|old| old.at_status(path));
     let Some(stored) = stored.filter(|stored| !stored.is_null() && stored.is_whole()) else {
-        return;
+        return false;
     };
     let mut owners = policy.owners.iter().filter(|owner| owner.path.contains(path));
     let missing = draft.get(path).is_none_or(Json::is_null);
-    if missing && !owners.any(|owner| owner.writers.include(&subject.writer)) {
+    let restores = missing && !owners.any(|owner| owner.writers.include(&subject.writer));
+    if restores {
         draft.set(path, stored.to_value());
     }
+    // A parent of another type accepts no member.
+    restores && draft.get(path).is_some()
 }

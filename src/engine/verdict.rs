@@ -117,6 +117,38 @@ impl serde::Serialize for Cause {
     }
 }
 
+/// Why the mutating webhook sets a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A default, also of the phase.
+    Default,
+    /// A phase that follows from the metadata of the object.
+    Imposed,
+    /// A phase in place of one that the conditions contradict.
+    Repair,
+    /// The time of a phase that the writer wrote.
+    Time,
+    /// A field that the writer must not remove.
+    Restored,
+}
+
+impl Change {
+    /// All reasons, by their position.
+    pub const ALL: [Self; 5] =
+        [Self::Default, Self::Imposed, Self::Repair, Self::Time, Self::Restored];
+
+    /// The name in metrics.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Imposed => "imposed",
+            Self::Repair => "repair",
+            Self::Time => "time",
+            Self::Restored => "restored",
+        }
+    }
+}
+
 /// The result for one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict<'p> {
@@ -126,6 +158,8 @@ pub struct Verdict<'p> {
     pub findings: Vec<Finding<'p>>,
     /// The changes. Never empty.
     pub patch: Option<Patch>,
+    /// The reasons of the patch, each with its policy.
+    pub changes: Vec<(&'p Id, Change)>,
     /// The patched status; `None` if there is no patch.
     pub status: Option<Json<'p>>,
     /// The names of the defaults that were not set because they would contradict the phase.

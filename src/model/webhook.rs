@@ -1,21 +1,41 @@
-//! The two admission webhooks.
+//! The admission webhooks.
 
-/// An admission webhook. The API server calls the mutating one first, and the validating one after
-/// its own schema validation, so they may get different objects.
+/// An admission webhook. The API server calls the mutating one first, and a validating one after its own
+/// schema validation, so they may get different objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Webhook {
-    /// `POST /mutate`: sets defaults, imposes values and repairs. It never rejects.
+    /// Sets defaults, imposes values and repairs. It never rejects.
     Mutate,
-    /// `POST /validate`: judges. It never patches.
+    /// Judges by all rules. It never patches.
     Validate,
+    /// Judges by all rules except the disagreements between phase and conditions. Together with
+    /// [`Self::Agreement`] the same as [`Self::Validate`].
+    Mandatory,
+    /// Judges only the disagreements between phase and conditions.
+    Agreement,
 }
 
 impl Webhook {
-    /// The name used in paths, flags, logs and metrics.
+    /// All webhooks, by their discriminants.
+    pub const ALL: [Self; 4] = [Self::Mutate, Self::Validate, Self::Mandatory, Self::Agreement];
+
+    /// The name used in flags, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mutate => "mutate",
             Self::Validate => "validate",
+            Self::Mandatory => "mandatory",
+            Self::Agreement => "agreement",
+        }
+    }
+
+    /// The path of its requests.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Mutate => "/mutate",
+            Self::Validate => "/validate",
+            Self::Mandatory => "/validate/mandatory",
+            Self::Agreement => "/validate/agreement",
         }
     }
 }

@@ -153,6 +153,17 @@ impl PolicySet {
             .filter(|(_, policy)| policy.selects(subject))
     }
 
+    /// Whether a policy may judge a resource with this name, `xvshnredis.vshn.appcat.vshn.io`, in some
+    /// version.
+    pub fn may_select(&self, resource: &str) -> bool {
+        let Some((plural, group)) = resource.split_once('.') else { return false };
+        let mut rules = self.policies.iter().flat_map(|policy| &policy.resources);
+        rules.any(|rule| {
+            rule.api_groups.iter().any(|glob| glob.matches(group))
+                && rule.resources.iter().any(|glob| glob.matches(plural))
+        })
+    }
+
     /// The same policies, which repair every disagreement of every writer, also a stored one. `enforcement`
     /// stays a ceiling: a policy that only warns repairs nothing.
     pub fn repairing(mut self) -> Self {

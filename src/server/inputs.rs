@@ -1,22 +1,22 @@
 //! The files that a server loads: policies, certificate, client CA. An error at the start ends the
 //! program; later changes are reloaded.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use tokio::time::sleep;
 
+use super::certificate::{CertificateWatch, ServingCertificate};
 use super::drain::StageWatch;
+use super::policies::PolicyStore;
 use super::reload::{Reloader, reloader};
 use super::settings::{CertificateSource, Settings};
-use super::snapshot::Snapshot;
 use super::{StartError, clock};
-use crate::policy::{self, PolicySet, Source};
-use crate::telemetry::Metrics;
-use crate::tls::{Authority, Bundle, CertificateError, ClientAuthorities, Expiry, Pem, ServerTls};
+use crate::policy::{self, Source};
+use crate::telemetry::{FilterFile, Metrics};
+use crate::tls::{Authority, Bundle, CertificateError, ClientAuthorities, Pem, ServerTls};
 
 /// The files that may change while the server runs.
 #[derive(Default)]
@@ -26,32 +26,33 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Loads the policies.
-    pub(super) fn policies(
-        &mut self,
-        settings: &Settings,
-        metrics: &Arc<Metrics>,
-        now: Timestamp,
-    ) -> Result<Arc<ArcSwap<Snapshot>>, StartError> {
-        let sources = policy::load(&settings.policies).map_err(StartError::BrokenPolicies)?;
-        let policies = PolicySet::compile(&sources).map_err(StartError::BrokenPolicies)?;
-        let snapshot = Arc::new(ArcSwap::from_pointee(Snapshot::new(policies, metrics)));
-        metrics.reloaded(POLICIES, now.as_second());
-        if !settings.policies.is_empty() {
-            let paths = settings.policies.clone();
-            let (target, metrics) = (Arc::clone(&snapshot), Arc::clone(metrics));
-            self.reloaders.push(reloader(
-                POLICIES,
-                &sources,
-                move || Ok(policy::load_files(&paths)?),
-                move |sources, _| {
-                    let policies = PolicySet::compile(sources)?;
-                    target.store(Arc::new(Snapshot::new(policies, &metrics)));
-                    Ok(())
-                },
-            ));
+    /// Reloads these files when they change.
+    pub(super) fn policies(&mut self, paths: &[PathBuf], store: &PolicyStore) {
+        if paths.is_empty() {
+            return;
         }
-        Ok(snapshot)
+        let (used, paths, store) = (store.files(), paths.to_vec(), store.clone());
+        self.reloaders.push(reloader(
+            POLICIES,
+            &used,
+            move || Ok(policy::load_files(&paths)?),
+            move |files: &Vec<Source>, _| {
+                store.replace_files(files.clone())?;
+                Ok(())
+            },
+        ));
+    }
+
+    /// Follows the file of the log filter.
+    pub(super) fn log(&mut self, settings: &Settings, metrics: &Metrics, now: Timestamp) {
+        let Some(FilterFile { path, used, filter }) = settings.log_from.clone() else { return };
+        metrics.reloaded(LOG, now.as_second());
+        self.reloaders.push(reloader(
+            LOG,
+            &used,
+            move || Ok(FilterFile::read(&path)?),
+            move |text, _| Ok(filter.set(text)?),
+        ));
     }
 
     /// Loads the certificate and the client CA.
@@ -60,11 +61,12 @@ impl Inputs {
         settings: &Settings,
         metrics: &Metrics,
         now: Timestamp,
-    ) -> Result<Arc<ServerTls>, StartError> {
+    ) -> Result<(Arc<ServerTls>, ServingCertificate), StartError> {
         let clients = settings.client_ca.as_deref().map(read).transpose()?;
         let authorities = clients.as_ref().map(|file| ClientAuthorities::parse(pem(file)));
         let authorities = authorities.transpose()?;
         let (bundle, pair) = match &settings.certificate {
+            CertificateSource::Given(bundle) => (bundle.clone(), None),
             CertificateSource::SelfSigned => (self_signed(settings, now)?, None),
             CertificateSource::Files { certificate, key } => {
                 let files = read_pair(certificate, key)?;
@@ -74,24 +76,19 @@ impl Inputs {
         };
         let tls = ServerTls::new(&bundle, authorities).map_err(StartError::FailedConfigureTls)?;
         let tls = Arc::new(tls);
-        let current = Arc::new(ArcSwap::from_pointee(bundle));
-        let mut watch = CertificateWatch { current: Arc::clone(&current), logged: Expiry::Far };
+        let serving = ServingCertificate::new(&tls, bundle);
+        let mut watch = CertificateWatch::new(serving.clone());
         watch.poll(now, metrics);
         self.certificate = Some(watch);
         metrics.reloaded(CERTIFICATE, now.as_second());
 
         if let Some((certificate, key, files)) = pair {
-            let target = Arc::clone(&tls);
+            let target = serving.clone();
             self.reloaders.push(reloader(
                 CERTIFICATE,
                 &files,
                 move || Ok(read_pair(&certificate, &key)?),
-                move |files, now| {
-                    let bundle = parse_pair(files, now)?;
-                    target.swap_certificate(&bundle)?;
-                    current.store(Arc::new(bundle));
-                    Ok(())
-                },
+                move |files, now| Ok(target.swap(parse_pair(files, now)?)?),
             ));
         }
         if let (Some(path), Some(file)) = (settings.client_ca.clone(), clients) {
@@ -104,7 +101,7 @@ impl Inputs {
                 move |file, _| Ok(target.swap_clients(ClientAuthorities::parse(pem(file))?)?),
             ));
         }
-        Ok(tls)
+        Ok((tls, serving))
     }
 
     /// Polls the files until the server closes.
@@ -142,34 +139,6 @@ impl Inputs {
         }
         if let Some(certificate) = &mut self.certificate {
             certificate.poll(now, metrics);
-        }
-    }
-}
-
-/// Logs when the certificate in use comes close to its expiry.
-#[derive(Debug)]
-struct CertificateWatch {
-    current: Arc<ArcSwap<Bundle>>,
-    logged: Expiry,
-}
-
-impl CertificateWatch {
-    fn poll(&mut self, now: Timestamp, metrics: &Metrics) {
-        let bundle = self.current.load();
-        metrics.certificate_not_after.set(bundle.not_after.as_second());
-        let expiry = Expiry::of(bundle.not_before, bundle.not_after, now);
-        if expiry == self.logged {
-            return;
-        }
-        self.logged = expiry;
-        let not_after = bundle.not_after;
-        match expiry {
-            Expiry::Far => tracing::info!(%not_after, "the certificate was renewed"),
-            Expiry::Near => tracing::warn!(%not_after, "the renewal of the certificate is late"),
-            Expiry::Over => tracing::error!(
-                %not_after,
-                "the certificate has expired: API servers reject this server"
-            ),
         }
     }
 }
@@ -213,7 +182,8 @@ fn self_signed(settings: &Settings, now: Timestamp) -> Result<Bundle, StartError
 }
 
 /// The names of the inputs in logs and metrics.
-const POLICIES: &str = "policies";
+pub(super) const POLICIES: &str = "policies";
+const LOG: &str = "log";
 const CERTIFICATE: &str = "certificate";
 const CLIENT_CA: &str = "client_ca";
 

@@ -20,6 +20,7 @@ mod activity;
 pub mod admit;
 mod body;
 mod budget;
+mod certificate;
 mod clock;
 mod connection;
 mod drain;
@@ -27,6 +28,7 @@ mod handshake;
 mod inputs;
 mod listener;
 mod observe;
+mod policies;
 mod probe_port;
 mod readiness;
 mod rejection;
@@ -37,11 +39,13 @@ mod snapshot;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use thiserror::Error;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use self::body::BodyLimits;
 use self::budget::Budget;
@@ -51,21 +55,28 @@ use self::handshake::HandshakeLog;
 use self::inputs::Inputs;
 use self::listener::Listener;
 use self::routes::Handler;
-use crate::policy::Diagnostics;
+use crate::policy::{self, Diagnostics, Source};
+use crate::telemetry::traces::Exporter;
 use crate::telemetry::{Metrics, Scrape};
 use crate::tls::CertificateError;
 
+pub use self::certificate::ServingCertificate;
 pub use self::drain::{End, Stage};
+pub use self::policies::PolicyStore;
 pub use self::probe_port::ProbePort;
 pub use self::readiness::Readiness;
-pub use self::settings::{CertificateSource, Limits, Settings};
+pub use self::routes::DocumentReview;
+pub use self::settings::{CertificateSource, Limits, ProbeSettings, Settings};
 
 /// Starts serving. Returns when the server is ready. Requires a tokio runtime.
 ///
 /// # Errors
 /// Invalid policies, certificate or client CA, or a port that cannot be bound.
 pub fn start(settings: &Settings) -> Result<Running, StartError> {
-    start_any(settings, None)
+    let opening = Opening::of(settings.into())?;
+    let files = policy::load(&settings.policies).map_err(StartError::BrokenPolicies)?;
+    let policies = opening.policies(files)?;
+    opening.start(settings, &policies, None)
 }
 
 /// Starts serving other routes with the same listener, limits, TLS and shutdown, and without
@@ -74,80 +85,147 @@ pub fn start(settings: &Settings) -> Result<Running, StartError> {
 /// # Errors
 /// As for [`start`].
 pub fn start_with_router(settings: &Settings, router: Router) -> Result<Running, StartError> {
-    start_any(settings, Some(router))
+    Opening::of(settings.into())?.listen(settings, Inputs::default(), router, None)
 }
 
-fn start_any(settings: &Settings, router: Option<Router>) -> Result<Running, StartError> {
-    let &Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
-    let metrics = Arc::new(Metrics::new(settings.dropped_lines.clone()));
-    let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
-    let scrape: Arc<dyn Scrape> = Arc::<Metrics>::clone(&metrics);
-    let probes = ProbePort::open(settings.probe_listen, reuse_port, readiness.clone(), scrape)?;
-    let probe_address = probes.address();
+/// A server that answers probes, and is not ready yet. Dropping it closes the port.
+#[derive(Debug)]
+pub struct Opening {
+    metrics: Arc<Metrics>,
+    readiness: Readiness,
+    probes: ProbePort,
+}
 
-    let now = clock::now();
-    let limits = &settings.limits;
-    let mut inputs = Inputs::default();
-    let router = match router {
-        Some(router) => router,
-        None => routes::router(Arc::new(Handler {
-            snapshot: inputs.policies(settings, &metrics, now)?,
-            metrics: Arc::clone(&metrics),
+impl Opening {
+    /// Opens the probe port.
+    ///
+    /// # Errors
+    /// A port that cannot be bound.
+    pub fn of(settings: ProbeSettings) -> Result<Self, StartError> {
+        let ProbeSettings { listen: address, reuse_port, dropped_lines } = settings;
+        let metrics = Arc::new(Metrics::new(dropped_lines));
+        let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
+        let scrape: Arc<dyn Scrape> = Arc::<Metrics>::clone(&metrics);
+        let probes = ProbePort::open(address, reuse_port, readiness.clone(), scrape)?;
+        Ok(Self { metrics, readiness, probes })
+    }
+
+    /// The metrics of the server.
+    pub const fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Compiles the policies of files.
+    ///
+    /// # Errors
+    /// Invalid policies.
+    pub fn policies(&self, files: Vec<Source>) -> Result<PolicyStore, StartError> {
+        let store = PolicyStore::new(files, &self.metrics).map_err(StartError::BrokenPolicies)?;
+        self.metrics.reloaded(inputs::POLICIES, clock::now().as_second());
+        Ok(store)
+    }
+
+    /// Starts serving. `documents` reviews the documents of statusgate itself.
+    ///
+    /// # Errors
+    /// An invalid certificate or client CA, or a port that cannot be bound.
+    pub fn start(
+        self,
+        settings: &Settings,
+        policies: &PolicyStore,
+        documents: Option<DocumentReview>,
+    ) -> Result<Running, StartError> {
+        let limits = &settings.limits;
+        let mut inputs = Inputs::default();
+        inputs.policies(&settings.policies, policies);
+        let traces = settings.traces.clone().map(|collector| collector.open(&self.metrics));
+        let (traces, exporter) = traces.unzip();
+        let router = routes::router(Arc::new(Handler {
+            snapshot: Arc::clone(&policies.snapshot),
+            metrics: Arc::clone(&self.metrics),
             in_flight: Budget::new(limits.max_in_flight),
             bodies: BodyLimits {
                 bytes: limits.body_bytes,
                 held: Budget::new(limits.held_bytes),
                 timeout: limits.body_timeout,
             },
+            documents,
+            traces,
             large: Arc::default(),
-        })),
-    };
-    readiness.unblock(NO_POLICIES);
-    let tls = inputs.tls(settings, &metrics, now)?;
-    readiness.unblock(NO_CERTIFICATE);
+        }));
+        self.listen(settings, inputs, router, exporter)
+    }
 
-    let (lifecycle, stage) = Lifecycle::new();
-    let connections = Connections {
-        transport: Transport::Tls {
-            tls,
-            metrics: Arc::clone(&metrics),
-            failures: HandshakeLog::new(),
-        },
-        router,
-        stage: stage.clone(),
-        handshake_timeout: limits.handshake_timeout,
-        head_timeout: limits.head_timeout,
-        idle_timeout: limits.idle_timeout,
-    };
-    let listener =
-        Listener::bind(listen, reuse_port, limits.max_connections, Arc::new(connections))?;
-    let address = listener.address;
-    let mut listening = JoinSet::new();
-    listening.spawn(listener.run());
-    let mut watching = JoinSet::new();
-    watching.spawn(inputs.watch(settings.reload_every, Arc::clone(&metrics), stage));
-    readiness.unblock(NOT_LISTENING);
-    let policies = metrics.policies.get();
-    tracing::info!(%address, %probe_address, policies, "listening");
+    fn listen(
+        self,
+        settings: &Settings,
+        mut inputs: Inputs,
+        router: Router,
+        exporter: Option<Exporter>,
+    ) -> Result<Running, StartError> {
+        let &Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
+        let Self { metrics, readiness, probes } = self;
+        let probe_address = probes.address();
+        let limits = &settings.limits;
+        readiness.unblock(NO_POLICIES);
+        inputs.log(settings, &metrics, clock::now());
+        let (tls, certificate) = inputs.tls(settings, &metrics, clock::now())?;
+        readiness.unblock(NO_CERTIFICATE);
 
-    // From here on, `Running` owns one task that owns everything else.
-    let (signal, signals) = mpsc::unbounded_channel();
-    let mut server = JoinSet::new();
-    server.spawn(async move {
-        let listened = async { while listening.join_next().await.is_some() {} };
-        let entered = |stage| {
-            if stage == Stage::Unready {
-                readiness.block("shutting down");
-            }
-            tracing::info!(?stage, "shutting down");
+        let (lifecycle, stage) = Lifecycle::new();
+        let connections = Connections {
+            transport: Transport::Tls {
+                tls,
+                metrics: Arc::clone(&metrics),
+                failures: HandshakeLog::new(),
+            },
+            router,
+            stage: stage.clone(),
+            handshake_timeout: limits.handshake_timeout,
+            head_timeout: limits.head_timeout,
+            idle_timeout: limits.idle_timeout,
         };
-        let end = lifecycle.run(signals, listened, grace, drain_timeout, entered).await;
-        watching.shutdown().await;
-        probes.close().await;
-        end
-    });
-    Ok(Running { address, probe_address, metrics, signal, server })
+        let listener =
+            Listener::bind(listen, reuse_port, limits.max_connections, Arc::new(connections))?;
+        let address = listener.address;
+        let mut listening = JoinSet::new();
+        listening.spawn(listener.run());
+        let mut watching = JoinSet::new();
+        watching.spawn(inputs.watch(settings.reload_every, Arc::clone(&metrics), stage));
+        let (drained, draining) = oneshot::channel::<()>();
+        let mut exporting = JoinSet::new();
+        if let Some(exporter) = exporter {
+            exporting.spawn(exporter.run(async { drop(draining.await) }));
+        }
+        readiness.unblock(NOT_LISTENING);
+        let policies = metrics.policies.get();
+        tracing::info!(%address, %probe_address, policies, "listening");
+
+        // From here on, `Running` owns one task that owns everything else.
+        let (signal, signals) = mpsc::unbounded_channel();
+        let mut server = JoinSet::new();
+        server.spawn(async move {
+            let listened = async { while listening.join_next().await.is_some() {} };
+            let entered = |stage| {
+                if stage == Stage::Unready {
+                    readiness.block("shutting down");
+                }
+                tracing::info!(?stage, "shutting down");
+            };
+            let end = lifecycle.run(signals, listened, grace, drain_timeout, entered).await;
+            watching.shutdown().await;
+            drop(drained);
+            let exported = async { while exporting.join_next().await.is_some() {} };
+            let _ = timeout(EXPORT_TIMEOUT, exported).await;
+            probes.close().await;
+            end
+        });
+        Ok(Running { address, probe_address, metrics, certificate, signal, server })
+    }
 }
+
+/// The time for the last spans at the end.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The reasons of `/readyz` before the server is ready.
 const NO_POLICIES: &str = "the policies are not loaded";
@@ -160,6 +238,7 @@ pub struct Running {
     address: SocketAddr,
     probe_address: SocketAddr,
     metrics: Arc<Metrics>,
+    certificate: ServingCertificate,
     signal: mpsc::UnboundedSender<()>,
     server: JoinSet<End>,
 }
@@ -176,8 +255,13 @@ impl Running {
     }
 
     /// The metrics of the server.
-    pub fn metrics(&self) -> &Metrics {
+    pub const fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// The serving certificate.
+    pub const fn certificate(&self) -> &ServingCertificate {
+        &self.certificate
     }
 
     /// A handle that shuts the server down.

@@ -5,6 +5,7 @@ use std::fmt;
 use super::snapshot::Snapshot;
 use crate::engine::{Action, Finding, Verdict};
 use crate::model::{Subject, Webhook};
+use crate::telemetry::traces::{Attribute, Value};
 use crate::telemetry::{Counters, Decision, Metrics};
 use crate::wire::AdmissionRequest;
 
@@ -37,6 +38,11 @@ pub(super) fn decision(
             if let Some(counter) = counter {
                 counter.inc();
             }
+        }
+    }
+    for (policy, change) in &verdict.changes {
+        if let Some(counter) = counters.change(policy.index(), *change as usize) {
+            counter.inc();
         }
     }
     if verdict.patch_failed {
@@ -84,6 +90,42 @@ fn log(
     }
     if decision == Decision::Allowed { event!(debug) } else { event!(info) }
 }
+
+/// The attributes of the span of a review: the same as in the log, without the user.
+pub(super) fn attributes(
+    counters: &Counters,
+    webhook: Webhook,
+    request: &AdmissionRequest<'_>,
+    verdict: &Verdict<'_>,
+) -> Vec<Attribute> {
+    let Subject { resource, subresource, operation, .. } = &request.subject;
+    let text = |text: &str| Value::Text(text.to_owned());
+    let policies = verdict.policies.iter().filter_map(|&index| counters.policy(usize::from(index)));
+    let mut rules: Vec<String> = Vec::new();
+    for finding in &verdict.findings {
+        if rules.len() < MAX_RULES && !rules.iter().any(|rule| **rule == **finding.rule) {
+            rules.push(finding.rule.to_string());
+        }
+    }
+    vec![
+        ("statusgate.webhook", text(webhook.name())),
+        ("statusgate.decision", text(of_policy(verdict, None).name())),
+        ("statusgate.policies", Value::List(policies.map(str::to_owned).collect())),
+        ("statusgate.rules", Value::List(rules)),
+        ("k8s.admission.uid", text(&request.uid)),
+        ("k8s.admission.operation", text(operation.name())),
+        ("k8s.admission.dry_run", Value::Flag(request.dry_run)),
+        ("k8s.resource.group", text(&resource.group)),
+        ("k8s.resource.version", text(&resource.version)),
+        ("k8s.resource.name", text(&resource.resource)),
+        ("k8s.resource.subresource", text(subresource)),
+        ("k8s.namespace.name", text(&request.namespace)),
+        ("k8s.object.name", text(&request.name)),
+    ]
+}
+
+/// A status with thousands of elements can violate all rules of a convention; spans stay small.
+const MAX_RULES: usize = 32;
 
 /// The decision of one policy, or of all policies (`None`).
 fn of_policy(verdict: &Verdict<'_>, policy: Option<usize>) -> Decision {

@@ -8,54 +8,69 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, EXPECT, HeaderValue};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use tokio::sync::Mutex;
 
 use super::admit::{self, Reply};
-use super::body::{self, BodyLimits};
-use super::budget::Budget;
+use super::body::{self, BodyLimits, ReceivedBody};
+use super::budget::{Budget, Share};
 use super::rejection::{Overload, Rejection};
 use super::snapshot::Snapshot;
 use super::{clock, observe};
 use crate::model::Webhook;
+use crate::telemetry::traces::{Attribute, Span, Traces};
 use crate::telemetry::{Metrics, WebhookMetrics};
 
+/// Answers an AdmissionReview of a StatusPolicy or StatusConvention. It may take seconds.
+pub type DocumentReview = Arc<dyn Fn(&[u8]) -> Reply + Send + Sync>;
+
 /// What the handler of a request needs.
-#[derive(Debug)]
 pub(super) struct Handler {
     pub(super) snapshot: Arc<ArcSwap<Snapshot>>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) in_flight: Arc<Budget>,
     pub(super) bodies: BodyLimits,
+    /// Judges documents of statusgate itself, if they are in the cluster.
+    pub(super) documents: Option<DocumentReview>,
+    /// Starts the spans of reviews, if traces are exported.
+    pub(super) traces: Option<Traces>,
     /// Held while a large body is judged: its tree may be many times its size, so only one may
     /// exist at a time.
     pub(super) large: Arc<Mutex<()>>,
 }
 
-/// `/mutate` and `/validate`, without tower layers: each layer would box the future of every
-/// request, and limits, timeouts and panics need to know the connection anyway.
+/// The paths of all webhooks, without tower layers: each layer would box the future of every request, and
+/// limits, timeouts and panics need to know the connection anyway.
 pub(super) fn router(handler: Arc<Handler>) -> Router {
-    Router::new()
-        .route("/mutate", any(mutate))
-        .route("/validate", any(validate))
-        .fallback(async || Rejection::NotFound)
-        .with_state(handler)
+    let mut router = Router::new();
+    for webhook in Webhook::ALL {
+        let answer = move |State(handler): State<Arc<Handler>>, request: Request| {
+            review(handler, webhook, request)
+        };
+        router = router.route(webhook.path(), any(answer));
+    }
+    let router = router.route("/documents", any(documents));
+    router.fallback(async || Rejection::NotFound).with_state(handler)
 }
 
-async fn mutate(State(handler): State<Arc<Handler>>, request: Request) -> Response {
-    review(handler, Webhook::Mutate, request).await
-}
-
-async fn validate(State(handler): State<Arc<Handler>>, request: Request) -> Response {
-    review(handler, Webhook::Validate, request).await
+async fn documents(State(handler): State<Arc<Handler>>, request: Request) -> Response {
+    match answer_document(&handler, request).await {
+        Ok(reply) => reply.into_response(),
+        Err(rejection) => rejection.into_response(),
+    }
 }
 
 async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Response {
-    let mut count = RequestCount::start(&handler, webhook);
-    let response = match answer(&handler, webhook, request).await {
-        Ok(reply) => reply.into_response(),
+    let mut count = RequestCount::start(&handler, webhook, request.headers());
+    let response = match answer(&handler, webhook, request, count.span.is_some()).await {
+        Ok((reply, attributes)) => {
+            if let Some(span) = &mut count.span {
+                span.describe(attributes);
+            }
+            reply.into_response()
+        }
         Err(rejection) => {
             if let Rejection::Overloaded(overload) = rejection {
                 handler.metrics.shed(overload.name());
@@ -67,38 +82,60 @@ async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Re
     response
 }
 
+async fn answer_document(handler: &Arc<Handler>, request: Request) -> Result<Reply, Rejection> {
+    let Some(review) = handler.documents.clone() else { return Err(Rejection::NotFound) };
+    let (body, _share) = read(handler, request).await?;
+    blocking(move || review(&body.bytes)).await
+}
+
 async fn answer(
     handler: &Arc<Handler>,
     webhook: Webhook,
     request: Request,
-) -> Result<Reply, Rejection> {
+    traced: bool,
+) -> Result<(Reply, Vec<Attribute>), Rejection> {
+    let (body, _share) = read(handler, request).await?;
+    if body.bytes.len() <= INLINE_BYTES {
+        return Ok(judge(handler, webhook, &body.bytes, traced));
+    }
+    // The task owns the body, its memory share and the lock: if the client leaves, they stay until the
+    // judgement ends.
+    let lock = Arc::clone(&handler.large).lock_owned().await;
+    let handler = Arc::clone(handler);
+    blocking(move || {
+        let _lock = lock;
+        judge(&handler, webhook, &body.bytes, traced)
+    })
+    .await
+}
+
+/// Reads the body of a request, within the limits of all requests.
+async fn read(
+    handler: &Arc<Handler>,
+    request: Request,
+) -> Result<(ReceivedBody, Share), Rejection> {
     if request.method() != Method::POST {
         return Err(Rejection::MethodNotAllowed);
     }
     let expects_continue = request.headers().contains_key(EXPECT);
     // Any content type is accepted: the parser's error explains more than a 415.
     let body = request.into_body();
-    let Some(_share) = handler.in_flight.take(1) else {
+    let Some(share) = handler.in_flight.take(1) else {
         let rejection = Rejection::Overloaded(Overload::Requests);
         if !expects_continue {
             body::discard(body, rejection).await;
         }
         return Err(rejection);
     };
-    let body = body::read(body, expects_continue, &handler.bodies).await?;
-    if body.bytes.len() <= INLINE_BYTES {
-        return Ok(judge(handler, webhook, &body.bytes));
-    }
-    // A blocking task, so that the other connections of this worker continue. `block_in_place`
-    // would panic in a single-threaded runtime. The task owns the body, its memory share and the
-    // lock: if the client leaves, they stay until the judgement ends.
-    let lock = Arc::clone(&handler.large).lock_owned().await;
-    let handler = Arc::clone(handler);
-    let judged = tokio::task::spawn_blocking(move || {
-        let _lock = lock;
-        judge(&handler, webhook, &body.bytes)
-    });
-    judged.await.map_err(|failed| match failed.try_into_panic() {
+    Ok((body::read(body, expects_continue, &handler.bodies).await?, share))
+}
+
+/// Runs a judgement on another thread, so that the other connections of this worker continue.
+/// `block_in_place` would panic in a single-threaded runtime.
+async fn blocking<T: Send + 'static>(
+    judge: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Rejection> {
+    tokio::task::spawn_blocking(judge).await.map_err(|failed| match failed.try_into_panic() {
         // Continue the panic here: the connection turns it into a 500.
         Ok(payload) => std::panic::resume_unwind(payload),
         // The runtime is shutting down.
@@ -106,11 +143,23 @@ async fn answer(
     })
 }
 
-fn judge(handler: &Handler, webhook: Webhook, body: &[u8]) -> Reply {
+/// Judges a review. The attributes describe it if it is traced.
+fn judge(
+    handler: &Handler,
+    webhook: Webhook,
+    body: &[u8],
+    traced: bool,
+) -> (Reply, Vec<Attribute>) {
     let snapshot = handler.snapshot.load();
-    admit::admit(&snapshot.policies, webhook, body, clock::now(), |request, verdict| {
-        observe::decision(&handler.metrics, &snapshot, webhook, request, verdict);
-    })
+    let mut attributes = Vec::new();
+    let reply =
+        admit::admit(&snapshot.policies, webhook, body, clock::now(), |request, verdict| {
+            observe::decision(&handler.metrics, &snapshot, webhook, request, verdict);
+            if traced {
+                attributes = observe::attributes(&snapshot.counters, webhook, request, verdict);
+            }
+        });
+    (reply, attributes)
 }
 
 impl IntoResponse for Reply {
@@ -131,11 +180,22 @@ struct RequestCount<'h> {
     metrics: &'h WebhookMetrics,
     start: Instant,
     status: Option<StatusCode>,
+    /// In a box: traces are off by default, and each request has this member.
+    span: Option<Box<Span>>,
 }
 
 impl<'h> RequestCount<'h> {
-    fn start(handler: &'h Handler, webhook: Webhook) -> Self {
-        Self { metrics: handler.metrics.of(webhook), start: Instant::now(), status: None }
+    fn start(handler: &'h Handler, webhook: Webhook, headers: &HeaderMap) -> Self {
+        let span = handler.traces.as_ref().and_then(|traces| {
+            let name = match webhook {
+                Webhook::Mutate => "POST /mutate",
+                Webhook::Validate => "POST /validate",
+                Webhook::Mandatory => "POST /validate/mandatory",
+                Webhook::Agreement => "POST /validate/agreement",
+            };
+            traces.start(name, headers, clock::nanoseconds()).map(Box::new)
+        });
+        Self { metrics: handler.metrics.of(webhook), start: Instant::now(), status: None, span }
     }
 }
 
@@ -146,6 +206,9 @@ impl Drop for RequestCount<'_> {
         if let Some(status) = self.status.or(panicked) {
             self.metrics.request(status.as_u16());
             self.metrics.latency.observe(self.start.elapsed());
+            if let Some(span) = self.span.take() {
+                span.end(status.as_u16(), clock::nanoseconds());
+            }
         }
     }
 }

@@ -6,6 +6,10 @@ use std::time::Duration;
 
 use tracing_appender::non_blocking::ErrorCounter;
 
+use crate::telemetry::FilterFile;
+use crate::telemetry::traces::Collector;
+use crate::tls::Bundle;
+
 /// The settings of `statusgate serve`. [`Settings::new`] has the same defaults as the command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -29,6 +33,10 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// Limits for clients.
     pub limits: Limits,
+    /// The file of the log filter; `None` if the filter is fixed.
+    pub log_from: Option<FilterFile>,
+    /// Where traces are exported.
+    pub traces: Option<Collector>,
     /// The counter of dropped log lines, for the metrics.
     pub dropped_lines: Option<ErrorCounter>,
 }
@@ -47,13 +55,33 @@ impl Settings {
             grace: Duration::from_secs(15),
             drain_timeout: Duration::from_secs(30),
             limits: Limits::default(),
+            log_from: None,
+            traces: None,
             dropped_lines: None,
         }
     }
 }
 
+/// The settings of the probe port, which opens before there is a certificate.
+#[derive(Clone, Debug)]
+pub struct ProbeSettings {
+    /// As [`Settings::probe_listen`].
+    pub listen: SocketAddr,
+    /// As [`Settings::reuse_port`].
+    pub reuse_port: bool,
+    /// As [`Settings::dropped_lines`].
+    pub dropped_lines: Option<ErrorCounter>,
+}
+
+impl From<&Settings> for ProbeSettings {
+    fn from(settings: &Settings) -> Self {
+        let &Settings { probe_listen: listen, reuse_port, ref dropped_lines, .. } = settings;
+        Self { listen, reuse_port, dropped_lines: dropped_lines.clone() }
+    }
+}
+
 /// The source of the serving certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum CertificateSource {
     /// A pair of PEM files, reloaded when their content changes.
     Files {
@@ -64,6 +92,8 @@ pub enum CertificateSource {
     },
     /// Created at the start and kept in memory, for local tests: no client can verify it.
     SelfSigned,
+    /// This one, until [`super::ServingCertificate::swap`] replaces it.
+    Given(Bundle),
 }
 
 /// Limits for one client and for all clients together.

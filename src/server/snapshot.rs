@@ -1,14 +1,16 @@
 //! The policies in use and their counters.
 
-use crate::engine::Action;
+use std::sync::Arc;
+
+use crate::engine::{Action, Change};
 use crate::policy::PolicySet;
-use crate::telemetry::{Count, Counters, Metrics};
+use crate::telemetry::{Count, Counters, Metrics, Names};
 
 /// One loaded set. Requests read policies and counters from the same snapshot, so that a position
 /// means the same policy in both.
 #[derive(Debug)]
 pub(super) struct Snapshot {
-    pub(super) policies: PolicySet,
+    pub(super) policies: Arc<PolicySet>,
     pub(super) counters: Counters,
 }
 
@@ -20,7 +22,7 @@ impl Snapshot {
         metrics.policies.set(i64::try_from(each.len()).unwrap_or(i64::MAX));
         let ids =
             each.iter().map(|policy| (&*policy.name, policy.rules().map(|(id, _)| id.to_string())));
-        let counters = metrics.counters(ACTIONS, ids);
+        let counters = metrics.counters(NAMES, ids);
         for policy in each {
             for (id, rule) in policy.rules().filter(|(_, rule)| !rule.optional) {
                 for action in policy.actions_of(rule) {
@@ -30,22 +32,35 @@ impl Snapshot {
                 }
             }
         }
-        Self { policies, counters }
+        Self { policies: Arc::new(policies), counters }
     }
 }
 
-/// The labels of actions, by their position.
-const ACTIONS: [&str; 4] =
-    [Action::Audit.label(), Action::Warn.label(), Action::Repair.label(), Action::Deny.label()];
+/// The labels of actions and changes, by their position.
+const NAMES: Names = Names {
+    actions: [
+        Action::Audit.label(),
+        Action::Warn.label(),
+        Action::Repair.label(),
+        Action::Deny.label(),
+    ],
+    changes: {
+        let [default, imposed, repair, time, restored] = Change::ALL;
+        [default.label(), imposed.label(), repair.label(), time.label(), restored.label()]
+    },
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_label_is_at_the_position_of_its_action() {
+    fn each_label_is_at_the_position_of_its_action_or_change() {
+        for change in Change::ALL {
+            assert_eq!(NAMES.changes[change as usize], change.label());
+        }
         for action in Action::WORST_FIRST {
-            assert_eq!(ACTIONS[action as usize], action.label());
+            assert_eq!(NAMES.actions[action as usize], action.label());
         }
     }
 }

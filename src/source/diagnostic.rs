@@ -142,6 +142,12 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
+    /// Some of the mistakes.
+    #[must_use]
+    pub fn filter(&self, wanted: impl Fn(&Diagnostic) -> bool) -> Self {
+        Self { list: self.list.iter().filter(|one| wanted(one)).cloned().collect() }
+    }
+
     /// Adds mistakes that are located already.
     pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Diagnostic>) {
         self.list.extend(more);

@@ -48,9 +48,9 @@ impl Latency {
     }
 }
 
-/// The latencies of both webhooks as one metric with a `webhook` label.
+/// The latencies of all webhooks as one metric with a `webhook` label.
 #[derive(Debug)]
-pub(super) struct ByWebhook(pub(super) [(&'static str, std::sync::Arc<Latency>); 2]);
+pub(super) struct ByWebhook(pub(super) Vec<(&'static str, std::sync::Arc<Latency>)>);
 
 impl EncodeMetric for ByWebhook {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {

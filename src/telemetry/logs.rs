@@ -6,10 +6,13 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// The format of a log line.
@@ -33,6 +36,50 @@ impl Format {
 pub struct Logs {
     _flush_on_drop: WorkerGuard,
     dropped: ErrorCounter,
+    filter: Filter,
+}
+
+/// The filter of the running log. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Filter(reload::Handle<Targets, Registry>);
+
+impl Filter {
+    /// Uses another filter from now on.
+    ///
+    /// # Errors
+    /// An invalid filter; the one in use stays.
+    pub fn set(&self, filter: &str) -> Result<(), LogError> {
+        let targets = targets(filter)?;
+        self.0.reload(targets).map_err(|source| LogError {
+            message: "failed to change the log filter".to_owned(),
+            source: Some(source.into()),
+        })
+    }
+}
+
+/// A file with the filter of the running log.
+#[derive(Clone, Debug)]
+pub struct FilterFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The content in use.
+    pub used: String,
+    /// The filter that follows the file.
+    pub filter: Filter,
+}
+
+impl FilterFile {
+    /// Reads the filter of a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read(path: &Path) -> Result<String, LogError> {
+        let text = std::fs::read_to_string(path).map_err(|source| LogError {
+            message: format!("failed to read the log filter in {}", path.display()),
+            source: Some(source.into()),
+        })?;
+        Ok(text.trim().to_owned())
+    }
 }
 
 impl Logs {
@@ -43,15 +90,13 @@ impl Logs {
     /// HTTP libraries log what clients sent, including tokens. Users must ask for that explicitly.
     ///
     /// `Targets` decides by level and target alone, unlike `EnvFilter`. tracing can therefore cache
-    /// the decision per call site, and a disabled event costs one load.
+    /// the decision per call site, and a disabled event costs one load. A reload of the filter empties
+    /// this cache; only enabled events take the lock of the filter.
     ///
     /// # Errors
     /// An invalid filter, or a process that already logs.
     pub fn start(format: Format, filter: &str) -> Result<Self, LogError> {
-        let targets = targets(filter).map_err(|source| LogError {
-            message: format!("failed to parse the log filter {filter:?}"),
-            source: source.into(),
-        })?;
+        let (targets, filter) = reload::Layer::new(targets(filter)?);
         let (writer, guard) = NonBlockingBuilder::default()
             .lossy(true)
             .buffered_lines_limit(QUEUED_LINES)
@@ -66,9 +111,14 @@ impl Logs {
         }
         .map_err(|source| LogError {
             message: "failed to start logging".to_owned(),
-            source: source.into(),
+            source: Some(source.into()),
         })?;
-        Ok(Self { _flush_on_drop: guard, dropped })
+        Ok(Self { _flush_on_drop: guard, dropped, filter: Filter(filter) })
+    }
+
+    /// The filter, for a later change.
+    pub fn filter(&self) -> Filter {
+        self.filter.clone()
     }
 
     /// The counter of dropped lines, for the metrics.
@@ -77,15 +127,31 @@ impl Logs {
     }
 }
 
-fn targets(filter: &str) -> Result<Targets, ParseError> {
+fn targets(filter: &str) -> Result<Targets, LogError> {
+    let broken = |source| LogError {
+        message: format!(
+            "failed to parse the log filter {filter:?}: use error, warn, info, debug, trace or off, or \
+             comma-separated target=level pairs"
+        ),
+        source,
+    };
+    // `Targets` reads `debgu` as a target, and would disable everything else. An empty text is a level.
+    let level_or_pair =
+        |part: &str| part.contains('=') || !part.is_empty() && part.parse::<LevelFilter>().is_ok();
+    if !filter.split(',').all(level_or_pair) {
+        return Err(broken(None));
+    }
     match filter.parse::<LevelFilter>() {
         Ok(level) => Ok(Targets::new()
             .with_default(level.min(LevelFilter::INFO))
             // rustls warns at every handshake of clients that send an IP address as server name,
             // such as wrk and curl. `server::handshake` logs failures, with a rate limit.
             .with_target("rustls", level.min(LevelFilter::ERROR))
+            // kube warns at every attempt of a watch without permission. `manager::trouble` logs an error
+            // once.
+            .with_target("kube_runtime", level.min(LevelFilter::ERROR))
             .with_target(env!("CARGO_CRATE_NAME"), level)),
-        Err(_) => filter.parse(),
+        Err(_) => filter.parse().map_err(|error: ParseError| broken(Some(error.into()))),
     }
 }
 
@@ -100,12 +166,12 @@ pub fn log_panics_without_their_message() {
     }));
 }
 
-/// An error when logging starts.
+/// An error when logging starts, or when its filter changes.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct LogError {
     message: String,
-    source: Box<dyn Error + Send + Sync>,
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// tracing-appender's default is 128,000 lines. With 400 bytes per line and a blocked stderr that
@@ -131,6 +197,9 @@ mod tests {
         let pairs = targets("warn,hyper=debug").unwrap();
         assert!(pairs.would_enable("hyper", &Level::DEBUG));
         assert!(!pairs.would_enable("statusgate", &Level::INFO));
-        assert!(targets("statusgate=loud").is_err());
+        for wrong in ["statusgate=loud", "debgu", "", "info,", "info,hyper"] {
+            let error = targets(wrong).unwrap_err().to_string();
+            assert!(error.contains(&format!("{wrong:?}: use error")), "{error}");
+        }
     }
 }

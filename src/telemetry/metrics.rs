@@ -19,15 +19,17 @@ use tracing_appender::non_blocking::ErrorCounter;
 
 use super::Scrape;
 use super::latency::{ByWebhook, Latency};
-use super::policies::{Actions, Counters, Decisions, Findings, Store};
+use super::managed::Managed;
+use super::policies::{Changes, Counters, Decisions, Findings, Names, Store};
+use super::traces::SpanCounters;
 use crate::model::Webhook;
 
 /// All metrics of a server.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    mutate: WebhookMetrics,
-    validate: WebhookMetrics,
+    /// By the discriminants of [`Webhook`].
+    webhooks: [WebhookMetrics; Webhook::ALL.len()],
     /// Patches that did not apply on replay and were not sent.
     pub patch_failures: Counter,
     /// Open connections on the webhook port, including handshakes in progress.
@@ -41,9 +43,12 @@ pub struct Metrics {
     of_policies: Store,
     handshake_failures: Family<Labels<1>, Counter>,
     shed: Family<Labels<1>, Counter>,
+    certificate_steps: Family<Labels<1>, Counter>,
     reloads: Family<Labels<2>, Counter>,
     reload_last_success: Family<Labels<1>, Gauge>,
     reload_failing: Family<Labels<1>, Gauge>,
+    pub(super) managed: Managed,
+    pub(super) spans: SpanCounters,
 }
 
 impl Metrics {
@@ -55,10 +60,11 @@ impl Metrics {
 
         let requests = Family::<RequestLabels, Counter>::default();
         let unmatched = Family::<Labels<1>, Counter>::default();
-        let mutate = WebhookMetrics::new("mutate", &requests, &unmatched);
-        let validate = WebhookMetrics::new("validate", &requests, &unmatched);
-        let durations =
-            ByWebhook([("mutate", mutate.latency.clone()), ("validate", validate.latency.clone())]);
+        let webhooks =
+            Webhook::ALL.map(|webhook| WebhookMetrics::new(webhook.name(), &requests, &unmatched));
+        let latencies = webhooks.iter().map(|metrics| metrics.latency.clone());
+        let names = Webhook::ALL.map(Webhook::name);
+        let durations = ByWebhook(names.into_iter().zip(latencies).collect());
 
         // A macro, because metrics have many types.
         macro_rules! register {
@@ -85,6 +91,15 @@ impl Metrics {
         registry.register("decisions", "Reviews by policy and decision", decisions);
         let findings = Findings(of_policies.clone());
         registry.register("findings", "Findings by policy and rule", findings);
+        let changes = Changes(of_policies.clone());
+        registry.register(
+            "changes",
+            "Changes by the mutating webhook, by policy and reason: a default, an imposed phase, a repair, \
+             the time of a phase, a restored field",
+            changes,
+        );
+        let managed = Managed::register(&mut registry);
+        let spans = SpanCounters::register(&mut registry);
         Self {
             patch_failures: register!(
                 "patch_failures",
@@ -111,9 +126,14 @@ impl Metrics {
                 Family::default()
             ),
             shed: register!("shed", "Requests answered with 503 under load", Family::default()),
+            certificate_steps: register!(
+                "certificate_steps",
+                "Steps of this replica in the rotation of the managed certificate",
+                Family::default()
+            ),
             reloads: register!(
                 "reloads",
-                "Reloads of changed files, by outcome",
+                "Reloads of changed files and documents, by outcome",
                 Family::default()
             ),
             reload_last_success: register!(
@@ -123,12 +143,13 @@ impl Metrics {
             ),
             reload_failing: register!(
                 "reload_failing",
-                "1 while the files on disk are broken and the last valid content is in use",
+                "1 while changed files or documents cannot be loaded and the last valid content is in use",
                 Family::default()
             ),
+            managed,
+            spans,
             registry,
-            mutate,
-            validate,
+            webhooks,
         }
     }
 
@@ -136,17 +157,20 @@ impl Metrics {
     /// of a removed policy stay visible and no longer change, as `rate()` expects.
     pub fn counters<'n, R: Iterator<Item = String>>(
         &self,
-        actions: Actions,
+        names: Names,
         policies: impl Iterator<Item = (&'n str, R)>,
     ) -> Counters {
-        self.of_policies.load(actions, policies)
+        self.of_policies.load(names, policies)
     }
 
     /// The counters of a webhook.
     pub const fn of(&self, webhook: Webhook) -> &WebhookMetrics {
+        let [mutate, validate, mandatory, agreement] = &self.webhooks;
         match webhook {
-            Webhook::Mutate => &self.mutate,
-            Webhook::Validate => &self.validate,
+            Webhook::Mutate => mutate,
+            Webhook::Validate => validate,
+            Webhook::Mandatory => mandatory,
+            Webhook::Agreement => agreement,
         }
     }
 
@@ -158,6 +182,11 @@ impl Metrics {
     /// Counts one request answered with 503.
     pub fn shed(&self, reason: &'static str) {
         self.shed.get_or_create(&[("reason", reason)]).inc();
+    }
+
+    /// Counts one step in the rotation of the managed certificate.
+    pub fn certificate_step(&self, step: &'static str) {
+        self.certificate_steps.get_or_create(&[("step", step)]).inc();
     }
 
     /// Records that changed files are in use.
@@ -239,7 +268,7 @@ impl EncodeMetric for DroppedLines {
 }
 
 /// Labels with fixed values.
-type Labels<const N: usize> = [(&'static str, &'static str); N];
+pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {

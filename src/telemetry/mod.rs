@@ -1,4 +1,4 @@
-//! Metrics and logs of a running server.
+//! Metrics, logs and traces of a running server.
 //!
 //! This folder uses no other folder, so every other folder may use it. On the path of a request,
 //! counting is an atomic add on a counter that was looked up when the policies were loaded, and logging never blocks.
@@ -8,14 +8,16 @@ use std::fmt;
 pub mod audit;
 pub mod latency;
 pub mod logs;
+pub mod managed;
 pub mod metrics;
 pub mod policies;
+pub mod traces;
 
 pub use audit::{AuditGauge, AuditMetrics, Labels};
 pub use latency::Latency;
-pub use logs::{Format, Logs};
+pub use logs::{FilterFile, Format, Logs};
 pub use metrics::{Metrics, WebhookMetrics};
-pub use policies::{Count, Counters, Decision};
+pub use policies::{Count, Counters, Decision, Names};
 
 /// The content of `/metrics`.
 pub trait Scrape: fmt::Debug + Send + Sync {

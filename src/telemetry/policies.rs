@@ -1,4 +1,4 @@
-//! The counters of policies: decisions by webhook, findings by rule and action.
+//! The counters of policies: decisions by webhook, findings by rule and action, changes by reason.
 //!
 //! A thousand policies have 40,000 findings to count. A family of prometheus-client has a map entry, two
 //! strings and an allocation for each of them; here it is one number in the array of a rule.
@@ -14,8 +14,14 @@ use prometheus_client::metrics::counter::ConstCounter;
 
 use crate::model::Webhook;
 
-/// The actions of findings, by their position.
-pub type Actions = [&'static str; 4];
+/// The values of labels, by their position.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names {
+    /// The actions of findings.
+    pub actions: [&'static str; 4],
+    /// The reasons of changes.
+    pub changes: [&'static str; 5],
+}
 
 /// The decision of one policy on a review, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +66,11 @@ impl Counters {
         self.0.get(policy)?.rules.get(rule)?.by_action.get(action)
     }
 
+    /// The counter of a policy's changes for a reason. `None` for an unknown position.
+    pub fn change(&self, policy: usize, change: usize) -> Option<&Count> {
+        self.0.get(policy)?.changes.get(change)
+    }
+
     /// The name of a policy.
     pub fn policy(&self, policy: usize) -> Option<&str> {
         self.0.get(policy).map(|policy| &*policy.name)
@@ -99,7 +110,7 @@ pub(super) struct Store(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
-    actions: Actions,
+    names: Names,
     policies: BTreeMap<Arc<str>, Policy>,
     /// Policies of one convention share the ids of its rules.
     ids: HashSet<Arc<str>>,
@@ -110,7 +121,8 @@ struct Known {
 #[derive(Clone, Debug)]
 struct Policy {
     name: Arc<str>,
-    decisions: Arc<[[Count; Decision::ALL.len()]; 2]>,
+    decisions: Arc<[[Count; Decision::ALL.len()]; Webhook::ALL.len()]>,
+    changes: Arc<[Count; 5]>,
     rules: Vec<Arc<Rule>>,
 }
 
@@ -125,14 +137,14 @@ impl Store {
     /// new.
     pub(super) fn load<'n, R>(
         &self,
-        actions: Actions,
+        names: Names,
         policies: impl Iterator<Item = (&'n str, R)>,
     ) -> Counters
     where
         R: Iterator<Item = String>,
     {
         let mut known = self.lock();
-        known.actions = actions;
+        known.names = names;
         Counters(policies.map(|(name, rules)| known.load(name, rules)).collect())
     }
 
@@ -170,8 +182,9 @@ impl Known {
 
 impl Policy {
     fn new(name: &str) -> Self {
-        let policy = Self { name: name.into(), decisions: Arc::default(), rules: Vec::new() };
-        policy.decisions.iter().flatten().for_each(Count::create);
+        let (decisions, changes) = (Arc::default(), Arc::default());
+        let policy = Self { name: name.into(), decisions, changes, rules: Vec::new() };
+        policy.decisions.iter().flatten().chain(&*policy.changes).for_each(Count::create);
         policy
     }
 }
@@ -189,7 +202,7 @@ pub(super) struct Decisions(pub(super) Store);
 impl EncodeMetric for Decisions {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         for policy in self.0.lock().policies.values() {
-            for webhook in [Webhook::Mutate, Webhook::Validate] {
+            for webhook in Webhook::ALL {
                 for decision in Decision::ALL {
                     let count = policy.decisions.get(webhook as usize);
                     let count = count.and_then(|counts| counts.get(decision as usize)?.get());
@@ -219,7 +232,7 @@ impl EncodeMetric for Findings {
         let known = self.0.lock();
         for policy in known.policies.values() {
             for rule in &policy.rules {
-                for (action, count) in known.actions.iter().zip(&rule.by_action) {
+                for (action, count) in known.names.actions.iter().zip(&rule.by_action) {
                     let labels =
                         [("policy", &*policy.name), ("rule", &*rule.id), ("action", *action)];
                     encode(&mut encoder, labels, count.get())?;
@@ -234,9 +247,30 @@ impl EncodeMetric for Findings {
     }
 }
 
-fn encode(
+/// The changes of all policies as one metric.
+#[derive(Debug)]
+pub(super) struct Changes(pub(super) Store);
+
+impl EncodeMetric for Changes {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let known = self.0.lock();
+        for policy in known.policies.values() {
+            for (change, count) in known.names.changes.iter().zip(&*policy.changes) {
+                let labels = [("policy", &*policy.name), ("change", *change)];
+                encode(&mut encoder, labels, count.get())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Counter
+    }
+}
+
+fn encode<const N: usize>(
     encoder: &mut MetricEncoder<'_>,
-    labels: [(&str, &str); 3],
+    labels: [(&str, &str); N],
     count: Option<u64>,
 ) -> fmt::Result {
     let Some(count) = count else { return Ok(()) };
@@ -247,13 +281,14 @@ fn encode(
 mod tests {
     use super::*;
 
-    const ACTIONS: Actions = ["audit", "warn", "repair", "deny"];
+    const ACTIONS: [&str; 4] = ["audit", "warn", "repair", "deny"];
 
     fn load(store: &Store, policies: &[(&str, &[&str])]) -> Counters {
         let policies = policies
             .iter()
             .map(|(name, rules)| (*name, rules.iter().map(|rule| (*rule).to_owned())));
-        store.load(ACTIONS, policies)
+        let names = Names { actions: ACTIONS, ..Names::default() };
+        store.load(names, policies)
     }
 
     fn shown(store: &Store) -> Vec<String> {

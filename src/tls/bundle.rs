@@ -184,7 +184,7 @@ fn readable_name(name: &GeneralName<'_>) -> Option<String> {
 
 /// Every certificate of a PEM text. An unreadable one is an error: a client would reject the
 /// incomplete chain without naming the cause.
-fn certificates(pem: Pem<'_>) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+pub(super) fn certificates(pem: Pem<'_>) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(pem.text)
         .collect::<Result<_, _>>()
         .map_err(|source| unreadable_pem(pem, source))?;

@@ -10,6 +10,7 @@ use rcgen::{
 use x509_parser::pem::parse_x509_pem;
 
 use super::CertificateError;
+use super::rotation::Validity;
 
 /// A certificate authority that can sign.
 ///
@@ -38,6 +39,14 @@ impl Authority {
     /// # Errors
     /// A name that X.509 does not allow, or no randomness.
     pub fn make(name: &str, lifetime: Duration, now: Timestamp) -> Result<Self, CertificateError> {
+        Self::make_valid(name, from_now(lifetime, now))
+    }
+
+    /// The same, with another start than now.
+    ///
+    /// # Errors
+    /// As for [`Authority::make`].
+    pub fn make_valid(name: &str, validity: Validity) -> Result<Self, CertificateError> {
         let failed = |source| {
             CertificateError::caused_by("failed to create a certificate authority", source)
         };
@@ -47,7 +56,7 @@ impl Authority {
         // It can sign leaf certificates, but no further authorities.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        set_life(&mut params, lifetime, now);
+        set_life(&mut params, validity);
         let certificate = params.self_signed(&key).map_err(failed)?.pem();
         Ok(Self { issuer: Issuer::new(params, key), certificate })
     }
@@ -99,6 +108,18 @@ impl Authority {
         lifetime: Duration,
         now: Timestamp,
     ) -> Result<Issued, CertificateError> {
+        self.issue_valid(names, from_now(lifetime, now))
+    }
+
+    /// The same, with another start than now.
+    ///
+    /// # Errors
+    /// As for [`Authority::issue`].
+    pub fn issue_valid(
+        &self,
+        names: &[String],
+        validity: Validity,
+    ) -> Result<Issued, CertificateError> {
         let failed = |source: rcgen::Error| {
             let message = format!("failed to issue a certificate for {}", names.join(", "));
             CertificateError::caused_by(message, source)
@@ -110,7 +131,7 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
-        set_life(&mut params, lifetime, now);
+        set_life(&mut params, validity);
         let certificate = params.signed_by(&key, &self.issuer).map_err(failed)?.pem();
         Ok(Issued { certificate, key: key.serialize_pem() })
     }
@@ -130,13 +151,26 @@ fn subject(name: &str) -> DistinguishedName {
     subject
 }
 
-fn set_life(params: &mut CertificateParams, lifetime: Duration, now: Timestamp) {
+fn from_now(lifetime: Duration, now: Timestamp) -> Validity {
+    Validity {
+        not_before: now.checked_sub(CLOCK_SKEW).unwrap_or(Timestamp::UNIX_EPOCH),
+        not_after: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
+    }
+}
+
+fn set_life(params: &mut CertificateParams, validity: Validity) {
     // rcgen uses types of the `time` crate. Its own epoch avoids a dependency on that crate.
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or_default());
-    params.not_before = epoch + now.saturating_sub(CLOCK_SKEW);
-    params.not_after = epoch + now + lifetime;
+    let time = |time: Timestamp| {
+        let seconds = time.as_second().min(LAST_SECOND);
+        epoch + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+    };
+    params.not_before = time(validity.not_before);
+    params.not_after = time(validity.not_after);
 }
+
+/// The end of the year 9999, where the times of X.509 end. RFC 5280 uses it for "no expiry".
+const LAST_SECOND: i64 = 253_402_300_799;
 
 /// The common name of the certificates from [`Authority::issue`]. API servers ignore it;
 /// `statusgate certs` recognizes its own files by it.

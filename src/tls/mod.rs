@@ -1,5 +1,5 @@
-//! Certificates: [`issue`] creates them, [`bundle`] reads them, [`expiry`] watches them, and
-//! [`config`] puts them into a running listener.
+//! Certificates: [`issue`] creates them, [`bundle`] reads them, [`expiry`] watches them, [`rotation`]
+//! replaces them in time, and [`config`] puts them into a running listener.
 //!
 //! Nothing here reads a file or a clock: texts and times are arguments.
 
@@ -7,6 +7,7 @@ pub mod bundle;
 pub mod config;
 pub mod expiry;
 pub mod issue;
+pub mod rotation;
 
 use std::error::Error;
 

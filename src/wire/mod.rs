@@ -8,4 +8,4 @@ mod request;
 mod response;
 
 pub use request::{AdmissionRequest, ReviewError};
-pub use response::respond;
+pub use response::{respond, respond_about_document};

@@ -59,6 +59,39 @@ pub fn respond(
     Ok(bytes)
 }
 
+/// Writes the response to a review of a StatusPolicy or StatusConvention. `rejected` is the message of a
+/// denial. The API server drops warnings with a line break.
+///
+/// # Errors
+/// Never in practice, as for [`respond`].
+pub fn respond_about_document(
+    uid: &str,
+    rejected: Option<String>,
+    warnings: Vec<String>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    // Without details, kubectl prints the message of an Invalid with all its lines.
+    let status = rejected.map(|message| Status {
+        status: "Failure",
+        code: 422,
+        reason: "Invalid",
+        message,
+        details: None,
+    });
+    serde_json::to_vec(&Body {
+        api_version: "admission.k8s.io/v1",
+        kind: "AdmissionReview",
+        response: Response {
+            uid,
+            allowed: status.is_none(),
+            patch_type: None,
+            patch: None,
+            status,
+            warnings,
+            audit_annotations: BTreeMap::new(),
+        },
+    })
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -92,7 +125,8 @@ struct Status<'a> {
     code: u16,
     reason: &'static str,
     message: String,
-    details: Details<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details<'a>>,
 }
 
 #[derive(Serialize)]
@@ -136,12 +170,12 @@ fn status<'a>(request: &'a AdmissionRequest<'_>, verdict: &'a Verdict<'_>) -> St
             quote(&request.name, usize::MAX),
             sentences.join("; ")
         ),
-        details: Details {
+        details: Some(Details {
             group: &request.kind_group,
             kind: &request.kind,
             name: &request.name,
             causes,
-        },
+        }),
     }
 }
 

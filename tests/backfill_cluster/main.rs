@@ -27,4 +27,5 @@ mod writer;
 mod doctor;
 mod interrupted;
 mod refused;
+mod registrations;
 mod shards;

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
-use crate::server::{Server, is_ready};
+use crate::probes::is_ready;
 
 /// Forwards TCP connections until it is dropped.
 pub(crate) struct Balancer {
@@ -42,8 +42,8 @@ impl Balancer {
     }
 
     /// The server gets connections while it is ready.
-    pub(crate) fn add(&self, server: &Server) {
-        let backend = Backend { address: server.address(), probes: server.probes(), ready: true };
+    pub(crate) fn add(&self, address: SocketAddr, probes: SocketAddr) {
+        let backend = Backend { address, probes, ready: true };
         locked(&self.backends).push(backend);
     }
 }

@@ -19,7 +19,7 @@ fn no_write_fails_when_a_successor_takes_over_the_port() {
         let mut server = Server::new(cluster, "port").reuse_port().start().await;
         let registration = Registration::of(&server, "port", FailurePolicy::Fail);
         let registration = registration.apply(cluster).await;
-        let traffic = Traffic::start(cluster, &registration).await;
+        let traffic = Traffic::start(registration.writers(cluster).await);
         for _ in 0..2 {
             traffic.go_on().await;
             let successor = server.successor().start().await;
@@ -39,14 +39,14 @@ fn no_write_fails_during_a_rolling_update_behind_a_service() {
         let first = Server::new(cluster, "rolling").start().await;
         let mut servers = [first.another().start().await, first];
         let service = Balancer::start().await;
-        servers.iter().for_each(|server| service.add(server));
+        servers.iter().for_each(|server| service.add(server.address(), server.probes()));
         let registration = Registration::of(&servers[0], "rolling", FailurePolicy::Fail);
         let registration = registration.at(service.address()).apply(cluster).await;
-        let traffic = Traffic::start(cluster, &registration).await;
+        let traffic = Traffic::start(registration.writers(cluster).await);
         for server in &mut servers {
             traffic.go_on().await;
             let next = server.another().start().await;
-            service.add(&next);
+            service.add(next.address(), next.probes());
             server.terminate();
             server.ended_well();
             *server = next;
@@ -62,7 +62,7 @@ fn no_write_fails_when_the_certificate_is_renewed() {
         let server = Server::new(cluster, "renewal").start().await;
         let registration = Registration::of(&server, "renewal", FailurePolicy::Fail);
         let registration = registration.apply(cluster).await;
-        let traffic = Traffic::start(cluster, &registration).await;
+        let traffic = Traffic::start(registration.writers(cluster).await);
         for name in ["--dns=one.example", "--dns=two.example"] {
             traffic.go_on().await;
             let (ca, before) = (server.home().ca(), server.shown_certificate().await);

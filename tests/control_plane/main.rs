@@ -17,8 +17,10 @@ mod cluster;
 mod command;
 mod launcher;
 mod leash;
+#[allow(dead_code, reason = "the other control plane tests use all of it")]
 mod objects;
 mod patience;
+mod probes;
 mod registration;
 mod server;
 mod traffic;
@@ -26,6 +28,7 @@ mod traffic;
 mod apply;
 mod audit;
 mod backfill;
+mod certificates;
 mod crossplane;
 mod deletion;
 mod disagreement;

@@ -94,6 +94,12 @@ impl Objects {
         self.send(self.request.list(&kube::api::ListParams::default())).await
     }
 
+    /// Server-side apply of the main resource.
+    pub(crate) async fn apply(&self, name: &str, manager: &str, object: Value) -> Outcome {
+        let params = PatchParams::apply(manager);
+        self.send(self.request.patch(name, &params, &Patch::Apply(object))).await
+    }
+
     pub(crate) async fn delete(&self, name: &str) -> Outcome {
         self.send(self.request.delete(name, &DeleteParams::default())).await
     }

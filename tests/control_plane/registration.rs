@@ -81,6 +81,16 @@ impl Registration {
         name
     }
 
+    /// Objects for steady writes.
+    pub(crate) async fn writers(&self, cluster: &Cluster) -> Vec<(Objects, String)> {
+        let mut writers = Vec::new();
+        for _ in 0..WRITERS {
+            let name = self.object(cluster, COMPOSITE).await;
+            writers.push((cluster.operator(COMPOSITE), name));
+        }
+        writers
+    }
+
     /// The labels that this registration selects.
     pub(crate) fn label(&self) -> Value {
         json!({"test": self.name})
@@ -125,3 +135,6 @@ fn rules() -> Value {
         rule("test.statusgate.dev", &["CREATE", "UPDATE"], &["widgets"]),
     ])
 }
+
+/// Enough for writes at the same time.
+const WRITERS: usize = 4;

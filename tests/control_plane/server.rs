@@ -9,7 +9,6 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -17,6 +16,7 @@ use crate::cluster::Cluster;
 use crate::command::STATUSGATE;
 use crate::leash::Leashed;
 use crate::patience::until;
+use crate::probes::{is_ready, member};
 
 /// The folder of a server: its certificate and its policies.
 pub(crate) struct Home(PathBuf);
@@ -206,25 +206,4 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.tell_why();
     }
-}
-
-/// The readiness probe.
-pub(crate) async fn is_ready(probes: SocketAddr) -> bool {
-    let ask = async {
-        let mut stream = TcpStream::connect(probes).await?;
-        stream
-            .write_all(b"GET /readyz HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n")
-            .await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        std::io::Result::Ok(answer)
-    };
-    ask.await.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
-}
-
-/// The value of a member in the first log line that contains it.
-fn member(log: &str, name: &str) -> Option<SocketAddr> {
-    let start = format!("\"{name}\":\"");
-    let (_, rest) = log.split_once(&start)?;
-    rest.split_once('"')?.0.parse().ok()
 }

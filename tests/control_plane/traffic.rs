@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::cluster::Cluster;
-use crate::objects::{COMPOSITE, Objects};
+use crate::objects::Objects;
 use crate::patience::until;
-use crate::registration::Registration;
 
 /// Some writers. Each has its own object and writes as fast as the server answers.
 pub(crate) struct Traffic {
@@ -19,12 +17,11 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    pub(crate) async fn start(cluster: &Cluster, registration: &Registration) -> Self {
+    /// One writer for each of these objects.
+    pub(crate) fn start(objects: Vec<(Objects, String)>) -> Self {
         let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut writers = JoinSet::new();
-        for _ in 0..WRITERS {
-            let name = registration.object(cluster, COMPOSITE).await;
-            let objects = cluster.operator(COMPOSITE);
+        for (objects, name) in objects {
             let (stop, written) = (Arc::clone(&stop), Arc::clone(&written));
             writers.spawn(async move { write(&objects, &name, &stop, &written).await });
         }
@@ -69,5 +66,3 @@ async fn write(
     }
     failures
 }
-
-const WRITERS: usize = 4;

@@ -1,16 +1,26 @@
 //! A registered webhook, mutating or validating.
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, ClusterError, Patience};
+use crate::manifests::registrations;
 use crate::model::Webhook;
+
+/// The kind of a registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Mutating,
+    Validating,
+}
 
 /// One webhook of a registration.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
-    pub(super) webhook: Webhook,
+    pub(super) kind: Kind,
     /// The name of the registration.
     pub(super) registration: String,
     /// Its settings. A validating webhook has the same fields, except for the reinvocation policy.
@@ -38,17 +48,24 @@ struct Registrations {
     items: Vec<Registration>,
 }
 
-/// The kind of the registrations of a webhook.
-pub(super) const fn kind(webhook: Webhook) -> &'static str {
-    match webhook {
-        Webhook::Mutate => "MutatingWebhookConfiguration",
-        Webhook::Validate => "ValidatingWebhookConfiguration",
-    }
-}
+impl Kind {
+    pub(super) const ALL: [Self; 2] = [Self::Mutating, Self::Validating];
 
-/// The path that statusgate serves for a webhook.
-pub(super) fn path(webhook: Webhook) -> String {
-    format!("/{}", webhook.name())
+    /// The kind of the object.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Mutating => "MutatingWebhookConfiguration",
+            Self::Validating => "ValidatingWebhookConfiguration",
+        }
+    }
+
+    /// The webhooks that such a registration may call.
+    pub(super) const fn webhooks(self) -> &'static [Webhook] {
+        match self {
+            Self::Mutating => &[Webhook::Mutate],
+            Self::Validating => &[Webhook::Validate, Webhook::Mandatory, Webhook::Agreement],
+        }
+    }
 }
 
 impl Cluster {
@@ -56,17 +73,17 @@ impl Cluster {
     /// statusgate's.
     pub(super) async fn hooks(
         &self,
-        webhook: Webhook,
+        kind: Kind,
         names: &[String],
     ) -> Result<Vec<Hook>, ClusterError> {
-        let resource = format!("{}s", kind(webhook).to_lowercase());
+        let resource = format!("{}s", kind.name().to_lowercase());
         let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
         let list: Registrations =
             self.read_as(&format!("list {resource}"), &path, Patience::SHORT).await?;
         let mut hooks = Vec::new();
         for Registration { metadata, webhooks } in list.items {
             let registration = metadata.name.clone().unwrap_or_default();
-            let of = |settings| Hook { webhook, registration: registration.clone(), settings };
+            let of = |settings| Hook { kind, registration: registration.clone(), settings };
             hooks.extend(webhooks.into_iter().flatten().map(of).filter(|hook| match names {
                 [] => is_ours(&metadata, hook),
                 names => names.contains(&hook.registration),
@@ -79,11 +96,38 @@ impl Cluster {
 impl Hook {
     /// Its name in messages.
     pub(super) fn subject(&self) -> String {
-        let kind = match self.webhook {
-            Webhook::Mutate => "mutating",
-            Webhook::Validate => "validating",
+        let kind = match self.kind {
+            Kind::Mutating => "mutating",
+            Kind::Validating => "validating",
         };
         format!("{kind} {}/{}", self.registration, self.settings.name)
+    }
+
+    /// The webhook that it calls: `None` for the one about statusgate's own documents. A path that
+    /// statusgate does not serve counts as the first webhook of the kind.
+    pub(super) fn webhook(&self) -> Option<Webhook> {
+        let path = self.path();
+        let known = self.kind.webhooks();
+        let called = known.iter().find(|webhook| path.as_deref() == Some(webhook.path()));
+        match called.or_else(|| known.first()) {
+            _ if self.is_about_documents() => None,
+            webhook => webhook.copied(),
+        }
+    }
+
+    /// Whether it judges policies and conventions rather than the objects that they select.
+    pub(super) fn is_about_documents(&self) -> bool {
+        self.kind == Kind::Validating && self.path().as_deref() == Some(registrations::DOCUMENTS)
+    }
+
+    /// The path that it calls.
+    pub(super) fn path(&self) -> Option<String> {
+        let config = &self.settings.client_config;
+        match (&config.service, &config.url) {
+            (Some(service), _) => Some(service.path.clone().unwrap_or_default()),
+            (None, Some(url)) => url.parse::<http::Uri>().ok().map(|url| url.path().to_owned()),
+            (None, None) => None,
+        }
     }
 
     /// The Service that it calls, if it does not call a URL.
@@ -101,16 +145,21 @@ impl Hook {
         self.settings.client_config.ca_bundle.as_ref().map_or(&[], |bundle| &bundle.0)
     }
 
-    /// Whether it receives only some of the objects, namespaces or requests.
+    /// Whether it receives only some of the objects, namespaces or requests. The restrictions of the
+    /// generated registrations exclude nothing that matters.
     pub(super) fn is_narrow(&self) -> bool {
         let hook = &self.settings;
-        selects(hook.object_selector.as_ref())
-            || selects(hook.namespace_selector.as_ref())
-            || hook.match_conditions.as_ref().is_some_and(|conditions| !conditions.is_empty())
+        let generated = |requirement: &LabelSelectorRequirement| {
+            requirement.key == registrations::NAMESPACE_LABEL && requirement.operator == "NotIn"
+        };
+        let mut conditions = hook.match_conditions.iter().flatten();
+        selects(hook.object_selector.as_ref(), |_| false)
+            || selects(hook.namespace_selector.as_ref(), generated)
+            || conditions.any(|condition| condition.name != registrations::STATUS_CHANGES)
     }
 }
 
-/// The label of `deploy/base`, or `statusgate` in a name.
+/// The label of our registrations, or `statusgate` in a name.
 fn is_ours(metadata: &ObjectMeta, hook: &Hook) -> bool {
     let mut labels = metadata.labels.iter().flatten();
     let service = hook.service().map(|service| service.name).unwrap_or_default();
@@ -120,11 +169,15 @@ fn is_ours(metadata: &ObjectMeta, hook: &Hook) -> bool {
             .any(|name| name.contains("statusgate"))
 }
 
-/// Whether a selector excludes objects. The default of the API server is an empty one.
-fn selects(selector: Option<&LabelSelector>) -> bool {
+/// Whether a selector excludes objects by other requirements than the `known` ones. The default of the API
+/// server is an empty one.
+fn selects(
+    selector: Option<&LabelSelector>,
+    known: impl Fn(&LabelSelectorRequirement) -> bool,
+) -> bool {
     selector.is_some_and(|selector| {
         selector.match_labels.as_ref().is_some_and(|labels| !labels.is_empty())
-            || selector.match_expressions.as_ref().is_some_and(|list| !list.is_empty())
+            || !selector.match_expressions.iter().flatten().all(known)
     })
 }
 
@@ -142,10 +195,17 @@ mod tests {
             webhook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let settings = serde_json::from_value(webhook).unwrap();
             let registration = String::new();
-            Hook { webhook: Webhook::Validate, registration, settings }.is_narrow()
+            Hook { kind: Kind::Validating, registration, settings }.is_narrow()
         };
         assert!(!is_narrow(json!({"objectSelector": {}, "matchConditions": []})));
         assert!(is_narrow(json!({"objectSelector": {"matchLabels": {"a": "b"}}})));
         assert!(is_narrow(json!({"matchConditions": [{"name": "a", "expression": "false"}]})));
+        let own =
+            json!([{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["n"]}]);
+        assert!(!is_narrow(json!({"namespaceSelector": {"matchExpressions": own},
+            "matchConditions": [{"name": "status-changes", "expression": "false"}]})));
+        let one =
+            json!([{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["n"]}]);
+        assert!(is_narrow(json!({"namespaceSelector": {"matchExpressions": one}})));
     }
 }

@@ -3,6 +3,7 @@
 //! [`Facts`] is everything that is read from the API server first. To add a check, write a function
 //! over the facts and add it to [`CHECKS`].
 
+mod documents;
 mod hook;
 mod rules;
 mod service;
@@ -17,14 +18,15 @@ use jiff::Timestamp;
 
 pub use serving::Address;
 
-use self::hook::Hook;
-use super::{Check, Cluster, ClusterError, Definition, Targets, precheck};
+use self::hook::{Hook, Kind};
+use super::{Check, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
 use crate::model::Webhook;
 use crate::policy::PolicySet;
 
 /// The checks, in the order of the report.
-const CHECKS: [RunCheck; 8] = [
+const CHECKS: [RunCheck; 9] = [
     |facts| done(vec![api_server(facts)]),
+    |facts| done(documents::check(facts)),
     |facts| done(precheck::gaps(&facts.targets)),
     |facts| done(schemas(facts)),
     |facts| done(settings::presence(&facts.hooks, &facts.unread)),
@@ -45,6 +47,8 @@ pub struct Examination {
     pub registrations: Vec<String>,
     /// Where to reach statusgate from here, if not by the name of its Service.
     pub address: Option<Address>,
+    /// The policies and conventions of the cluster by kind, or why they cannot be read.
+    pub documents: Vec<(&'static str, Result<Vec<StoredDocument>, String>)>,
 }
 
 /// The input of the checks.
@@ -52,13 +56,14 @@ struct Facts<'f> {
     cluster: &'f Cluster,
     policies: &'f PolicySet,
     address: Option<&'f Address>,
+    documents: &'f [(&'static str, Result<Vec<StoredDocument>, String>)],
     now: Timestamp,
     targets: Targets,
     /// One for each target.
     definitions: Vec<Definition>,
     hooks: Vec<Hook>,
     /// Registrations that could not be listed, with the reason.
-    unread: Vec<(Webhook, String)>,
+    unread: Vec<(Kind, String)>,
 }
 
 impl Examination {
@@ -78,14 +83,25 @@ impl Examination {
             definitions.push(cluster.definition(target).await?);
         }
         let (mut hooks, mut unread) = (Vec::new(), Vec::new());
-        for webhook in WEBHOOKS {
-            match cluster.hooks(webhook, &self.registrations).await {
+        for kind in Kind::ALL {
+            match cluster.hooks(kind, &self.registrations).await {
                 Ok(found) => hooks.extend(found),
-                Err(error) => unread.push((webhook, error.to_string())),
+                Err(error) => unread.push((kind, error.to_string())),
             }
         }
         let address = self.address.as_ref();
-        let facts = Facts { cluster, policies, address, now, targets, definitions, hooks, unread };
+        let documents = &self.documents;
+        let facts = Facts {
+            cluster,
+            policies,
+            address,
+            documents,
+            now,
+            targets,
+            definitions,
+            hooks,
+            unread,
+        };
         let mut checks = Vec::new();
         for check in CHECKS {
             checks.extend(check(&facts).await);
@@ -108,4 +124,37 @@ fn schemas(facts: &Facts<'_>) -> Vec<Check> {
     pairs.flat_map(|(target, of)| precheck::schema(facts.policies, target, of)).collect()
 }
 
-const WEBHOOKS: [Webhook; 2] = [Webhook::Mutate, Webhook::Validate];
+/// What webhooks judge, each with the webhooks of which one must be registered.
+const PARTS: [Part; 3] = [
+    Part {
+        kind: Kind::Mutating,
+        of: &[Webhook::Mutate],
+        lost: "it sets no defaults and repairs nothing",
+    },
+    Part {
+        kind: Kind::Validating,
+        of: &[Webhook::Validate, Webhook::Mandatory],
+        lost: "invalid values are stored",
+    },
+    Part {
+        kind: Kind::Validating,
+        of: &[Webhook::Validate, Webhook::Agreement],
+        lost: "phases that disagree with the conditions are stored",
+    },
+];
+
+struct Part {
+    kind: Kind,
+    of: &'static [Webhook],
+    /// What happens without it.
+    lost: &'static str,
+}
+
+impl Part {
+    /// The webhooks that judge it.
+    fn hooks<'h>(&self, hooks: &'h [Hook]) -> impl Iterator<Item = &'h Hook> {
+        let judges =
+            |hook: &&Hook| hook.webhook().is_some_and(|webhook| self.of.contains(&webhook));
+        hooks.iter().filter(move |hook| hook.kind == self.kind).filter(judges)
+    }
+}

@@ -5,18 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
 use super::hook::Hook;
-use super::{Facts, WEBHOOKS};
+use super::{Facts, PARTS};
 use crate::cluster::{Check, Target, Targets};
 use crate::policy::PolicySet;
 
-/// Checks the rules of both kinds of webhooks.
+/// Checks the rules of all webhooks.
 pub(super) fn coverage(facts: &Facts<'_>) -> Vec<Check> {
-    let of = |webhook| facts.hooks.iter().filter(move |hook| hook.webhook == webhook);
-    let fit = |webhook| fit(&of(webhook).collect::<Vec<_>>(), facts.policies, &facts.targets);
-    WEBHOOKS.into_iter().flat_map(fit).collect()
+    let mut checks: Vec<Check> = Vec::new();
+    for part in PARTS {
+        let hooks: Vec<&Hook> = part.hooks(&facts.hooks).collect();
+        // One webhook may judge two parts.
+        let new = fit(&hooks, facts.policies, &facts.targets);
+        let new: Vec<Check> = new.into_iter().filter(|check| !checks.contains(check)).collect();
+        checks.extend(new);
+    }
+    checks
 }
 
-/// Checks that the webhooks of one kind together match every selected resource.
+/// Checks that the webhooks of one part together match every selected resource.
 fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<Check> {
     let subject = match hooks {
         [] => return Vec::new(),
@@ -193,7 +199,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::cluster::Level;
-    use crate::model::Webhook;
+    use crate::cluster::doctor::hook::Kind;
     use crate::policy::Source;
 
     fn policies() -> PolicySet {
@@ -238,7 +244,7 @@ pub(super) mod tests {
             admission_review_versions: vec!["v1".into()],
             ..MutatingWebhook::default()
         };
-        Hook { webhook: Webhook::Mutate, registration: "statusgate".into(), settings }
+        Hook { kind: Kind::Mutating, registration: "statusgate".into(), settings }
     }
 
     fn found(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {
@@ -332,7 +338,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn several_webhooks_of_one_kind_are_checked_together() {
+    fn several_webhooks_of_one_part_are_checked_together() {
         let (foos, bars) = (target("foos", true), target("bars", false));
         let first = hook(vec![rule("v1", &["UPDATE"], &["foos/status"])]);
         let second = hook(vec![rule("v1", &["CREATE", "UPDATE"], &["bars"])]);

@@ -29,7 +29,7 @@ async fn check_one(cluster: &Cluster, service: &Service) -> Option<Check> {
     let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
     let found = cluster.read("get the service", &path, Patience::NONE).await;
     if found.as_ref().is_err_and(|error| error.code() == Some(404)) {
-        let help = "install it (deploy/base), or correct clientConfig.service";
+        let help = "install it (`statusgate manifests install`), or correct clientConfig.service";
         return Some(Check::problem("service", subject, "the service does not exist", help));
     }
     let found = found.ok().and_then(|body| serde_json::from_slice(&body).ok());

@@ -19,10 +19,11 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::Facts;
-use super::hook::{self, Hook};
+use super::hook::Hook;
 use super::trust::{Authorities, Life};
 use crate::cluster::Check;
 use crate::cluster::client::Silence;
+use crate::model::Webhook;
 use crate::tls::Expiry;
 
 /// A host and a port.
@@ -201,7 +202,9 @@ async fn ask(stream: TlsStream<TcpStream>, hook: &Hook, own: &Address) -> Result
         let (mut requests, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         let connection = tokio::spawn(connection);
-        let request = Request::post(hook::path(hook.webhook))
+        // The server of the documents serves this path too.
+        let path = hook.webhook().unwrap_or(Webhook::Validate).path();
+        let request = Request::post(path)
             .header(HOST, &own.host)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from_static(QUESTION.as_bytes())))?;

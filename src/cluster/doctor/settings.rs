@@ -1,33 +1,29 @@
 //! The settings of registrations that do not depend on policies.
 
-use super::hook::{self, Hook};
-use super::{Check, WEBHOOKS};
-use crate::model::Webhook;
+use super::hook::{Hook, Kind};
+use super::{Check, PARTS};
 
-/// Checks that each webhook is registered. `unread` contains the kinds that could not be listed.
-pub(super) fn presence(hooks: &[Hook], unread: &[(Webhook, String)]) -> Vec<Check> {
+/// Checks that each part is registered. `unread` contains the kinds that could not be listed.
+pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<Check> {
     let mut checks = Vec::new();
-    for webhook in WEBHOOKS {
-        let kind = hook::kind(webhook);
-        if let Some((_, reason)) = unread.iter().find(|(of, _)| *of == webhook) {
-            let help = format!("allow this account to list {}s", kind.to_lowercase());
-            checks.push(Check::warning("registration", kind, reason, help));
+    for (kind, reason) in unread {
+        let help = format!("allow this account to list {}s", kind.name().to_lowercase());
+        checks.push(Check::warning("registration", kind.name(), reason, help));
+    }
+    for part in PARTS {
+        let is_unread = unread.iter().any(|(kind, _)| *kind == part.kind);
+        if is_unread || part.hooks(hooks).next().is_some() {
             continue;
         }
-        if hooks.iter().any(|hook| hook.webhook == webhook) {
-            continue;
-        }
-        let lost = match webhook {
-            Webhook::Mutate => "it sets no defaults and repairs nothing",
-            Webhook::Validate => "it rejects nothing",
-        };
-        let message = format!("no registration calls statusgate: {lost}");
-        let help = "apply deploy/base, or name the registration with --registration";
-        // One of the two may be omitted on purpose, but not both.
-        checks.push(if hooks.is_empty() {
-            Check::problem("registration", kind, message, help)
+        let paths: Vec<&str> = part.of.iter().map(|webhook| webhook.path()).collect();
+        let message = format!("no registration calls {}: {}", paths.join(" or "), part.lost);
+        let help =
+            "apply `statusgate manifests install`, or name the registration with --registration";
+        // Some may be omitted on purpose, but not all.
+        checks.push(if hooks.iter().all(Hook::is_about_documents) {
+            Check::problem("registration", part.kind.name(), message, help)
         } else {
-            Check::warning("registration", kind, message, help)
+            Check::warning("registration", part.kind.name(), message, help)
         });
     }
     checks
@@ -36,7 +32,7 @@ pub(super) fn presence(hooks: &[Hook], unread: &[(Webhook, String)]) -> Vec<Chec
 /// Checks the settings of a webhook.
 pub(super) fn sane(hook: &Hook) -> Vec<Check> {
     let subject = hook.subject();
-    let is_mutating = hook.webhook == Webhook::Mutate;
+    let is_mutating = hook.kind == Kind::Mutating;
     let settings = &hook.settings;
     let word = |text: &Option<String>| text.clone().unwrap_or_default();
     let (failure_policy, match_policy) =
@@ -51,6 +47,10 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
         let help =
             "set failurePolicy: Ignore; a default that is missing for minutes does less harm";
         warn("failure-policy", message, help);
+    }
+    if failure_policy == "Fail" && hook.is_about_documents() {
+        let message = "Fail: no policy can be corrected while the webhook is down".into();
+        warn("failure-policy", message, "set failurePolicy: Ignore");
     }
     if timeout > LONGEST_TIMEOUT {
         let message = format!("{timeout} s: a status write may wait this long");
@@ -85,10 +85,11 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
         let message = format!("{}: the API server rejects dry runs", settings.side_effects);
         fail("side-effects", message, "set sideEffects: None");
     }
-    let served = hook::path(hook.webhook);
-    if let Some(path) = path(hook).filter(|path| *path != served) {
-        let message = format!("the path is {path:?}, but statusgate serves {served}");
-        fail("path", message, &format!("set path: {served}"));
+    let served: Vec<&str> = hook.kind.webhooks().iter().map(|webhook| webhook.path()).collect();
+    let unserved = |path: &String| !served.contains(&path.as_str()) && !hook.is_about_documents();
+    if let Some(path) = hook.path().filter(unserved) {
+        let message = format!("the path is {path:?}, but statusgate serves {}", served.join(", "));
+        fail("path", message, &format!("set path: {}", served.join(" or ")));
     }
     if checks.is_empty() {
         let message = format!("{failure_policy}, {timeout} s, {match_policy}");
@@ -97,16 +98,7 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
     checks
 }
 
-fn path(hook: &Hook) -> Option<String> {
-    let config = &hook.settings.client_config;
-    match (&config.service, &config.url) {
-        (Some(service), _) => Some(service.path.clone().unwrap_or_default()),
-        (None, Some(url)) => url.parse::<http::Uri>().ok().map(|url| url.path().to_owned()),
-        (None, None) => None,
-    }
-}
-
-/// Twice the default of `deploy/base`. The API server allows 30, and ends the whole request at 34.
+/// Twice the default of `manifests registrations`. The API server allows 30, and ends the whole request at 34.
 const LONGEST_TIMEOUT: i32 = 10;
 
 /// A server under load sends `Retry-After: 1`.
@@ -148,16 +140,25 @@ mod tests {
     }
 
     #[test]
-    fn no_registration_is_a_problem_and_only_one_of_two_a_warning() {
+    fn no_registration_is_a_problem_and_a_missing_part_a_warning() {
         let levels = |hooks: &[Hook]| {
             presence(hooks, &[]).iter().map(|check| check.level).collect::<Vec<_>>()
         };
-        assert_eq!(levels(&[]), [Level::Problem, Level::Problem]);
-        assert_eq!(levels(&[hook(Vec::new())]), [Level::Warning]);
-        let mut other = hook(Vec::new());
-        other.webhook = Webhook::Validate;
-        assert_eq!(levels(&[hook(Vec::new()), other]), []);
-        let unread = [(Webhook::Validate, "403".to_owned())];
+        let validating = |path: &str| {
+            let mut hook = Hook { kind: Kind::Validating, ..hook(Vec::new()) };
+            hook.settings.client_config.url = Some(format!("https://statusgate{path}"));
+            hook
+        };
+        let mutating = || hook(Vec::new());
+        assert_eq!(levels(&[]), [Level::Problem; 3]);
+        assert_eq!(levels(&[validating("/documents")]), [Level::Problem; 3]);
+        assert_eq!(levels(&[mutating()]), [Level::Warning; 2]);
+        assert_eq!(levels(&[mutating(), validating("/validate")]), []);
+        assert_eq!(levels(&[mutating(), validating("/validate/mandatory")]), [Level::Warning]);
+        assert_eq!(levels(&[mutating(), validating("/validate/agreement")]), [Level::Warning]);
+        let parts = [validating("/validate/mandatory"), validating("/validate/agreement")];
+        assert_eq!(levels(&[&[mutating()][..], &parts].concat()), []);
+        let unread = [(Kind::Validating, "403".to_owned())];
         let checks = presence(&[hook(Vec::new())], &unread);
         assert_eq!(checks.iter().map(|check| &*check.message).collect::<Vec<_>>(), ["403"]);
     }

@@ -248,11 +248,16 @@ impl Compiler<'_> {
                 at.report_with_help("\"condition\" speaks of the elements of a list", help);
             }
         }
-        let nullable = document.nullable.unwrap_or_default();
-        if document.value == Some(Value::Null) && !nullable {
-            return Some(Filling::Absent(path.clone()));
-        }
-        let sources = sources(document, at)?;
+        // A client-side `kubectl apply` drops `value: null`, but not "nullable".
+        let is_null = match &document.value {
+            Some(value) => value.is_null(),
+            None => document.nullable.is_some() && document.copy_of.is_none(),
+        };
+        let sources = match (is_null, document.nullable) {
+            (true, Some(true)) => vec![ValueSource::Value(Value::Null)],
+            (true, _) => return Some(Filling::Absent(path.clone())),
+            (false, _) => sources(document, at)?,
+        };
         if let Some(value) = &document.value
             && self.names.is_phase(path)
         {
@@ -328,7 +333,8 @@ fn sources(document: &documents::Backfill, at: At<'_>) -> Option<Vec<ValueSource
         (Some(value), _) => Some(vec![ValueSource::Value(value.clone())]),
         (None, Some(from)) => Some(copies(from)),
         (None, None) => {
-            at.report("missing required key \"value\" or \"copyOf\"");
+            let help = "kubectl apply drops \"value: null\"; add \"nullable\", or apply with --server-side";
+            at.report_with_help("missing required key \"value\" or \"copyOf\"", help);
             None
         }
     }

@@ -1,0 +1,154 @@
+//! `statusgate manifests registrations`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::super::connection::{Connection, block_on};
+use super::super::policies::Policies;
+use super::super::{Outcome, fail_with, say, values};
+use crate::cluster::Cluster;
+use crate::manifests::registrations::{
+    Address, FailurePolicy, Settings, has_match_conditions, registrations,
+};
+use crate::manifests::resource::CustomResource;
+use crate::manifests::rules::{gaps, rules};
+use crate::manifests::yaml;
+use crate::policy::PolicySet;
+use crate::source::{self, Manifests, reason};
+
+/// The arguments of `manifests registrations`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Prints YAML for kubectl apply. The rules name the custom resources that the policies \
+                  select, and never a built-in kind.\n\n\
+                  Exit code 0: the rules cover every resource that a policy names. 1: some have no rule; \
+                  they are listed on stderr, and the registrations are printed. 2: a file cannot be read, \
+                  or the API server does not respond."
+)]
+pub(super) struct Args {
+    #[command(flatten)]
+    policies: Policies,
+
+    /// CustomResourceDefinitions: a file, a folder, or `-` for standard input. May be repeated.
+    #[arg(long, value_name = "PATH", required_unless_present = "from_cluster")]
+    crds: Vec<PathBuf>,
+
+    /// Read the definitions and the version from a cluster.
+    #[arg(long, conflicts_with = "crds")]
+    from_cluster: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+
+    /// The namespace of statusgate. Its objects are not judged.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-system", value_parser = values::namespace)]
+    namespace: String,
+
+    /// The Service of statusgate, in its namespace, with port 443.
+    #[arg(long, value_name = "NAME", default_value = "statusgate")]
+    service: String,
+
+    /// The address of a server outside the cluster, such as https://127.0.0.1:8443, instead of the Service.
+    #[arg(long, value_name = "URL", value_parser = values::https_url, conflicts_with = "service")]
+    url: Option<String>,
+
+    /// The PEM certificates for caBundle. Default: none, cert-manager or statusgate adds them.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+
+    /// What happens to a write while no replica answers. `Fail` applies to the defaults and the mandatory
+    /// checks; the checks of agreement and of policies always ignore.
+    #[arg(long, value_name = "Ignore|Fail", default_value = "Ignore", value_parser = values::failure_policy)]
+    failure_policy: FailurePolicy,
+
+    /// The version of the API server, such as 1.33. Since 1.28, match conditions omit unnecessary requests.
+    /// Default: the version of the cluster; without a cluster, no match conditions.
+    #[arg(long, value_name = "VERSION")]
+    kubernetes_version: Option<String>,
+}
+
+/// Prints the registrations.
+///
+/// # Errors
+/// When policies, definitions or certificates cannot be read.
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let policies = args.policies.load()?;
+    let authorities = match &args.ca_file {
+        Some(path) => authorities(path)?,
+        None => String::new(),
+    };
+    let (resources, version) = if args.from_cluster {
+        block_on(from_cluster(args, &policies))?
+    } else {
+        (read_definitions(&args.crds)?, None)
+    };
+    let version = args.kubernetes_version.clone().or(version);
+    let address = match &args.url {
+        Some(url) => Address::Url(url.clone()),
+        None => Address::Service(args.service.clone()),
+    };
+    let settings = Settings {
+        namespace: args.namespace.clone(),
+        address,
+        authorities,
+        failure_policy: args.failure_policy,
+        match_conditions: version.is_some_and(|version| has_match_conditions(&version)),
+    };
+    let text = yaml::print(&registrations(&rules(&policies, &resources), &settings));
+    io::stdout().lock().write_all(text.as_bytes())?;
+    let gaps = gaps(&policies, &resources);
+    for gap in &gaps {
+        let (policy, resource) = (&gap.policy, &gap.resource);
+        say(format_args!("policy {policy}: no rule for {resource}: {}", gap.reason.describe()));
+    }
+    Ok(Outcome::of(!gaps.is_empty()))
+}
+
+async fn from_cluster(
+    args: &Args,
+    policies: &PolicySet,
+) -> anyhow::Result<(Vec<CustomResource>, Option<String>)> {
+    let cluster: Cluster = args.connection.open().await?;
+    let resources = cluster.custom_resources(policies).await?;
+    Ok((resources, Some(cluster.version().to_owned())))
+}
+
+fn read_definitions(paths: &[PathBuf]) -> anyhow::Result<Vec<CustomResource>> {
+    let (files, mistakes) = source::open(paths, true);
+    let manifests = Manifests::read(&files);
+    let mistakes = mistakes.iter().chain(manifests.mistakes());
+    let mut errors: Vec<anyhow::Error> =
+        mistakes.map(|mistake| anyhow::anyhow!("{mistake}")).collect();
+    let mut resources = Vec::new();
+    let definitions = manifests.iter().filter(|manifest| {
+        manifest.identity.kind == "CustomResourceDefinition"
+            && manifest.identity.group() == "apiextensions.k8s.io"
+    });
+    for manifest in definitions {
+        match CustomResource::read(manifest.text.as_bytes()) {
+            Ok(resource) => resources.push(resource),
+            Err(error) => {
+                let message = format!("not a valid CustomResourceDefinition: {}", reason(&error));
+                errors.push(anyhow::Error::msg(manifest.mistake("spec", message)));
+            }
+        }
+    }
+    fail_with(errors.into_iter())?;
+    Ok(resources)
+}
+
+/// The certificates of a file, without the rest: a key in it must not be printed.
+fn authorities(path: &Path) -> anyhow::Result<String> {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let name = || path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(name)?;
+    let blocks = text.split(BEGIN).skip(1).filter_map(|block| Some(block.split_once(END)?.0));
+    let blocks: Vec<String> = blocks.map(|block| format!("{BEGIN}{block}{END}\n")).collect();
+    if blocks.is_empty() {
+        bail!("{} contains no PEM certificate", name());
+    }
+    Ok(blocks.concat())
+}

@@ -1,0 +1,99 @@
+//! `statusgate uninstall`: the reverse of `serve --manage-webhooks`.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::connection::{Connection, block_on};
+use super::{Outcome, values};
+use crate::cluster::Cluster;
+use crate::manifests::registrations::REGISTRATIONS;
+
+/// The arguments of `uninstall`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Run it before the Deployment is deleted: no write then waits for a server that is gone. \
+                  Running servers do not create the registrations again. It may be repeated.\n\n\
+                  Policies, conventions and their CustomResourceDefinitions stay. To delete them:\n  \
+                  kubectl delete crd statuspolicies.statusgate.dev statusconventions.statusgate.dev\n\n\
+                  Exit code 0: nothing is left. 2: an object cannot be deleted."
+)]
+pub struct Args {
+    #[command(flatten)]
+    connection: Connection,
+
+    /// Also delete the Secret with the certificate, and the Leases of the servers.
+    #[arg(long)]
+    all: bool,
+
+    /// The namespace of the Secret and the Leases.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-system", value_parser = values::namespace)]
+    namespace: String,
+
+    /// The Secret with the certificate.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-tls")]
+    certificate_secret: String,
+}
+
+/// Deletes what servers created.
+///
+/// # Errors
+/// When an object cannot be deleted.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    block_on(async {
+        let cluster = args.connection.open().await?;
+        delete_registrations(&cluster).await?;
+        if args.all {
+            delete_others(&cluster, &args.namespace, &args.certificate_secret).await?;
+        }
+        Ok(Outcome::Clean)
+    })
+}
+
+/// Deletes the registrations. First annotates them, so that running servers do not create them again.
+async fn delete_registrations(cluster: &Cluster) -> anyhow::Result<()> {
+    for _ in 0..ATTEMPTS {
+        let mut exists = false;
+        for (kind, name) in REGISTRATIONS {
+            exists |= cluster.announce_removal(kind, name).await?;
+        }
+        if !exists {
+            return Ok(());
+        }
+        tokio::time::sleep(NOTICE).await;
+        for (kind, name) in REGISTRATIONS {
+            if cluster.delete_registration(kind, name).await? {
+                say_deleted(&format!("{} {name}", kind.name()))?;
+            }
+        }
+        // The next round finds those that were created meanwhile.
+        tokio::time::sleep(NOTICE).await;
+    }
+    bail!("something creates the registrations again: stop it, then repeat this command")
+}
+
+async fn delete_others(cluster: &Cluster, namespace: &str, secret: &str) -> anyhow::Result<()> {
+    let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
+    if cluster.delete(&format!("delete the Secret {namespace}/{secret}"), &path).await? {
+        say_deleted(&format!("Secret {namespace}/{secret}"))?;
+    }
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    for lease in cluster.leases(namespace).await? {
+        let name = &lease.name;
+        let what = format!("delete the Lease {namespace}/{name}");
+        if cluster.delete(&what, &format!("{leases}/{name}")).await? {
+            say_deleted(&format!("Lease {namespace}/{name}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn say_deleted(object: &str) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "deleted {object}")
+}
+
+/// Servers notice an annotation within milliseconds.
+const NOTICE: Duration = Duration::from_secs(1);
+
+const ATTEMPTS: usize = 5;

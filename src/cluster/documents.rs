@@ -1,0 +1,204 @@
+//! StatusPolicies and StatusConventions in the cluster: a watch, and writes of their status.
+
+use std::fmt;
+
+use http::Method;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject};
+use kube::runtime::watcher::{self, Config, Event};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::client::Call;
+use super::watch::Watch;
+use super::{Cluster, ClusterError, Patience};
+use crate::manifests::crds::{GROUP, VERSION};
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentType {
+    /// `StatusPolicy`.
+    pub kind: &'static str,
+    /// `statuspolicies`.
+    pub plural: &'static str,
+}
+
+/// A document in the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoredDocument {
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
+    /// `metadata.creationTimestamp`.
+    pub created: String,
+    /// `spec`.
+    pub spec: Value,
+    /// `status`.
+    pub status: Value,
+}
+
+/// What a watch reports.
+#[derive(Debug)]
+pub enum DocumentEvent {
+    /// All documents: at first, and when events may have been missed.
+    All(Vec<StoredDocument>),
+    /// A document was created or changed.
+    Put(StoredDocument),
+    /// The document with this name was deleted.
+    Removed(String),
+    /// The CustomResourceDefinition is not installed. The watch tries again.
+    NotInstalled,
+    /// The watch failed. It tries again.
+    Failed(watcher::Error),
+}
+
+/// A watch of all documents of a kind. It never ends.
+pub struct DocumentWatch {
+    events: Watch<DynamicObject>,
+    /// The documents of a list that is not complete.
+    listed: Vec<StoredDocument>,
+}
+
+impl Cluster {
+    /// Watches the documents of a kind.
+    pub fn watch_documents(&self, of: DocumentType) -> DocumentWatch {
+        let resource = ApiResource {
+            group: GROUP.to_owned(),
+            version: VERSION.to_owned(),
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: of.kind.to_owned(),
+            plural: of.plural.to_owned(),
+        };
+        let api = Api::all_with(self.client(), &resource);
+        DocumentWatch { events: Watch::new(api, Config::default()), listed: Vec::new() }
+    }
+
+    /// All documents of a kind; none if its CustomResourceDefinition is not installed.
+    ///
+    /// # Errors
+    /// No response, or one without success.
+    pub async fn documents(&self, of: DocumentType) -> Result<Vec<StoredDocument>, ClusterError> {
+        #[derive(Deserialize)]
+        struct List {
+            items: Vec<DynamicObject>,
+        }
+        let what = format!("list {}", of.plural);
+        let path = format!("/apis/{GROUP}/{VERSION}/{}", of.plural);
+        match self.read_as::<List>(&what, &path, Patience::SHORT).await {
+            Ok(list) => Ok(list.items.into_iter().map(StoredDocument::of).collect()),
+            Err(ClusterError::Refused { code: 404, .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Applies a status with all that this field manager has in it; `None` removes it. Nothing happens if the
+    /// document was deleted, created again, or (with a `version`) changed meanwhile.
+    ///
+    /// # Errors
+    /// No response, or another one without success.
+    pub async fn apply_document_status(
+        &self,
+        of: DocumentType,
+        document: &StatusTarget,
+        manager: &str,
+        status: Option<&Value>,
+    ) -> Result<(), ClusterError> {
+        let StatusTarget { name, uid, version } = document;
+        let path = format!(
+            "/apis/{GROUP}/{VERSION}/{}/{name}/status?fieldManager={manager}&force=true",
+            of.plural
+        );
+        let mut object = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": of.kind,
+            "metadata": {"name": name, "uid": uid},
+        });
+        if let Some(version) = version {
+            object["metadata"]["resourceVersion"] = json!(version);
+        }
+        if let Some(status) = status {
+            object["status"] = status.clone();
+        }
+        let body = object.to_string().into();
+        let call = Call { method: Method::PATCH, path: &path, format: FORMAT, body };
+        let what = format!("write the status of {} {name}", of.kind);
+        match self.send(&call).await {
+            Ok(answer) if matches!(answer.status, 200..300 | 404 | 409) => Ok(()),
+            reply => Err(self.failed(&what, reply)),
+        }
+    }
+}
+
+/// The document whose status is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusTarget {
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// The only `metadata.resourceVersion` that is changed.
+    pub version: Option<String>,
+}
+
+/// JSON is YAML. Kubernetes 1.20 supports only this type.
+const FORMAT: &str = "application/apply-patch+yaml";
+
+impl DocumentWatch {
+    /// The next event. If the future is dropped, no event is lost.
+    pub async fn next(&mut self) -> DocumentEvent {
+        loop {
+            match self.events.next().await {
+                Err(error) if code_of(&error) == Some(404) => return DocumentEvent::NotInstalled,
+                Err(error) => return DocumentEvent::Failed(error),
+                Ok(Event::Init) => self.listed.clear(),
+                Ok(Event::InitApply(object)) => self.listed.push(StoredDocument::of(object)),
+                Ok(Event::InitDone) => {
+                    return DocumentEvent::All(std::mem::take(&mut self.listed));
+                }
+                Ok(Event::Apply(object)) => return DocumentEvent::Put(StoredDocument::of(object)),
+                Ok(Event::Delete(object)) => {
+                    return DocumentEvent::Removed(object.metadata.name.unwrap_or_default());
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DocumentWatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("DocumentWatch")
+            .field("listed", &self.listed.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn code_of(error: &watcher::Error) -> Option<u16> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => Some(status.code),
+        _ => None,
+    }
+}
+
+impl StoredDocument {
+    fn of(object: DynamicObject) -> Self {
+        let DynamicObject { metadata, mut data, .. } = object;
+        let mut take = |key: &str| data.get_mut(key).map(Value::take).unwrap_or_default();
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            generation: metadata.generation.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            created: metadata.creation_timestamp.map(|time| time.0.to_string()).unwrap_or_default(),
+            spec: take("spec"),
+            status: take("status"),
+        }
+    }
+}

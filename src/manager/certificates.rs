@@ -1,0 +1,387 @@
+//! The self-managed certificate: reads the Secret, performs the steps of [`crate::tls::rotation`], and
+//! gives the leaf to the listener.
+
+mod report;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+
+use super::exchange::{Exchange, Replica};
+use super::requests::counted;
+use super::trouble::Trouble;
+use crate::cluster::{Cluster, ClusterError, Secret};
+use crate::telemetry::Metrics;
+use crate::tls::rotation::{
+    self, Lifetimes, Pause, Registered, SecretState, Served, Serving, Step, Stored, World,
+};
+use crate::tls::{Bundle, CertificateError};
+
+/// What the certificate is for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The namespace of the Secret.
+    pub namespace: String,
+    /// The name of the Secret.
+    pub secret: String,
+    /// The names of the leaf, from [`rotation::wanted_names`].
+    pub names: Vec<String>,
+    /// The times of the rotation.
+    pub lifetimes: Lifetimes,
+    /// The name of this replica.
+    pub replica: String,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+/// Keeps the Secret and the certificate of the listener valid.
+pub struct Certificates {
+    cluster: Cluster,
+    options: Options,
+    exchange: Arc<Exchange>,
+    metrics: Arc<Metrics>,
+    /// For the Lease of this replica.
+    authority: watch::Sender<String>,
+    started: Instant,
+    stored: Read,
+    /// The last valid content.
+    held: Option<Stored>,
+    serving: Option<(Serving, Served)>,
+    registered: Registered,
+    rescuer: bool,
+    pause: Pause,
+    trouble: Trouble,
+    watch_trouble: Trouble,
+}
+
+/// The Secret as this replica last read it.
+enum Read {
+    Missing,
+    Invalid(Secret, String),
+    Valid(Secret, Box<Stored>),
+}
+
+/// A step that failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+impl Certificates {
+    /// Reads the Secret, or creates it, and returns the certificate to start with. Tries again until the
+    /// API server is available. `authority` receives the fingerprint for the Lease of this replica.
+    pub async fn first(
+        cluster: Cluster,
+        options: Options,
+        exchange: Arc<Exchange>,
+        metrics: Arc<Metrics>,
+        authority: watch::Sender<String>,
+    ) -> (Self, Bundle) {
+        let mut certificates = Self {
+            cluster,
+            options,
+            exchange,
+            metrics,
+            authority,
+            started: Instant::now(),
+            stored: Read::Missing,
+            held: None,
+            serving: None,
+            registered: Registered::Unknown,
+            rescuer: false,
+            pause: Pause::Renewal,
+            trouble: Trouble::default(),
+            watch_trouble: Trouble::default(),
+        };
+        let (mut waited, mut retry) = (Duration::ZERO, RETRY);
+        loop {
+            let wait = match certificates.start(waited < RESCUE).await {
+                Ok(Some(bundle)) => {
+                    certificates.trouble.end(KEEP);
+                    return (certificates, bundle);
+                }
+                Ok(None) if certificates.rescuer => RESCUE / 10,
+                Ok(None) => Duration::ZERO,
+                Err(error) => {
+                    certificates.trouble.begin(KEEP, &error);
+                    next_wait(&mut retry)
+                }
+            };
+            // Only the wait for another replica is limited.
+            if certificates.rescuer {
+                waited += wait;
+            }
+            sleep(wait).await;
+        }
+    }
+
+    /// Keeps the certificate valid until it is dropped. Calls `serve` with each new one.
+    pub async fn run(mut self, serve: impl Fn(Bundle)) {
+        let (sender, changes) = mpsc::unbounded_channel();
+        let cluster = self.cluster.clone();
+        let Options { namespace, secret, .. } = self.options.clone();
+        let watching = cluster.watch_secret(&namespace, &secret, |event| {
+            // The receiver lives as long as this future.
+            let _ = sender.send(event);
+        });
+        tokio::join!(watching, self.keep(changes, serve));
+    }
+
+    /// One attempt to start; `None` if the next one may succeed at once.
+    async fn start(&mut self, may_wait: bool) -> Result<Option<Bundle>, Failure> {
+        self.read().await?;
+        self.rescuer = may_wait && !matches!(self.stored, Read::Valid(..)) && {
+            let leases = self.cluster.leases(&self.options.namespace).await;
+            self.counted(leases)?
+                .iter()
+                .any(|lease| lease.holder != self.options.replica && !lease.authority.is_empty())
+        };
+        match self.next() {
+            Step::Wait(..) => Ok(None),
+            step => self.perform(step).await,
+        }
+    }
+
+    async fn keep(
+        &mut self,
+        mut changes: mpsc::UnboundedReceiver<Result<(), String>>,
+        serve: impl Fn(Bundle),
+    ) {
+        let mut registered = self.exchange.registered.subscribe();
+        let mut replicas = self.exchange.replicas.subscribe();
+        registered.mark_changed();
+        let (mut is_stale, mut retry) = (true, RETRY);
+        loop {
+            if registered.has_changed().unwrap_or_default() {
+                let bundles = registered.borrow_and_update().as_ref().map(|bundles| {
+                    bundles.iter().map(|bundle| rotation::fingerprints(bundle)).collect::<Vec<_>>()
+                });
+                self.registered.observe(bundles.as_deref(), self.uptime());
+            }
+            replicas.mark_unchanged();
+            let wait = match self.turn(&mut is_stale).await {
+                Ok(Turn::Written) => {
+                    sleep(PACE).await;
+                    continue;
+                }
+                Ok(Turn::Serve(bundle)) => {
+                    serve(bundle);
+                    continue;
+                }
+                Ok(Turn::Wait(wait)) => {
+                    retry = RETRY;
+                    wait.min(WAKE)
+                }
+                Err(error) => {
+                    self.failed(&error);
+                    is_stale = true;
+                    next_wait(&mut retry)
+                }
+            };
+            tokio::select! {
+                () = sleep(wait) => {}
+                _ = registered.changed() => registered.mark_changed(),
+                _ = replicas.changed() => {}
+                Some(change) = changes.recv() => match change {
+                    Ok(()) => {
+                        is_stale = true;
+                        self.watch_trouble.end(WATCH);
+                        let now = (self.options.clock)();
+                        self.metrics.watch_event(SECRET, now.as_second());
+                    }
+                    Err(error) => {
+                        self.registered.restart(self.uptime());
+                        self.watch_trouble.begin_with(WATCH, error);
+                        self.metrics.watch_failed(SECRET);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Reads the Secret if it changed, and performs the next step.
+    async fn turn(&mut self, is_stale: &mut bool) -> Result<Turn, Failure> {
+        if *is_stale {
+            self.read().await?;
+            *is_stale = false;
+            self.trouble.end(KEEP);
+        }
+        match self.next() {
+            Step::Wait(pause, time) => {
+                self.pause(pause);
+                Ok(Turn::Wait(time.unsigned_abs()))
+            }
+            step => {
+                let served = self.perform(step).await?;
+                *is_stale = served.is_none();
+                Ok(served.map_or(Turn::Written, Turn::Serve))
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<(), ClusterError> {
+        let Options { namespace, secret: name, .. } = &self.options;
+        let read = self.cluster.secret(namespace, name).await;
+        self.stored = match self.counted(read)? {
+            None => Read::Missing,
+            Some(secret) => match Stored::parse(&secret.data) {
+                Ok(stored) => Read::Valid(secret, Box::new(stored)),
+                Err(error) => Read::Invalid(secret, crate::cluster::with_causes(&error)),
+            },
+        };
+        if let Read::Valid(_, stored) = &self.stored {
+            self.exchange.authorities.send_if_modified(|known| {
+                let is_new = *known != stored.authorities();
+                stored.authorities().clone_into(known);
+                is_new
+            });
+            self.held = Some(stored.as_ref().clone());
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Step {
+        let replicas = self.exchange.replicas.borrow();
+        let replicas: Vec<String> =
+            replicas.iter().map(|Replica { authority, .. }| authority.clone()).collect();
+        rotation::step(&World {
+            now: (self.options.clock)(),
+            uptime: self.uptime(),
+            secret: match &self.stored {
+                Read::Missing => SecretState::Missing,
+                Read::Invalid(_, reason) => SecretState::Invalid(reason),
+                Read::Valid(_, stored) => SecretState::Valid(stored.facts()),
+            },
+            held: self.held.as_ref().map(Stored::facts),
+            served: self.serving.as_ref().map(|(_, served)| served),
+            registered: &self.registered,
+            replicas: &replicas,
+            rescuer: self.rescuer,
+            names: &self.options.names,
+            lifetimes: &self.options.lifetimes,
+        })
+    }
+
+    /// Performs a step. Returns the certificate for the listener, if there is a new one.
+    async fn perform(&mut self, step: Step) -> Result<Option<Bundle>, Failure> {
+        let stored = match &self.stored {
+            Read::Valid(_, stored) => Some(stored),
+            Read::Missing | Read::Invalid(..) => None,
+        };
+        let content = match (&step, stored, &self.held, &self.serving) {
+            (Step::Serve, Some(stored), ..) => return Ok(Some(self.serve(stored.serving()))),
+            (Step::Create { authority, leaf }, ..) => {
+                Stored::create(*authority, *leaf, &self.options.names)?
+            }
+            (Step::Restore, _, Some(held), _) => held.clone(),
+            (Step::Trust, Some(stored), _, Some((serving, _))) => {
+                stored.with_trusted(&serving.authority_certificate)?
+            }
+            (Step::AddAuthority(validity), Some(stored), ..) => {
+                stored.with_new_authority(*validity)?
+            }
+            (Step::Issue { validity, names, .. }, Some(stored), ..) => {
+                stored.with_new_leaf(*validity, names)?
+            }
+            (Step::Retire, Some(stored), ..) => stored.without_older()?,
+            // The step function does not return other combinations.
+            _ => return Ok(None),
+        };
+        let Options { namespace, secret: name, .. } = &self.options;
+        let data = content.data();
+        let written = match &self.stored {
+            Read::Missing => self.cluster.create_secret(namespace, name, &data).await,
+            Read::Invalid(secret, _) | Read::Valid(secret, _) => {
+                self.cluster.replace_secret(namespace, name, secret, &data).await
+            }
+        };
+        let written = self.counted(written)?;
+        // Otherwise another replica was first. Its content is read next.
+        if written {
+            let reason = match &self.stored {
+                Read::Invalid(_, reason) => reason.as_str(),
+                Read::Missing if self.held.is_some() => "it was deleted",
+                Read::Missing | Read::Valid(..) => "",
+            };
+            let secret = format!("{namespace}/{name}");
+            report::written(&step, &secret, reason, content.facts());
+            self.metrics.certificate_step(report::name(&step));
+        }
+        Ok(None)
+    }
+
+    fn serve(&mut self, serving: Serving) -> Bundle {
+        let Serving { bundle, leaf, authority, .. } = serving.clone();
+        let since = match &self.serving {
+            Some((_, served)) if served.authority == authority => served.since,
+            _ => self.uptime(),
+        };
+        let not_after = bundle.not_after;
+        tracing::info!(%not_after, authority = authority.id, "serving with the managed certificate");
+        self.authority.send_if_modified(|known| {
+            let is_new = *known != authority.id;
+            known.clone_from(&authority.id);
+            is_new
+        });
+        self.metrics.certificate_step(report::name(&Step::Serve));
+        self.metrics.certificate_not_after.set(not_after.as_second());
+        self.serving = Some((serving, Served { leaf, authority, since }));
+        bundle
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        if self.pause != pause {
+            self.pause = pause;
+            report::pause(pause);
+        }
+    }
+
+    fn failed(&mut self, error: &Failure) {
+        self.registered.restart(self.uptime());
+        self.trouble.begin(KEEP, error);
+    }
+
+    fn counted<T>(&self, result: Result<T, ClusterError>) -> Result<T, ClusterError> {
+        counted(&self.metrics, "certificates", result)
+    }
+
+    fn uptime(&self) -> SignedDuration {
+        SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX)
+    }
+}
+
+/// What a turn of the loop did.
+enum Turn {
+    Written,
+    Serve(Bundle),
+    Wait(Duration),
+}
+
+/// The actions in messages.
+const KEEP: &str = "keep the Secret of the managed certificate";
+const WATCH: &str = "watch the Secret of the managed certificate";
+
+/// The watch in metrics.
+const SECRET: &str = "secret";
+
+/// The wall clock may be changed while this server sleeps.
+const WAKE: Duration = Duration::from_secs(10);
+
+/// After a write. Another tool may reset the Secret each time.
+const PACE: Duration = Duration::from_millis(100);
+
+/// After an error. It doubles with each further one, up to [`WAKE`].
+const RETRY: Duration = Duration::from_secs(1);
+
+fn next_wait(retry: &mut Duration) -> Duration {
+    std::mem::replace(retry, (*retry * 2).min(WAKE))
+}
+
+/// How long a starting replica waits for others to write back a deleted Secret. They need milliseconds.
+const RESCUE: Duration = Duration::from_secs(5);

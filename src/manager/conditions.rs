@@ -1,0 +1,387 @@
+//! The status of a document: what is stored, and what it should be.
+//!
+//! It follows metav1 and kstatus: Stalled exists only while the document is not accepted, and Reconciling
+//! only while it is accepted and not enforced everywhere. Both are then True.
+
+use jiff::{Timestamp, Unit};
+use serde::{Deserialize, Serialize};
+
+use super::registry::{Problem, ProblemKind};
+use crate::manifests::rules::Coverage;
+
+/// The status of a document, as stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Status {
+    /// The generation that the conditions are about.
+    pub observed_generation: Option<i64>,
+    /// Accepted, Enforced, Reconciling, Stalled, and those of others.
+    pub conditions: Vec<Condition>,
+    /// What each replica enforces.
+    pub replicas: Vec<ReplicaEntry>,
+}
+
+/// A `metav1.Condition`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Condition {
+    /// The type.
+    pub r#type: String,
+    /// True, False or Unknown.
+    pub status: String,
+    /// The generation that it is about.
+    pub observed_generation: Option<i64>,
+    /// When the status changed.
+    pub last_transition_time: String,
+    /// One word.
+    pub reason: String,
+    /// Sentences.
+    pub message: String,
+}
+
+/// What a replica enforces of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReplicaEntry {
+    /// The name of the replica.
+    pub name: String,
+    /// The generation that it enforces.
+    pub generation: i64,
+    /// When it loaded this generation.
+    pub loaded_time: String,
+}
+
+/// What is known of the registrations for the resources of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registered<'c> {
+    /// The document needs no registration: it is a convention.
+    NotNeeded,
+    /// statusgate does not manage the registrations.
+    NotManaged,
+    /// They were not read yet.
+    NotRead,
+    /// They were read.
+    Known(&'c Coverage),
+}
+
+/// What the conditions of a document say.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'f> {
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Why this generation is not accepted.
+    pub problem: Option<&'f Problem>,
+    /// The names of the replicas that are alive.
+    pub live: &'f [String],
+    /// The registrations.
+    pub registered: Registered<'f>,
+}
+
+const ACCEPTED: &str = "Accepted";
+const ENFORCED: &str = "Enforced";
+const RECONCILING: &str = "Reconciling";
+const STALLED: &str = "Stalled";
+
+/// The types that statusgate writes.
+const TYPES: [&str; 4] = [ACCEPTED, ENFORCED, RECONCILING, STALLED];
+
+/// The limit of `metav1.Condition`, in bytes: the API server counts characters, Go clients bytes.
+const MAX_MESSAGE: usize = 32_768;
+
+/// The names in one sentence.
+const MAX_NAMES: usize = 10;
+
+/// How long an entry stays whose replica is not known to be alive. The entry of a new replica may be
+/// written before its Lease is read.
+const GRACE_SECONDS: i64 = 20;
+
+impl Status {
+    /// The conditions that a document should have. A time is kept unless the status changes.
+    pub fn conditions_for(&self, facts: &Facts<'_>, now: Timestamp) -> Vec<Condition> {
+        let accepted = facts.accepted();
+        let (enforced, reason, message) = facts.enforced(&self.replicas);
+        let mut wanted = vec![accepted, (ENFORCED, enforced, reason, message.clone())];
+        if let Some(problem) = facts.problem {
+            let first = problem.message.lines().next().unwrap_or_default();
+            wanted.push((STALLED, TRUE, problem.kind.reason(), first.to_owned()));
+        } else if enforced != TRUE {
+            wanted.push((RECONCILING, TRUE, reason, message));
+        }
+        let condition = |(r#type, status, reason, message): Wanted| {
+            let stored = self.conditions.iter().find(|stored| stored.r#type == r#type);
+            let kept = stored.filter(|stored| stored.status == status);
+            let kept = kept.map(|stored| stored.last_transition_time.clone());
+            Condition {
+                r#type: r#type.to_owned(),
+                status: status.to_owned(),
+                observed_generation: Some(facts.generation),
+                last_transition_time: kept.unwrap_or_else(|| seconds(now)),
+                reason: reason.to_owned(),
+                message: cut(message),
+            }
+        };
+        wanted.into_iter().map(condition).collect()
+    }
+
+    /// Whether these conditions are stored, and no other ones of the types that statusgate writes.
+    pub fn has(&self, generation: i64, conditions: &[Condition]) -> bool {
+        let own = |stored: &&Condition| TYPES.contains(&stored.r#type.as_str());
+        self.observed_generation == Some(generation)
+            && self.conditions.iter().filter(own).count() == conditions.len()
+            && conditions.iter().all(|condition| self.conditions.contains(condition))
+    }
+
+    /// The generation in the entry of a replica.
+    pub fn generation_of(&self, replica: &str) -> Option<i64> {
+        self.replicas.iter().find(|entry| entry.name == replica).map(|entry| entry.generation)
+    }
+
+    /// The replicas that have an entry and are no longer alive.
+    pub fn dead<'s>(
+        &'s self,
+        live: &'s [String],
+        now: Timestamp,
+    ) -> impl Iterator<Item = &'s str> + 's {
+        let is_new = move |entry: &ReplicaEntry| {
+            let loaded: Result<Timestamp, _> = entry.loaded_time.parse();
+            loaded.is_ok_and(|loaded| now.as_second() - loaded.as_second() < GRACE_SECONDS)
+        };
+        let dead =
+            self.replicas.iter().filter(move |entry| !live.contains(&entry.name) && !is_new(entry));
+        dead.map(|entry| entry.name.as_str())
+    }
+}
+
+/// Type, status, reason, message.
+type Wanted = (&'static str, &'static str, &'static str, String);
+
+const TRUE: &str = "True";
+const FALSE: &str = "False";
+const UNKNOWN: &str = "Unknown";
+
+impl Facts<'_> {
+    fn accepted(&self) -> Wanted {
+        match self.problem {
+            None => (ACCEPTED, TRUE, "Accepted", "the document has no mistakes".to_owned()),
+            Some(problem) => (ACCEPTED, FALSE, problem.kind.reason(), problem.message.clone()),
+        }
+    }
+
+    /// Status, reason and message.
+    fn enforced(&self, entries: &[ReplicaEntry]) -> (&'static str, &'static str, String) {
+        let entry_of = |name: &String| entries.iter().find(|entry| entry.name == *name);
+        let mut late = Vec::new();
+        for name in self.live {
+            match entry_of(name).map(|entry| entry.generation) {
+                Some(generation) if generation == self.generation => {}
+                Some(generation) => late.push(format!("{name} enforces generation {generation}")),
+                None => late.push(format!("{name} enforces none")),
+            }
+        }
+        let (all, generation) = (self.live.len(), self.generation);
+        let (replicas, enforce) = match all {
+            1 => ("replica", "enforces"),
+            _ => ("replicas", "enforce"),
+        };
+        let mut message =
+            format!("{} of {all} {replicas} {enforce} generation {generation}", all - late.len());
+        if !late.is_empty() {
+            message.push_str(&format!(": {}", listed(&late)));
+        }
+        let (covered, text) = self.covered();
+        message.push_str(&text);
+        match (self.problem, late.is_empty(), covered) {
+            (_, true, Some(true)) => (TRUE, "Enforced", message),
+            (Some(_), _, _) => (FALSE, "NotAccepted", message),
+            (None, false, _) => (FALSE, "ReplicasPending", message),
+            (None, true, Some(false)) => (FALSE, "NotRegistered", message),
+            (None, true, None) => (UNKNOWN, "RegistrationsNotRead", message),
+        }
+    }
+
+    /// Whether the registrations cover all resources, and the end of the message.
+    fn covered(&self) -> (Option<bool>, String) {
+        let coverage = match self.registered {
+            Registered::NotNeeded => return (Some(true), String::new()),
+            Registered::NotManaged => {
+                let text = "; statusgate does not manage the registrations";
+                return (Some(true), text.to_owned());
+            }
+            Registered::NotRead => {
+                return (None, "; the registrations were not read yet".to_owned());
+            }
+            Registered::Known(coverage) => coverage,
+        };
+        let Coverage { covered, missing, absent } = coverage;
+        let mut text = match (covered.len(), missing.is_empty()) {
+            (_, false) => format!("; the registrations do not cover {}", listed(missing)),
+            (0, _) => return (Some(false), "; the cluster has none of its resources".to_owned()),
+            (1, _) => "; the registrations cover 1 resource".to_owned(),
+            (count, _) => format!("; the registrations cover {count} resources"),
+        };
+        // Not an error: a policy for a product may be installed without all of its parts.
+        if !absent.is_empty() {
+            text.push_str(&format!("; the cluster does not have {}", listed(absent)));
+        }
+        (Some(missing.is_empty()), text)
+    }
+}
+
+impl ProblemKind {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Invalid => "Invalid",
+            Self::BreaksOthers => "BreaksOthers",
+            Self::ConventionNotAccepted => "ConventionNotAccepted",
+            Self::ConventionDeleted => "ConventionDeleted",
+        }
+    }
+}
+
+/// A time as `metav1.Time` writes it.
+pub fn seconds(time: Timestamp) -> String {
+    time.round(Unit::Second).unwrap_or(time).to_string()
+}
+
+fn listed(names: &[String]) -> String {
+    match names.len().checked_sub(MAX_NAMES) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
+    }
+}
+
+/// The last byte up to this one at which a text can be cut.
+pub(super) fn last_boundary(text: &str, limit: usize) -> usize {
+    (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+/// A message within the limit, cut at the end of a line.
+fn cut(mut message: String) -> String {
+    const MORE: &str = "\n… and more: see statusgate lint";
+    if message.len() > MAX_MESSAGE {
+        let end = last_boundary(&message, MAX_MESSAGE - MORE.len());
+        let end = message[..end].rfind('\n').unwrap_or(end);
+        message.truncate(end);
+        message.push_str(MORE);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 600_000_000);
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn entry(name: &str, generation: i64) -> ReplicaEntry {
+        let loaded_time = "2026-01-01T00:00:00Z".to_owned();
+        ReplicaEntry { name: name.to_owned(), generation, loaded_time }
+    }
+
+    fn said(status: &Status, facts: &Facts<'_>) -> Vec<String> {
+        let conditions = status.conditions_for(facts, NOW);
+        let said =
+            conditions.iter().map(|Condition { r#type, status, reason, message, .. }| {
+                format!("{type}={status} {reason}: {message}")
+            });
+        said.collect()
+    }
+
+    #[test]
+    fn the_message_says_what_is_missing() {
+        let live = names(&["a", "b"]);
+        let status =
+            |entries: &[ReplicaEntry]| Status { replicas: entries.to_vec(), ..Status::default() };
+        let both = status(&[entry("a", 3), entry("b", 3), entry("dead", 1)]);
+        let coverage =
+            Coverage { covered: names(&["x.g", "y.g"]), missing: Vec::new(), absent: Vec::new() };
+        let facts = Facts {
+            generation: 3,
+            problem: None,
+            live: &live,
+            registered: Registered::Known(&coverage),
+        };
+        assert_eq!(
+            said(&both, &facts),
+            [
+                "Accepted=True Accepted: the document has no mistakes",
+                "Enforced=True Enforced: 2 of 2 replicas enforce generation 3; the registrations cover 2 resources"
+            ]
+        );
+        let one = status(&[entry("a", 3), entry("b", 2)]);
+        let message = "1 of 2 replicas enforce generation 3: b enforces generation 2; the registrations cover 2 resources";
+        assert_eq!(
+            said(&one, &facts)[1..],
+            [
+                format!("Enforced=False ReplicasPending: {message}"),
+                format!("Reconciling=True ReplicasPending: {message}")
+            ]
+        );
+        let missing: Vec<String> = (0..12).map(|number| format!("r{number}.g")).collect();
+        let coverage = Coverage { missing, ..Coverage::default() };
+        let uncovered = Facts { registered: Registered::Known(&coverage), ..facts };
+        assert_eq!(
+            said(&both, &uncovered)[1],
+            "Enforced=False NotRegistered: 2 of 2 replicas enforce generation 3; the registrations do not cover \
+             r0.g, r1.g, r2.g, r3.g, r4.g, r5.g, r6.g, r7.g, r8.g, r9.g and 2 more"
+        );
+        let unread = Facts { registered: Registered::NotRead, ..facts };
+        assert!(
+            said(&both, &unread)[1].starts_with("Enforced=Unknown RegistrationsNotRead: 2 of 2")
+        );
+        let problem =
+            Problem { kind: ProblemKind::Invalid, message: "error: a\n --> b".to_owned() };
+        let invalid = Facts { problem: Some(&problem), registered: Registered::NotNeeded, ..facts };
+        assert_eq!(
+            said(&one, &invalid),
+            [
+                "Accepted=False Invalid: error: a\n --> b",
+                "Enforced=False NotAccepted: 1 of 2 replicas enforce generation 3: b enforces generation 2",
+                "Stalled=True Invalid: error: a"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_written_status_needs_no_other_write() {
+        let live = names(&["a"]);
+        let facts =
+            Facts { generation: 1, problem: None, live: &live, registered: Registered::NotNeeded };
+        let mut status = Status::default();
+        status.conditions = status.conditions_for(&facts, NOW);
+        assert!(!status.has(1, &status.conditions.clone()), "observedGeneration is not set");
+        status.observed_generation = Some(1);
+        let later = NOW + jiff::SignedDuration::from_secs(60);
+        assert!(status.has(1, &status.conditions_for(&facts, later)));
+        assert_eq!(status.conditions[2].r#type, "Reconciling");
+        status.replicas = vec![entry("a", 1)];
+        let enforced = status.conditions_for(&facts, later);
+        assert!(!status.has(1, &enforced), "Reconciling is to be removed");
+        assert_eq!(enforced[0].last_transition_time, "2027-01-15T08:00:01Z", "it is kept");
+        assert_eq!(enforced[1].last_transition_time, "2027-01-15T08:01:01Z", "it is new");
+        // A condition of someone else stays.
+        status.conditions = enforced.clone();
+        status.conditions.push(Condition { r#type: "Other".to_owned(), ..Condition::default() });
+        assert!(status.has(1, &enforced));
+    }
+
+    #[test]
+    fn an_entry_is_dead_some_time_after_it_was_written() {
+        let fresh = ReplicaEntry { loaded_time: seconds(NOW), ..entry("fresh", 1) };
+        let status =
+            Status { replicas: vec![entry("a", 1), entry("old", 1), fresh], ..Status::default() };
+        assert_eq!(status.dead(&names(&["a"]), NOW).collect::<Vec<_>>(), ["old"]);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_a_line() {
+        let text = "ä line of text\n".repeat(5000);
+        let cut = cut(text);
+        assert!(cut.len() <= MAX_MESSAGE && cut.len() > MAX_MESSAGE - 100, "{}", cut.len());
+        assert!(cut.ends_with("ä line of text\n… and more: see statusgate lint"));
+    }
+}

@@ -1,0 +1,236 @@
+//! Writes the statuses of documents.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+
+use super::{DOCUMENTS, Documents, Shared, Store, document_type};
+use crate::cluster::{Cluster, ClusterError, StatusTarget};
+use crate::manager::conditions::Condition;
+use crate::manager::exchange::Exchange;
+use crate::manager::registry::DocumentId;
+use crate::manager::requests::counted;
+use crate::manager::trouble::Trouble;
+use crate::manager::writes::{View, Write};
+use crate::telemetry::Metrics;
+
+/// Writes the entries of this replica and the conditions of all documents.
+pub(super) struct StatusWriter {
+    cluster: Cluster,
+    exchange: Arc<Exchange>,
+    metrics: Arc<Metrics>,
+    replica: String,
+    manages_registrations: bool,
+    clock: fn() -> Timestamp,
+    shared: Shared,
+    changed: Arc<Notify>,
+    /// What was written last, by document.
+    written: BTreeMap<DocumentId, Written>,
+    trouble: Trouble,
+}
+
+/// The last writes of a document.
+#[derive(Default)]
+struct Written {
+    /// The `resourceVersion` before: no other write before its event.
+    version: String,
+    /// The conditions without their times, when they were written, and how long they are not repeated.
+    conditions: Option<(Vec<Condition>, Instant, Duration)>,
+    /// Since when the stored conditions are others than these.
+    differs: Option<Instant>,
+}
+
+/// How long changes are collected. The other replicas write their entries at the same time; conditions
+/// after that are written once.
+const COLLECT: Duration = Duration::from_millis(300);
+
+/// Requests at the same time.
+const IN_FLIGHT: usize = 8;
+
+/// How long a replica does not repeat conditions that another one has replaced. Both may see other replicas
+/// or registrations for some time, and must not take turns.
+const REPEAT: Duration = Duration::from_secs(30);
+const LONGEST_REPEAT: Duration = Duration::from_secs(600);
+
+/// How long a replica leaves the conditions to the first one.
+const TURN: Duration = Duration::from_secs(5);
+
+/// The delay after a failure.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
+
+/// The manager of the fields that any replica writes. Replicas add their name for their own entry.
+const MANAGER: &str = "statusgate";
+
+/// The limit of the API server for the name of a field manager.
+const MAX_MANAGER: usize = 128;
+
+struct Job {
+    id: DocumentId,
+    target: StatusTarget,
+    version: String,
+    write: Write,
+}
+
+impl StatusWriter {
+    pub(super) fn of<S: Store>(documents: &Documents<S>) -> Self {
+        Self {
+            cluster: documents.cluster.clone(),
+            exchange: Arc::clone(&documents.exchange),
+            metrics: Arc::clone(&documents.metrics),
+            replica: documents.replica.clone(),
+            manages_registrations: documents.manages_registrations,
+            clock: documents.clock,
+            shared: documents.shared.clone(),
+            changed: Arc::clone(&documents.changed),
+            written: BTreeMap::new(),
+            trouble: Trouble::default(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut replicas = self.exchange.replicas.subscribe();
+        let mut uncovered = self.exchange.coverage.subscribe();
+        loop {
+            tokio::select! {
+                () = self.changed.notified() => {}
+                // The senders live as long as the exchange.
+                _ = replicas.changed() => {}
+                _ = uncovered.changed() => {}
+            }
+            sleep(COLLECT).await;
+            replicas.mark_unchanged();
+            uncovered.mark_unchanged();
+            let jobs = self.jobs((self.clock)());
+            let what = "write the status of a document";
+            match self.perform(jobs).await {
+                Ok(()) => self.trouble.end(what),
+                Err(error) => {
+                    self.trouble.begin(what, &error);
+                    sleep(AFTER_FAILURE).await;
+                    self.changed.notify_one();
+                }
+            }
+        }
+    }
+
+    /// The writes that are needed now.
+    fn jobs(&mut self, now: Timestamp) -> Vec<Job> {
+        let live = self.exchange.replicas.borrow().clone();
+        let mut live: Vec<String> = live.into_iter().map(|replica| replica.name).collect();
+        live.sort_unstable();
+        let coverage = self.exchange.coverage.borrow().clone();
+        let view = View {
+            own: &self.replica,
+            live: &live,
+            manages_registrations: self.manages_registrations,
+            coverage: coverage.as_ref(),
+        };
+        let known = self.shared.lock();
+        self.written.retain(|id, _| known.seen.contains_key(id));
+        let mut jobs = Vec::new();
+        for (id, seen) in &known.seen {
+            let written = self.written.entry(id.clone()).or_default();
+            if written.version == seen.version {
+                continue;
+            }
+            let writes = view.writes(&known.registry, id, seen, now);
+            if !writes.iter().any(|write| matches!(write, Write::Conditions(..))) {
+                written.differs = None;
+            }
+            for write in writes {
+                if let Write::Conditions(_, conditions) = &write
+                    && !written.may_write(conditions, view.is_first(id))
+                {
+                    continue;
+                }
+                let version = matches!(write, Write::Conditions(..)).then(|| seen.version.clone());
+                let (name, uid) = (id.name.clone(), seen.uid.clone());
+                let target = StatusTarget { name, uid, version };
+                jobs.push(Job { id: id.clone(), target, version: seen.version.clone(), write });
+            }
+        }
+        jobs
+    }
+
+    /// Writes until an error concerns more than one document.
+    async fn perform(&mut self, jobs: Vec<Job>) -> Result<(), ClusterError> {
+        let (cluster, metrics) = (&self.cluster, &self.metrics);
+        let mut results = stream::iter(jobs)
+            .map(async |job| {
+                let (manager, status) = job.write.body();
+                let of = document_type(job.id.kind);
+                let done =
+                    cluster.apply_document_status(of, &job.target, &manager, status.as_ref()).await;
+                (job, counted(metrics, DOCUMENTS, done))
+            })
+            .buffer_unordered(IN_FLIGHT);
+        let mut failed = None;
+        while let Some((job, done)) = results.next().await {
+            match done {
+                Ok(()) => self.written.entry(job.id).or_default().note(job.version, &job.write),
+                Err(error) if error.code() == Some(422) => failed = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Written {
+    /// Whether conditions may be written that are not stored.
+    fn may_write(&mut self, conditions: &[Condition], is_first: bool) -> bool {
+        let differs = *self.differs.get_or_insert_with(Instant::now);
+        if !is_first && differs.elapsed() < TURN {
+            return false;
+        }
+        match &self.conditions {
+            Some((last, at, wait)) if *last == without_times(conditions) => at.elapsed() >= *wait,
+            _ => true,
+        }
+    }
+
+    fn note(&mut self, version: String, write: &Write) {
+        self.version = version;
+        if let Write::Conditions(_, conditions) = write {
+            let conditions = without_times(conditions);
+            let wait = match &self.conditions {
+                Some((last, _, wait)) if *last == conditions => (*wait * 2).min(LONGEST_REPEAT),
+                _ => REPEAT,
+            };
+            self.conditions = Some((conditions, Instant::now(), wait));
+        }
+    }
+}
+
+fn without_times(conditions: &[Condition]) -> Vec<Condition> {
+    let condition = conditions.iter().cloned();
+    condition
+        .map(|condition| Condition { last_transition_time: String::new(), ..condition })
+        .collect()
+}
+
+impl Write {
+    /// The field manager, and the status that it applies.
+    fn body(&self) -> (String, Option<Value>) {
+        match self {
+            Self::Entry(replica, entry) => {
+                // The end of a name tells pods of one Deployment apart.
+                let room = MAX_MANAGER - MANAGER.len() - 1;
+                let cut = replica.len().saturating_sub(room);
+                let end = replica.get(cut..).unwrap_or_default();
+                let manager = format!("{MANAGER}-{end}");
+                (manager, entry.as_ref().map(|entry| json!({"replicas": [entry]})))
+            }
+            Self::Conditions(generation, conditions) => {
+                let status = json!({"observedGeneration": generation, "conditions": conditions});
+                (MANAGER.to_owned(), Some(status))
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What the parts of the manager tell each other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::manifests::rules::Coverage;
+use crate::policy::PolicySet;
+
+/// A value for each thing that one part knows and others need. Each is written by one part only.
+#[derive(Debug)]
+pub struct Exchange {
+    /// The policies in use, those of files included. For the registrations.
+    pub policies: watch::Sender<Arc<PolicySet>>,
+    /// The PEM certificates that each caBundle has to contain; empty while this server does not manage
+    /// certificates. From the certificates; for the registrations.
+    pub authorities: watch::Sender<String>,
+    /// The caBundle of each webhook of our registrations, as PEM; `None` until they were read. From the
+    /// registrations; for the certificates.
+    pub registered: watch::Sender<Option<Vec<String>>>,
+    /// How the registrations cover the resources of each policy; `None` until it is known. From the
+    /// registrations; for the status of policies.
+    pub coverage: watch::Sender<Option<BTreeMap<String, Coverage>>>,
+    /// The replicas that are alive, this one included. From their Leases; for the certificates and the
+    /// status of policies.
+    pub replicas: watch::Sender<Vec<Replica>>,
+}
+
+impl Exchange {
+    /// Nothing is known but the policies.
+    pub fn new(policies: watch::Sender<Arc<PolicySet>>) -> Self {
+        Self {
+            policies,
+            authorities: watch::Sender::default(),
+            registered: watch::Sender::default(),
+            coverage: watch::Sender::default(),
+            replicas: watch::Sender::default(),
+        }
+    }
+}
+
+/// A running server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// Its name, unique in the namespace: in a pod the name of the pod and the port.
+    pub name: String,
+    /// The SHA-256 fingerprint of the authority that signed its serving certificate, as hex; empty if it
+    /// does not manage certificates.
+    pub authority: String,
+}

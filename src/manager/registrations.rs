@@ -1,0 +1,421 @@
+//! Keeps the webhook registrations up to date: their rules follow policies and custom resources, their
+//! caBundles the authorities.
+
+mod steps;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use self::steps::{Managed, Step, is_ours, rules_of, steps, webhooks};
+use super::exchange::Exchange;
+use super::requests::counted;
+use super::trouble::Trouble;
+use crate::cluster::registrations::{Change, Revision, Written};
+use crate::cluster::{Cluster, ClusterError};
+use crate::manifests::registrations::{
+    Address, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS, Settings, UNINSTALL,
+    has_match_conditions, registrations,
+};
+use crate::manifests::resource::CustomResource;
+use crate::manifests::rules::{Rule, coverage, rules};
+use crate::model::Webhook;
+use crate::policy::PolicySet;
+use crate::telemetry::Metrics;
+
+/// The part of the manager that writes registrations.
+#[derive(Clone)]
+pub struct Registrar {
+    /// The API server.
+    pub cluster: Cluster,
+    /// Where the other parts are.
+    pub exchange: Arc<Exchange>,
+    /// The namespace of this server.
+    pub namespace: String,
+    /// Where the API server reaches this server.
+    pub address: Address,
+    /// The failure policy of new registrations. That of an existing one belongs to the user.
+    pub failure_policy: FailurePolicy,
+    /// Where it counts requests, and reports whether the registrations agree.
+    pub metrics: Arc<Metrics>,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+    /// Whether it creates registrations and keeps their rules.
+    pub rules: bool,
+    /// Whether it keeps the caBundles.
+    pub authorities: bool,
+}
+
+/// The definitions in the cluster: those that are known, and whether they are all.
+#[derive(Debug, Default)]
+struct Definitions {
+    complete: bool,
+    known: BTreeMap<String, Revision>,
+}
+
+/// What the loop remembers between two passes.
+#[derive(Default)]
+struct Memory {
+    /// The definitions that policies may select, as they were read.
+    resources: BTreeMap<String, (Revision, CustomResource)>,
+    /// Whether `statusgate uninstall` removes or removed the registrations.
+    uninstalled: bool,
+    last: Option<LastWrite>,
+}
+
+/// The last writes. If something else undoes them, the next ones wait longer and longer.
+struct LastWrite {
+    desired: [Value; 3],
+    at: Instant,
+    wait: Duration,
+}
+
+impl Registrar {
+    /// Writes what differs, after each change of policies, authorities, definitions and registrations.
+    /// Never ends.
+    ///
+    /// Start it when the exchange contains the policies of all sources: it removes the rules of resources
+    /// that no policy selects.
+    pub async fn run(self) {
+        let definitions = watch::Sender::new(Definitions::default());
+        let stored = Notify::new();
+        let [first, second, third] = REGISTRATIONS;
+        let watch_stored = async |(kind, name): (Kind, &str)| {
+            let mut trouble = Trouble::default();
+            let what = format!("watch the {} {name}", kind.name());
+            let report = |event| {
+                if self.is_good(&event, "registrations", &what, &mut trouble) {
+                    stored.notify_one();
+                }
+            };
+            self.cluster.watch_registration(kind, name, report).await;
+        };
+        // Without rules to keep, an account needs no permission for definitions.
+        let watch_definitions = async {
+            if self.rules {
+                let (mut trouble, what) =
+                    (Trouble::default(), "watch the CustomResourceDefinitions");
+                let report = |event| {
+                    // The list may fail.
+                    if !matches!(event, Ok(Change::Restarted)) {
+                        self.is_good(&event, "definitions", what, &mut trouble);
+                    }
+                    if let Ok(change) = event {
+                        definitions.send_if_modified(|known| known.note(change));
+                    }
+                };
+                self.cluster.watch_definitions(report).await;
+            } else {
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            () = watch_definitions => {}
+            () = watch_stored(first) => {}
+            () = watch_stored(second) => {}
+            () = watch_stored(third) => {}
+            () = self.pass_repeatedly(&definitions, &stored) => {}
+        }
+    }
+
+    /// Logs and counts an event of a watch. Returns whether it is no failure.
+    fn is_good<T>(
+        &self,
+        event: &Result<T, String>,
+        watch: &'static str,
+        what: &str,
+        trouble: &mut Trouble,
+    ) -> bool {
+        match event {
+            Ok(_) => {
+                trouble.end(what);
+                self.metrics.watch_event(watch, (self.clock)().as_second());
+            }
+            Err(error) => {
+                trouble.begin_with(what, error.clone());
+                self.metrics.watch_failed(watch);
+            }
+        }
+        event.is_ok()
+    }
+
+    /// Counts a request by its result.
+    fn counted<T>(&self, result: Result<T, ClusterError>) -> Result<T, ClusterError> {
+        counted(&self.metrics, "registrations", result)
+    }
+
+    async fn pass_repeatedly(&self, definitions: &watch::Sender<Definitions>, stored: &Notify) {
+        let mut policies = self.exchange.policies.subscribe();
+        let mut authorities = self.exchange.authorities.subscribe();
+        let mut changed = definitions.subscribe();
+        let (mut memory, mut trouble) = (Memory::default(), Trouble::default());
+        let mut failures = 0;
+        if self.rules {
+            // The first pass can then create the registrations.
+            let _ = timeout(LONGEST_RETRY, changed.wait_for(|known| known.complete)).await;
+        }
+        loop {
+            let (pause, next) = match self.pass(definitions, &mut memory).await {
+                Ok(next) => {
+                    trouble.end(UPDATE);
+                    failures = 0;
+                    next
+                }
+                Err(error) => {
+                    trouble.begin(UPDATE, &error);
+                    failures += 1;
+                    (PAUSE, (PAUSE * 2_u32.saturating_pow(failures)).min(LONGEST_RETRY))
+                }
+            };
+            sleep(pause).await;
+            tokio::select! {
+                () = stored.notified() => {}
+                Ok(()) = policies.changed() => {}
+                Ok(()) = authorities.changed() => {}
+                Ok(()) = changed.changed() => {}
+                () = sleep(next) => {}
+            }
+        }
+    }
+
+    /// Reads everything, publishes it and writes what differs. Returns how long to wait in any case, and
+    /// when to look again if nothing changes.
+    async fn pass(
+        &self,
+        definitions: &watch::Sender<Definitions>,
+        memory: &mut Memory,
+    ) -> Result<(Duration, Duration), ClusterError> {
+        let policies = Arc::clone(&self.exchange.policies.borrow());
+        // caBundles are updated even if the definitions cannot be read: the certificates depend on them.
+        match self.resources(&policies, definitions, memory).await {
+            Ok(resources) => self.update(&policies, resources.as_deref(), memory).await,
+            Err(error) => {
+                self.update(&policies, None, memory).await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn update(
+        &self,
+        policies: &PolicySet,
+        resources: Option<&[CustomResource]>,
+        memory: &mut Memory,
+    ) -> Result<(Duration, Duration), ClusterError> {
+        let authorities = self.exchange.authorities.borrow().clone();
+        let mut stored = [None, None, None];
+        for ((kind, name), stored) in REGISTRATIONS.into_iter().zip(&mut stored) {
+            *stored = self.counted(self.cluster.registration(kind, name).await)?;
+        }
+        self.publish(policies, resources, &stored);
+        if stored.iter().any(Option::is_some) {
+            let marked = |of: &Value| !of["metadata"]["annotations"][UNINSTALL].is_null();
+            let uninstalled = stored.iter().flatten().any(marked);
+            if uninstalled && !memory.uninstalled {
+                tracing::info!(
+                    "the registrations are being removed: this server leaves them alone"
+                );
+            }
+            memory.uninstalled = uninstalled;
+        }
+        if memory.uninstalled {
+            return Ok((QUIET, RESYNC));
+        }
+        // Until the definitions are known, the rules stay as they are.
+        let managed =
+            Managed { rules: self.rules && resources.is_some(), authorities: self.authorities };
+        let settings = Settings {
+            namespace: self.namespace.clone(),
+            address: self.address.clone(),
+            authorities: if self.authorities { authorities } else { String::new() },
+            failure_policy: self.failure_policy,
+            match_conditions: has_match_conditions(self.cluster.version()),
+        };
+        let rules = rules(policies, resources.unwrap_or_default());
+        let desired = registrations(&rules, &settings);
+        let steps = steps(&desired, &stored, managed);
+        if !self.rules || managed.rules {
+            for (place, label) in LABELS {
+                let agrees = !steps.iter().any(|step| step.place() == place);
+                self.metrics.registration_in_sync(label, agrees);
+            }
+        }
+        if steps.is_empty() {
+            return Ok((QUIET, RESYNC));
+        }
+        let now = Instant::now();
+        let wait = match &memory.last {
+            Some(last) if last.desired == desired && now < last.at + RESYNC => {
+                if now < last.at + last.wait {
+                    return Ok((QUIET, last.at + last.wait - now));
+                }
+                (last.wait * 2).min(RESYNC)
+            }
+            _ => PAUSE,
+        };
+        for step in steps {
+            if self.perform(&step).await? == Written::Stored {
+                memory.last = Some(LastWrite { desired: desired.clone(), at: now, wait });
+            }
+        }
+        Ok((PAUSE, PAUSE))
+    }
+
+    /// The custom resources that policies may select; `None` until the definitions are known. Reads only
+    /// definitions that changed.
+    async fn resources(
+        &self,
+        policies: &PolicySet,
+        definitions: &watch::Sender<Definitions>,
+        memory: &mut Memory,
+    ) -> Result<Option<Vec<CustomResource>>, ClusterError> {
+        let selected: BTreeMap<String, Revision> = {
+            let definitions = definitions.borrow();
+            if !definitions.complete {
+                return Ok(None);
+            }
+            let selected = definitions.known.iter().filter(|(name, _)| policies.may_select(name));
+            selected.map(|(name, revision)| (name.clone(), revision.clone())).collect()
+        };
+        memory.resources.retain(|name, _| selected.contains_key(name));
+        for (name, revision) in selected {
+            if memory.resources.get(&name).is_some_and(|(known, _)| *known == revision) {
+                continue;
+            }
+            match self.counted(self.cluster.custom_resource(&name).await)? {
+                Some(resource) => memory.resources.insert(name, (revision, resource)),
+                None => memory.resources.remove(&name),
+            };
+        }
+        Ok(Some(memory.resources.values().map(|(_, resource)| resource.clone()).collect()))
+    }
+
+    fn publish(
+        &self,
+        policies: &PolicySet,
+        resources: Option<&[CustomResource]>,
+        stored: &[Option<Value>; 3],
+    ) {
+        let ours = stored.iter().flatten().flat_map(webhooks).filter(|webhook| is_ours(webhook));
+        let bundle = |webhook: &Value| {
+            let text = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
+            let bytes = STANDARD.decode(text).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let registered = Some(ours.map(bundle).collect());
+        set_if_changed(&self.exchange.registered, registered);
+        let Some(resources) = resources else { return };
+        let parts: Vec<Vec<Rule>> = PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
+        let coverage = coverage(policies, resources, &parts);
+        set_if_changed(&self.exchange.coverage, Some(coverage));
+    }
+
+    async fn perform(&self, step: &Step) -> Result<Written, ClusterError> {
+        Ok(match step {
+            Step::Create { kind, name, registration } => {
+                let written = self.cluster.create_registration(*kind, registration).await;
+                let written = self.counted(written)?;
+                if written == Written::Stored {
+                    tracing::info!(kind = kind.name(), name, "created a registration");
+                }
+                written
+            }
+            Step::Patch { kind, name, patch } => {
+                let written = self.cluster.patch_registration(*kind, name, patch).await;
+                let written = self.counted(written)?;
+                if written == Written::Stored {
+                    let paths: Vec<&str> = patch
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .skip(1)
+                        .filter_map(|operation| operation["path"].as_str())
+                        .collect();
+                    let fields = paths.join(" ");
+                    tracing::info!(kind = kind.name(), name, fields, "updated a registration");
+                }
+                written
+            }
+        })
+    }
+}
+
+impl Definitions {
+    /// Returns whether the complete list differs. A changed status of a definition is no difference.
+    fn note(&mut self, change: Change) -> bool {
+        let changed = match change {
+            Change::Restarted => {
+                *self = Self::default();
+                false
+            }
+            Change::Present(name, revision) => {
+                let known = self.known.insert(name, revision.clone());
+                known.is_none_or(|known| known != revision)
+            }
+            Change::Deleted(name) => self.known.remove(&name).is_some(),
+            Change::Complete => {
+                self.complete = true;
+                true
+            }
+        };
+        changed && self.complete
+    }
+}
+
+/// What is judged, each with the paths of which one must match a write.
+const PARTS: [&[&str]; 3] = [
+    &[Webhook::Mutate.path()],
+    &[Webhook::Validate.path(), Webhook::Mandatory.path()],
+    &[Webhook::Validate.path(), Webhook::Agreement.path()],
+];
+
+/// The rules of all webhooks that call one of these paths.
+fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<Rule> {
+    let calls = |webhook: &&Value| {
+        let client = &webhook["clientConfig"];
+        let path = client["service"]["path"].as_str().or_else(|| {
+            let (_, rest) = client["url"].as_str()?.split_once("://")?;
+            rest.find('/').and_then(|start| rest.get(start..))
+        });
+        path.is_some_and(|path| paths.contains(&path))
+    };
+    let of_stored = stored.iter().flatten().flat_map(webhooks);
+    of_stored.filter(calls).flat_map(rules_of).collect()
+}
+
+fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
+    sender.send_if_modified(|known| {
+        let changed = *known != value;
+        *known = value;
+        changed
+    });
+}
+
+/// The registrations in metrics.
+const LABELS: [((Kind, &str), &str); 3] = [
+    ((Kind::Mutating, OBJECTS), "mutating"),
+    ((Kind::Validating, OBJECTS), "validating"),
+    ((Kind::Validating, DOCUMENTS_NAME), "documents"),
+];
+
+/// What fails, for the log.
+const UPDATE: &str = "update the webhook registrations";
+
+/// After writes and errors.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Between other passes: many objects may change at once.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// A watch may miss a change.
+const RESYNC: Duration = Duration::from_secs(300);
+
+/// After errors.
+const LONGEST_RETRY: Duration = Duration::from_secs(30);

@@ -1,0 +1,374 @@
+//! The documents of the cluster, and which of their texts are in use.
+//!
+//! All documents are compiled together. If they have mistakes, the changed documents that cause them fall
+//! back to the texts that were accepted last, so that a mistake in one document stops no other change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::documents::DocumentKind;
+use crate::manifests::crds::{GROUP, VERSION};
+use crate::policy::{Diagnostic, Diagnostics, Source};
+
+/// What identifies a document.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentId {
+    /// Its kind.
+    pub kind: DocumentKind,
+    /// `metadata.name`.
+    pub name: String,
+}
+
+/// `StatusPolicy/NAME`: the file name in messages.
+impl fmt::Display for DocumentId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.kind.name(), self.name)
+    }
+}
+
+/// One generation of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// What identifies it.
+    pub id: DocumentId,
+    /// `metadata.uid`: another one if the document was deleted and created again.
+    pub uid: String,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`, as the API server writes it.
+    pub created: String,
+    /// The document without what only the API server needs, as YAML.
+    pub source: Source,
+    /// The convention that it follows or extends.
+    pub convention: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Text<'d> {
+    api_version: String,
+    kind: &'d str,
+    metadata: Metadata<'d>,
+    spec: &'d Value,
+}
+
+#[derive(Serialize)]
+struct Metadata<'d> {
+    name: &'d str,
+}
+
+impl Document {
+    /// A document with a `spec`, as the API server has it.
+    pub fn new(id: DocumentId, spec: &Value) -> Self {
+        let text = Text {
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: id.kind.name(),
+            metadata: Metadata { name: &id.name },
+            spec,
+        };
+        // JSON has no value that YAML lacks. The compiler would report an empty document.
+        let text = serde_saphyr::to_string(&text).unwrap_or_default();
+        let convention = match id.kind {
+            DocumentKind::StatusPolicy => "convention",
+            DocumentKind::StatusConvention => "extends",
+        };
+        let convention = spec.get(convention).and_then(Value::as_str).map(str::to_owned);
+        let source = Source::new(id.to_string(), text);
+        let (uid, created) = (String::new(), String::new());
+        Self { id, uid, generation: 0, created, source, convention }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.uid, self.generation) == (&other.uid, other.generation)
+    }
+}
+
+/// Why the latest generation of a document is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The kind of problem.
+    pub kind: ProblemKind,
+    /// The mistakes as `statusgate lint` prints them, or a sentence.
+    pub message: String,
+}
+
+/// The kinds of problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The document has mistakes.
+    Invalid,
+    /// Other documents have mistakes because of it.
+    BreaksOthers,
+    /// The convention that it needs is not accepted.
+    ConventionNotAccepted,
+    /// The convention that it needs was deleted. Its last text stays in use.
+    ConventionDeleted,
+}
+
+/// A document, and what is in use of it.
+#[derive(Clone, Debug, Default)]
+pub struct Entry {
+    /// The document in the cluster; `None` if it was deleted, but is still needed.
+    pub latest: Option<Arc<Document>>,
+    /// The one in use, perhaps an earlier one.
+    pub used: Option<Arc<Document>>,
+    /// Why the latest one is not accepted.
+    pub problem: Option<Problem>,
+}
+
+impl Entry {
+    fn is_changed(&self) -> bool {
+        match (&self.latest, &self.used) {
+            (Some(latest), Some(used)) => !latest.is_same(used),
+            (None, None) => false,
+            _ => true,
+        }
+    }
+
+    /// The generation in use of the object that is in the cluster.
+    pub fn used_generation(&self) -> Option<i64> {
+        let (latest, used) = (self.latest.as_ref()?, self.used.as_ref()?);
+        (latest.uid == used.uid).then_some(used.generation)
+    }
+}
+
+/// All documents of the cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    entries: BTreeMap<DocumentId, Entry>,
+}
+
+/// The documents that fall back to the last accepted text, or are left out if there is none.
+type Rejected = BTreeMap<DocumentId, Problem>;
+
+impl Registry {
+    /// All documents and deleted ones that are still in use.
+    pub fn entries(&self) -> impl Iterator<Item = (&DocumentId, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// A document.
+    pub fn get(&self, id: &DocumentId) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    /// How many documents of a kind are in the cluster: those that are accepted, and the others.
+    pub fn counts(&self, kind: DocumentKind) -> (usize, usize) {
+        let of_kind = self.entries.iter().filter(|(id, _)| id.kind == kind);
+        let stored = of_kind.filter(|(_, entry)| entry.latest.is_some());
+        let (rejected, accepted): (Vec<_>, Vec<_>) =
+            stored.partition(|(_, entry)| entry.problem.is_some());
+        (accepted.len(), rejected.len())
+    }
+
+    /// The texts in use, without that of one document.
+    pub fn used_without(&self, id: &DocumentId) -> Vec<Source> {
+        let others = self.entries.iter().filter(|(other, _)| *other != id);
+        let used = others.filter_map(|(_, entry)| entry.used.as_ref());
+        used.map(|document| document.source.clone()).collect()
+    }
+
+    /// Whether a document was changed since they were compiled.
+    pub fn is_settled(&self) -> bool {
+        let is_open =
+            |entry: &Entry| entry.latest.is_some() && entry.problem.is_none() && entry.is_changed();
+        !self.entries.values().any(is_open)
+    }
+
+    /// Sets or (with `None`) removes a document. Returns whether this is a change. Nothing is compiled.
+    pub fn set(&mut self, id: &DocumentId, document: Option<Document>) -> bool {
+        let entry = self.entries.entry(id.clone()).or_default();
+        let same = match (&entry.latest, &document) {
+            (Some(old), Some(new)) => old.is_same(new),
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            entry.latest = document.map(Arc::new);
+        }
+        if entry.latest.is_none() && entry.used.is_none() {
+            self.entries.remove(id);
+        }
+        !same
+    }
+
+    /// Compiles the latest documents, without those that cannot be accepted. `compile` is called until it
+    /// succeeds, with fewer changes each time; the last call has what is in use afterwards. `None` if it
+    /// does not even accept the texts in use; then these stay in use.
+    pub fn settle<T>(
+        &mut self,
+        mut compile: impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
+    ) -> Option<T> {
+        let kept = self.still_needed();
+        let mut rejected = Rejected::new();
+        loop {
+            let mistakes = match compile(self.sources(&rejected, &kept)) {
+                Ok(compiled) => {
+                    self.accept(rejected, &kept);
+                    return Some(compiled);
+                }
+                Err(mistakes) => mistakes,
+            };
+            let open = self.open(&rejected, &kept);
+            let blamed: Rejected = open
+                .iter()
+                .filter_map(|id| Some((id.clone(), self.own_problem(id, &mistakes, &rejected)?)))
+                .collect();
+            if !blamed.is_empty() {
+                rejected.extend(blamed);
+                continue;
+            }
+            let problem =
+                Problem { kind: ProblemKind::BreaksOthers, message: mistakes.to_string() };
+            match self.culprit(open, &rejected, &kept, &mut compile) {
+                Some(id) => rejected.insert(id, problem),
+                None => {
+                    self.give_up(&problem);
+                    return None;
+                }
+            };
+        }
+    }
+
+    /// The deleted conventions that documents still need.
+    fn still_needed(&self) -> BTreeSet<DocumentId> {
+        let mut kept = BTreeSet::new();
+        loop {
+            let texts = self.entries.iter().flat_map(|(id, Entry { latest, used, .. })| {
+                // An earlier text is needed while the latest one is not accepted.
+                let is_kept = latest.is_some() || kept.contains(id);
+                let used = used.as_ref().filter(|_| is_kept);
+                latest.iter().chain(used)
+            });
+            let needed: BTreeSet<&str> =
+                texts.filter_map(|document| document.convention.as_deref()).collect();
+            let more: BTreeSet<DocumentId> = self
+                .entries
+                .iter()
+                .filter(|(id, entry)| {
+                    id.kind == DocumentKind::StatusConvention
+                        && entry.latest.is_none()
+                        && needed.contains(id.name.as_str())
+                })
+                .map(|(id, _)| id.clone())
+                .collect();
+            if more == kept {
+                return kept;
+            }
+            kept = more;
+        }
+    }
+
+    fn sources(&self, rejected: &Rejected, kept: &BTreeSet<DocumentId>) -> Vec<Source> {
+        let chosen = self.entries.iter().filter_map(|(id, entry)| {
+            let falls_back = rejected.contains_key(id) || kept.contains(id);
+            let document = if falls_back { entry.used.as_ref() } else { entry.latest.as_ref() };
+            Some(document?.source.clone())
+        });
+        chosen.collect()
+    }
+
+    /// The changes that were not taken back, newest first.
+    fn open(&self, rejected: &Rejected, kept: &BTreeSet<DocumentId>) -> Vec<DocumentId> {
+        let changed = self.entries.iter().filter(|(id, entry)| {
+            entry.is_changed() && !rejected.contains_key(id) && !kept.contains(id)
+        });
+        let mut changed: Vec<(&str, &DocumentId)> = changed
+            .map(|(id, entry)| (entry.latest.as_ref().map_or("", |new| new.created.as_str()), id))
+            .collect();
+        changed.sort_by(|a, b| b.cmp(a));
+        changed.into_iter().map(|(_, id)| id.clone()).collect()
+    }
+
+    /// The mistakes of a document, if there are some.
+    fn own_problem(
+        &self,
+        id: &DocumentId,
+        mistakes: &Diagnostics,
+        rejected: &Rejected,
+    ) -> Option<Problem> {
+        let own = mistakes.filter(|mistake| is_of(id, mistake));
+        if own.is_empty() {
+            return None;
+        }
+        let missing = self.convention_of(id).filter(|(id, entry)| {
+            rejected.contains_key(id) && entry.used.is_none() && entry.latest.is_some()
+        });
+        Some(match missing {
+            None => Problem { kind: ProblemKind::Invalid, message: own.to_string() },
+            Some((convention, _)) => Problem {
+                kind: ProblemKind::ConventionNotAccepted,
+                message: format!("{convention} is not accepted: see its status\n\n{own}"),
+            },
+        })
+    }
+
+    /// The convention that the latest text of a document needs, if it is one of the cluster.
+    fn convention_of(&self, id: &DocumentId) -> Option<(&DocumentId, &Entry)> {
+        let name = self.entries.get(id)?.latest.as_ref()?.convention.clone()?;
+        self.entries.get_key_value(&DocumentId { kind: DocumentKind::StatusConvention, name })
+    }
+
+    /// The oldest of the open changes without which the rest compiles.
+    fn culprit<T>(
+        &self,
+        open: Vec<DocumentId>,
+        rejected: &Rejected,
+        kept: &BTreeSet<DocumentId>,
+        compile: &mut impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
+    ) -> Option<DocumentId> {
+        let mut rejected = rejected.clone();
+        let without = Problem { kind: ProblemKind::BreaksOthers, message: String::new() };
+        open.into_iter().find(|id| {
+            rejected.insert(id.clone(), without.clone());
+            compile(self.sources(&rejected, kept)).is_ok()
+        })
+    }
+
+    fn accept(&mut self, mut rejected: Rejected, kept: &BTreeSet<DocumentId>) {
+        for (id, entry) in &mut self.entries {
+            entry.problem = rejected.remove(id);
+            if entry.problem.is_none() && !kept.contains(id) {
+                entry.used.clone_from(&entry.latest);
+            }
+        }
+        self.entries.retain(|_, entry| entry.latest.is_some() || entry.used.is_some());
+        for convention in kept {
+            let name = Some(&convention.name);
+            for entry in self.entries.values_mut() {
+                let needs =
+                    entry.latest.as_ref().is_some_and(|new| new.convention.as_ref() == name);
+                if needs && entry.problem.is_none() {
+                    entry.problem = Some(Problem {
+                        kind: ProblemKind::ConventionDeleted,
+                        message: format!(
+                            "{convention} was deleted; its last text stays in use until statusgate \
+                             restarts: create it again, or change this document"
+                        ),
+                    });
+                }
+            }
+        }
+    }
+
+    fn give_up(&mut self, problem: &Problem) {
+        for entry in self.entries.values_mut().filter(|entry| entry.is_changed()) {
+            entry.problem = Some(problem.clone());
+        }
+    }
+}
+
+/// Whether a document has a mistake: in its text, or in a text that it inherits.
+fn is_of(id: &DocumentId, mistake: &Diagnostic) -> bool {
+    match &mistake.inherited_by {
+        Some(heir) => id.kind == DocumentKind::StatusConvention && *heir == id.name,
+        None => *mistake.file == *id.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! The webhook for StatusPolicies and StatusConventions.
+//!
+//! It rejects a document that does not compile with those in use, with the text of `statusgate lint`, and
+//! returns what lint finds as warnings. Everything else is allowed: deletions, and changes of metadata or
+//! status, also of documents with mistakes.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::conditions::last_boundary;
+use super::documents::{Shared, Store};
+use super::registry::{Document, DocumentId};
+use crate::documents::DocumentKind;
+use crate::lint::{self, Remark};
+use crate::manifests::crds::{GROUP, plural};
+use crate::model::Operation;
+use crate::policy::{Diagnostics, PolicySet, Source};
+use crate::server::DocumentReview;
+use crate::server::admit::Reply;
+use crate::wire::{AdmissionRequest, respond_about_document};
+
+/// How long a document waits for others that were applied just before it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often it looks for them.
+const STEP: Duration = Duration::from_millis(50);
+
+/// How long lint may take. The API server waits 10 s at most.
+const LINT_LIMIT: Duration = Duration::from_secs(3);
+
+/// Characters in one warning. The API server cuts at 256.
+const MAX_WARNING: usize = 240;
+
+/// Warnings in one response: 4096 characters in all.
+const MAX_WARNINGS: usize = 16;
+
+/// Bytes of a message.
+const MAX_MESSAGE: usize = 256 << 10;
+
+/// The webhook for documents, for [`crate::server::Opening::start`].
+pub fn reviewer<S: Store>(shared: Shared, store: S) -> DocumentReview {
+    let linter = Linter::default();
+    Arc::new(move |body| {
+        review(body, &linter, PATIENCE, |id| {
+            let known = shared.lock();
+            let registry = &known.registry;
+            Others { texts: registry.used_without(id), settled: registry.is_settled() }
+                .after(store.files())
+        })
+    })
+}
+
+/// The documents in use with which a document is compiled.
+#[derive(Clone, Debug)]
+struct Others {
+    texts: Vec<Source>,
+    /// Whether no other change is about to be in use.
+    settled: bool,
+}
+
+impl Others {
+    fn after(mut self, mut files: Vec<Source>) -> Self {
+        files.append(&mut self.texts);
+        Self { texts: files, ..self }
+    }
+}
+
+#[derive(Deserialize)]
+struct Review {
+    request: Request,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    #[serde(default)]
+    object: Value,
+    #[serde(default)]
+    old_object: Value,
+}
+
+/// Answers a review. `others` returns the documents in use without the reviewed one.
+fn review(
+    body: &[u8],
+    linter: &Linter,
+    patience: Duration,
+    others: impl Fn(&DocumentId) -> Others,
+) -> Reply {
+    let request = match AdmissionRequest::parse(body) {
+        Ok(request) => request,
+        Err(error) => {
+            return Reply { status: StatusCode::BAD_REQUEST, body: error.to_string().into_bytes() };
+        }
+    };
+    let judged = match serde_json::from_slice::<Review>(body) {
+        // serde_json's limit is also that of the watch.
+        Err(_) => Err("the document is nested deeper than 128 levels".to_owned()),
+        Ok(Review { request: read }) => match document_of(&request, &read) {
+            None => Ok(Vec::new()),
+            Some(document) => judge(&document, linter, patience, others),
+        },
+    };
+    let (rejected, warnings) = match judged {
+        Ok(warnings) => (None, warnings),
+        Err(message) => (Some(cut(message)), Vec::new()),
+    };
+    match respond_about_document(&request.uid, rejected, warnings) {
+        Ok(body) => Reply { status: StatusCode::OK, body },
+        Err(error) => Reply {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            body: error.to_string().into_bytes(),
+        },
+    }
+}
+
+/// The document, if the request changes its content.
+fn document_of(request: &AdmissionRequest<'_>, read: &Request) -> Option<Document> {
+    let subject = &request.subject;
+    let kinds = [DocumentKind::StatusPolicy, DocumentKind::StatusConvention];
+    let kind = kinds.into_iter().find(|kind| subject.resource.resource == plural(*kind))?;
+    let is_ours = subject.resource.group == GROUP && subject.subresource.is_empty();
+    let writes = matches!(subject.operation, Operation::Create | Operation::Update);
+    let metadata = &read.object["metadata"];
+    let same =
+        subject.operation == Operation::Update && read.object["spec"] == read.old_object["spec"];
+    if !is_ours || !writes || same || metadata["deletionTimestamp"].is_string() {
+        return None;
+    }
+    let name = match (&metadata["name"], &metadata["generateName"]) {
+        (Value::String(name), _) => name.clone(),
+        // The API server adds five letters and digits later.
+        (_, Value::String(start)) => format!("{start}xxxxx"),
+        _ => request.name.to_string(),
+    };
+    Some(Document::new(DocumentId { kind, name }, &read.object["spec"]))
+}
+
+/// The warnings about a document, or why it is rejected.
+fn judge(
+    document: &Document,
+    linter: &Linter,
+    patience: Duration,
+    others: impl Fn(&DocumentId) -> Others,
+) -> Result<Vec<String>, String> {
+    let start = Instant::now();
+    loop {
+        let Others { mut texts, settled } = others(&document.id);
+        texts.push(document.source.clone());
+        match PolicySet::compile(&texts) {
+            Ok(set) => return Ok(linter.warnings(set, document)),
+            // `kubectl apply` sends a convention and its policy within milliseconds.
+            Err(_) if start.elapsed() < patience && (!settled || needs(document, &texts)) => {
+                thread::sleep(STEP);
+            }
+            Err(mistakes) => return Err(message(document, &mistakes)),
+        }
+    }
+}
+
+/// Whether a document needs a convention that may be applied at the same time.
+fn needs(document: &Document, texts: &[Source]) -> bool {
+    document.convention.as_ref().is_some_and(|name| {
+        let built_in = PolicySet::built_in_names().any(|known| known == name);
+        let kind = DocumentKind::StatusConvention;
+        let source = DocumentId { kind, name: name.clone() }.to_string();
+        !built_in && !texts.iter().any(|text| text.name == source)
+    })
+}
+
+fn message(document: &Document, mistakes: &Diagnostics) -> String {
+    let DocumentId { kind, name } = &document.id;
+    format!("{} \"{name}\" is invalid:\n\n{mistakes}\n", kind.name())
+}
+
+fn cut(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        message.truncate(last_boundary(&message, MAX_MESSAGE));
+        message.push_str("\n… and more: see statusgate lint\n");
+    }
+    message
+}
+
+/// Runs lint in the time that the API server waits.
+#[derive(Clone, Debug, Default)]
+struct Linter {
+    /// One run at a time: it cannot be stopped.
+    busy: Arc<AtomicBool>,
+}
+
+impl Linter {
+    /// What lint finds in a document that compiles.
+    fn warnings(&self, set: PolicySet, document: &Document) -> Vec<String> {
+        if self.busy.swap(true, Ordering::AcqRel) {
+            return vec![not_linted("statusgate is linting another document")];
+        }
+        let (busy, id) = (Busy(Arc::clone(&self.busy)), document.id.clone());
+        let (sender, receiver) = mpsc::channel();
+        let run = move || {
+            let _busy = busy;
+            // The other side may have stopped waiting.
+            let _ = sender.send(remarks(&set, &id));
+        };
+        if thread::Builder::new().name("lint".to_owned()).spawn(run).is_err() {
+            return vec![not_linted("no thread can be started")];
+        }
+        match receiver.recv_timeout(LINT_LIMIT) {
+            Ok(remarks) => listed(&remarks),
+            Err(_) => {
+                let limit = LINT_LIMIT.as_secs();
+                vec![not_linted(&format!("it takes longer than {limit} seconds"))]
+            }
+        }
+    }
+}
+
+/// Resets the flag when lint ends, even by a panic.
+struct Busy(Arc<AtomicBool>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+fn not_linted(reason: &str) -> String {
+    format!("not linted: {reason}; run statusgate lint")
+}
+
+fn remarks(set: &PolicySet, id: &DocumentId) -> Vec<Remark> {
+    match id.kind {
+        DocumentKind::StatusConvention => {
+            lint::lint(set, &id.name).map(|report| report.remarks).unwrap_or_default()
+        }
+        DocumentKind::StatusPolicy => {
+            let policy = set.policies().iter().find(|policy| *policy.name == *id.name);
+            policy.map(|policy| lint::lint_policy(set, policy).remarks).unwrap_or_default()
+        }
+    }
+}
+
+fn listed(remarks: &[Remark]) -> Vec<String> {
+    let shown = if remarks.len() > MAX_WARNINGS { MAX_WARNINGS - 1 } else { remarks.len() };
+    let warning = |remark: &Remark| {
+        let word = if remark.kind.is_fault() { "fault" } else { "note" };
+        let rules = remark.rules.iter().map(|rule| format!(" [{rule}]")).collect::<String>();
+        let text = format!("{word} {}: {}{rules}", remark.kind.name(), remark.message);
+        let text = text.replace(|letter: char| letter.is_control(), " ");
+        match text.char_indices().nth(MAX_WARNING) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        }
+    };
+    let mut warnings: Vec<String> = remarks[..shown].iter().map(warning).collect();
+    if shown < remarks.len() {
+        warnings.push(format!("{} more: run statusgate lint", remarks.len() - shown));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

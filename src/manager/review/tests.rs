@@ -1,0 +1,170 @@
+use std::cell::Cell;
+
+use serde_json::json;
+
+use super::*;
+
+const SPEC: &str = r#"{"convention":"metav1",
+    "resources":[{"apiGroups":["g"],"apiVersions":["v1"],"resources":["things"]}]}"#;
+
+fn spec() -> Value {
+    serde_json::from_str(SPEC).unwrap()
+}
+
+fn with(key: &str, value: Value) -> Value {
+    let mut spec = spec();
+    spec[key] = value;
+    spec
+}
+
+fn object(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "statusgate.dev/v1alpha1", "kind": "StatusPolicy",
+        "metadata": {"name": name}, "spec": spec})
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a call reads better without references")]
+fn request(operation: &str, object: Value, old: Value) -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u",
+        "kind": {"group": "statusgate.dev", "version": "v1alpha1", "kind": "StatusPolicy"},
+        "resource": {"group": "statusgate.dev", "version": "v1alpha1", "resource": "statuspolicies"},
+        "operation": operation, "name": "p", "object": object, "oldObject": old,
+    }})
+}
+
+fn response_to(request: &Value, others: impl Fn(&DocumentId) -> Others) -> Value {
+    let reply =
+        review(request.to_string().as_bytes(), &Linter::default(), Duration::from_secs(20), others);
+    assert_eq!(reply.status, StatusCode::OK);
+    serde_json::from_slice::<Value>(&reply.body).unwrap()["response"].take()
+}
+
+fn alone(_: &DocumentId) -> Others {
+    Others { texts: Vec::new(), settled: true }
+}
+
+#[test]
+fn an_invalid_document_is_rejected_with_each_mistake() {
+    let mut wrong = with("enforcement", json!("Never"));
+    wrong["typo"] = json!(1);
+    let response = response_to(&request("CREATE", object("p", &wrong), Value::Null), alone);
+    assert_eq!(response["allowed"], false);
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("StatusPolicy \"p\" is invalid:\n\nerror: unknown value \"Never\"")
+    );
+    assert!(message.contains("--> StatusPolicy/p:7:16") && message.contains("typo"), "{message}");
+}
+
+#[test]
+fn only_a_changed_spec_is_judged() {
+    let wrong = object("p", &with("enforcement", json!("Never")));
+    let good = object("p", &spec());
+    let mut labeled = wrong.clone();
+    labeled["metadata"]["labels"] = json!({"a": "b"});
+    let mut deleting = object("p", &with("enforcement", json!("Other")));
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let mut status = request("UPDATE", wrong.clone(), good.clone());
+    status["request"]["subResource"] = json!("status");
+    let mut other = request("CREATE", wrong.clone(), Value::Null);
+    other["request"]["resource"]["group"] = json!("other.dev");
+    for (request, allowed) in [
+        (request("UPDATE", wrong.clone(), good.clone()), false),
+        (request("UPDATE", good, wrong.clone()), true),
+        (request("UPDATE", labeled, wrong.clone()), true),
+        (request("UPDATE", deleting, wrong.clone()), true),
+        (request("DELETE", Value::Null, wrong), true),
+        (status, true),
+        (other, true),
+    ] {
+        assert_eq!(response_to(&request, alone)["allowed"], allowed, "{request}");
+    }
+}
+
+#[test]
+fn a_document_is_judged_with_the_others_and_without_its_own_earlier_text() {
+    let others = |id: &DocumentId| {
+        assert_eq!(id.to_string(), "StatusPolicy/p");
+        let other = object("q", &spec()).to_string();
+        Others { texts: vec![Source::new("file.yaml", other)], settled: true }
+    };
+    let policy = request("CREATE", object("p", &spec()), Value::Null);
+    assert_eq!(response_to(&policy, others)["allowed"], true);
+    let twin = |_: &DocumentId| {
+        let twin = object("p", &spec()).to_string();
+        Others { texts: vec![Source::new("file.yaml", twin)], settled: true }
+    };
+    let response = response_to(&policy, twin);
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(message.contains("there is a policy \"p\" already"), "{message}");
+}
+
+#[test]
+fn a_policy_waits_for_a_convention_that_is_applied_at_the_same_time() {
+    let calls = Cell::new(0);
+    let policy = request("CREATE", object("p", &with("convention", json!("c"))), Value::Null);
+    let response = response_to(&policy, |_| {
+        calls.set(calls.get() + 1);
+        let id = DocumentId { kind: DocumentKind::StatusConvention, name: "c".to_owned() };
+        let convention = Document::new(id, &json!({"conditions": []}));
+        let texts = if calls.get() < 3 { Vec::new() } else { vec![convention.source] };
+        Others { texts, settled: true }
+    });
+    assert_eq!((calls.get(), &response["allowed"]), (3, &json!(true)), "{response}");
+}
+
+#[test]
+fn lint_returns_warnings_without_line_breaks() {
+    let checks = json!([
+        {"path": "/status/x", "type": "string", "enum": ["ab"], "required": true},
+        {"path": "/status/x", "type": "string", "enum": ["cd"], "id": "y"},
+    ]);
+    let policy = request("CREATE", object("p", &with("fields", checks)), Value::Null);
+    let response = response_to(&policy, alone);
+    assert_eq!(response["allowed"], true, "{response}");
+    let warnings = response["warnings"].as_array().unwrap();
+    assert!(warnings[0].as_str().unwrap().starts_with("fault contradiction: "), "{response}");
+    for warning in warnings {
+        let warning = warning.as_str().unwrap();
+        assert!(warning.starts_with("fault ") || warning.starts_with("note "), "{warning}");
+        assert!(warning.chars().count() <= 256 && !warning.contains('\n'), "{warning}");
+    }
+}
+
+#[test]
+fn many_remarks_are_counted_and_long_ones_cut() {
+    let remark = |message: String| Remark {
+        kind: lint::Kind::NeverFires,
+        rules: vec!["a/b".to_owned()],
+        message,
+        witness: None,
+    };
+    let remarks: Vec<Remark> = (0..40).map(|_| remark("ä\n".repeat(300))).collect();
+    let warnings = listed(&remarks);
+    assert_eq!(warnings.len(), MAX_WARNINGS);
+    assert_eq!(warnings.last().unwrap(), "25 more: run statusgate lint");
+    assert!(warnings.iter().all(|warning| warning.chars().count() <= 256));
+    assert_eq!(listed(&remarks[..16]).len(), 16);
+    assert_eq!(listed(&[remark("m".to_owned())]), ["fault never-fires: m [a/b]"]);
+}
+
+#[test]
+fn a_second_lint_at_the_same_time_is_left_out() {
+    let linter = Linter::default();
+    linter.busy.store(true, Ordering::Release);
+    let body = request("CREATE", object("p", &spec()), Value::Null).to_string();
+    let reply = review(body.as_bytes(), &linter, PATIENCE, alone);
+    let text = String::from_utf8(reply.body).unwrap();
+    assert!(text.contains("not linted: statusgate is linting another document"), "{text}");
+}
+
+#[test]
+fn a_document_that_no_watch_could_read_is_rejected() {
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let body = request("CREATE", object("p", &with("x", json!("DEEP"))), Value::Null);
+    let body = body.to_string().replace("\"DEEP\"", &deep);
+    let reply = review(body.as_bytes(), &Linter::default(), PATIENCE, alone);
+    let text = String::from_utf8(reply.body).unwrap();
+    assert!(text.contains("nested deeper than 128 levels"), "{text}");
+    assert_eq!(review(b"{", &Linter::default(), PATIENCE, alone).status, StatusCode::BAD_REQUEST);
+}

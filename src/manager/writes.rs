@@ -1,0 +1,223 @@
+//! Which writes the status of the documents needs. Pure: from what is known to a list of writes.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use jiff::Timestamp;
+
+use super::conditions::{Condition, Facts, Registered, ReplicaEntry, Status, seconds};
+use super::registry::{DocumentId, Registry};
+use crate::documents::DocumentKind;
+use crate::manifests::rules::Coverage;
+
+/// A document in the cluster, apart from its text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub version: String,
+    /// `status`.
+    pub status: Status,
+    /// When this replica loaded the generation that it enforces.
+    pub loaded: Timestamp,
+}
+
+/// What a write changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Write {
+    /// The entry of a replica; `None` removes it.
+    Entry(String, Option<ReplicaEntry>),
+    /// The conditions and `observedGeneration`.
+    Conditions(i64, Vec<Condition>),
+}
+
+/// What the writes depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'v> {
+    /// The name of this replica.
+    pub own: &'v str,
+    /// The names of the replicas that are alive; empty while they are not known.
+    pub live: &'v [String],
+    /// Whether statusgate manages the registrations.
+    pub manages_registrations: bool,
+    /// How the registrations cover the resources of each policy, once it is known.
+    pub coverage: Option<&'v BTreeMap<String, Coverage>>,
+}
+
+impl View<'_> {
+    /// The writes for one document.
+    pub(super) fn writes(
+        &self,
+        registry: &Registry,
+        id: &DocumentId,
+        seen: &Seen,
+        now: Timestamp,
+    ) -> Vec<Write> {
+        let Some(entry) = registry.get(id) else { return Vec::new() };
+        let Some(latest) = entry.latest.as_ref().filter(|latest| latest.uid == seen.uid) else {
+            return Vec::new();
+        };
+        let mut writes = Vec::new();
+        let used = entry.used_generation();
+        if seen.status.generation_of(self.own) != used {
+            let wanted = used.map(|generation| ReplicaEntry {
+                name: self.own.to_owned(),
+                generation,
+                loaded_time: seconds(seen.loaded),
+            });
+            writes.push(Write::Entry(self.own.to_owned(), wanted));
+        }
+        if self.live.is_empty() {
+            return writes;
+        }
+        let dead = seen.status.dead(self.live, now).filter(|name| *name != self.own);
+        writes.extend(dead.map(|name| Write::Entry(name.to_owned(), None)));
+        // The entries change first, so that the conditions are written once.
+        if writes.is_empty() {
+            let facts = Facts {
+                generation: latest.generation,
+                problem: entry.problem.as_ref(),
+                live: self.live,
+                registered: self.registered(id),
+            };
+            let conditions = seen.status.conditions_for(&facts, now);
+            if !seen.status.has(latest.generation, &conditions) {
+                writes.push(Write::Conditions(latest.generation, conditions));
+            }
+        }
+        writes
+    }
+
+    /// Whether this replica is the one that should write the conditions of a document. The others write
+    /// them if it does not.
+    pub(super) fn is_first(&self, id: &DocumentId) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        let count = self.live.len().max(1) as u64;
+        let place = usize::try_from(hasher.finish() % count).unwrap_or_default();
+        self.live.get(place).is_none_or(|first| first == self.own)
+    }
+
+    fn registered(&self, id: &DocumentId) -> Registered<'_> {
+        match (id.kind, self.manages_registrations) {
+            (DocumentKind::StatusConvention, _) => Registered::NotNeeded,
+            (_, false) => Registered::NotManaged,
+            (_, true) => {
+                let known = self.coverage.and_then(|coverage| coverage.get(&id.name));
+                known.map_or(Registered::NotRead, Registered::Known)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::manager::registry::Document;
+    use crate::policy::PolicySet;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn policy(name: &str) -> DocumentId {
+        DocumentId { kind: DocumentKind::StatusPolicy, name: name.to_owned() }
+    }
+
+    fn registry(generation: i64) -> Registry {
+        let spec = json!({"convention": "metav1",
+            "resources": [{"apiGroups": ["g"], "apiVersions": ["v1"], "resources": ["things"]}]});
+        let document = Document::new(policy("p"), &spec);
+        let document = Document { uid: "u".to_owned(), generation, ..document };
+        let mut registry = Registry::default();
+        registry.set(&policy("p"), Some(document));
+        assert!(registry.settle(|documents| PolicySet::compile(&documents)).is_some());
+        registry
+    }
+
+    /// Applies the writes to a status, as the API server does.
+    fn apply(seen: &mut Seen, writes: Vec<Write>) {
+        for write in writes {
+            match write {
+                Write::Entry(name, entry) => {
+                    seen.status.replicas.retain(|entry| entry.name != name);
+                    seen.status.replicas.extend(entry);
+                }
+                Write::Conditions(generation, conditions) => {
+                    seen.status.observed_generation = Some(generation);
+                    seen.status.conditions = conditions;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn replicas_with_the_same_view_agree_after_one_write_each_and_one_of_the_conditions() {
+        let live = ["a".to_owned(), "b".to_owned()];
+        let view = |own: &'static str| View {
+            own,
+            live: &live,
+            manages_registrations: false,
+            coverage: None,
+        };
+        let registry = registry(3);
+        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
+        for own in ["a", "b"] {
+            let writes = view(own).writes(&registry, &policy("p"), &seen, NOW);
+            assert!(
+                matches!(&writes[..], [Write::Entry(name, Some(_))] if name == own),
+                "{writes:?}"
+            );
+            apply(&mut seen, writes);
+        }
+        let writes = view("a").writes(&registry, &policy("p"), &seen, NOW);
+        assert!(matches!(&writes[..], [Write::Conditions(3, _)]), "{writes:?}");
+        apply(&mut seen, writes);
+        for own in ["a", "b"] {
+            assert_eq!(view(own).writes(&registry, &policy("p"), &seen, NOW), []);
+        }
+        let names = (0..100).map(|number| policy(&format!("p{number}")));
+        let of_a = names.filter(|id| view("a").is_first(id) && !view("b").is_first(id)).count();
+        assert!((30..70).contains(&of_a), "{of_a}");
+    }
+
+    #[test]
+    fn without_known_replicas_only_the_own_entry_is_written() {
+        let view = View { own: "a", live: &[], manages_registrations: false, coverage: None };
+        let registry = registry(1);
+        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
+        let writes = view.writes(&registry, &policy("p"), &seen, NOW);
+        assert_eq!(writes.len(), 1);
+        apply(&mut seen, writes);
+        assert_eq!(view.writes(&registry, &policy("p"), &seen, NOW), []);
+    }
+
+    #[test]
+    fn an_object_that_was_created_again_is_left_until_it_is_known() {
+        let live = ["a".to_owned()];
+        let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
+        let seen = Seen { uid: "other".to_owned(), ..Seen::default() };
+        assert_eq!(view.writes(&registry(1), &policy("p"), &seen, NOW), []);
+    }
+
+    #[test]
+    fn the_registrations_matter_only_for_policies_and_only_if_they_are_managed() {
+        let live = ["a".to_owned()];
+        let view = |manages_registrations, coverage| View {
+            own: "a",
+            live: &live,
+            manages_registrations,
+            coverage,
+        };
+        let coverage = BTreeMap::from([("p".to_owned(), Coverage::default())]);
+        let id = policy("p");
+        let convention = DocumentId { kind: DocumentKind::StatusConvention, ..id.clone() };
+        assert_eq!(view(true, Some(&coverage)).registered(&convention), Registered::NotNeeded);
+        assert_eq!(view(false, Some(&coverage)).registered(&id), Registered::NotManaged);
+        assert_eq!(view(true, None).registered(&id), Registered::NotRead);
+        assert_eq!(view(true, Some(&coverage)).registered(&policy("q")), Registered::NotRead);
+        let known = coverage.get("p").map(Registered::Known).unwrap();
+        assert_eq!(view(true, Some(&coverage)).registered(&id), known);
+    }
+}

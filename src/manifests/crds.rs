@@ -1,0 +1,158 @@
+//! The CustomResourceDefinitions of StatusPolicy and StatusConvention.
+//!
+//! Their schema is a structural one, made of the JSON Schema of the documents: keys, types and
+//! descriptions. Everything else is left to the webhook for documents, which reports all mistakes at
+//! once with their lines, and which also accepts an object that the API server would have rejected
+//! before. So the schema
+//!
+//! - keeps unknown keys in every object: a newer version may know them, and a typo is reported;
+//! - has no words, patterns, limits and required keys;
+//! - describes neither unions nor what contains itself: a structural schema can express neither.
+
+mod structural;
+
+use serde_json::{Value, json};
+
+use crate::documents::DocumentKind;
+
+/// The API group of the documents.
+pub const GROUP: &str = "statusgate.dev";
+
+/// The version of the documents.
+pub const VERSION: &str = "v1alpha1";
+
+/// The plural name of a kind of document.
+pub const fn plural(kind: DocumentKind) -> &'static str {
+    match kind {
+        DocumentKind::StatusPolicy => "statuspolicies",
+        DocumentKind::StatusConvention => "statusconventions",
+    }
+}
+
+/// The definitions of both kinds.
+pub fn crds() -> [Value; 2] {
+    [DocumentKind::StatusPolicy, DocumentKind::StatusConvention].map(crd)
+}
+
+/// The definition of a kind.
+pub fn crd(kind: DocumentKind) -> Value {
+    let name = kind.name();
+    let (short, mut columns) = match kind {
+        DocumentKind::StatusPolicy => (
+            "spol",
+            vec![
+                column("Convention", ".spec.convention"),
+                column("Enforcement", ".spec.enforcement"),
+            ],
+        ),
+        DocumentKind::StatusConvention => ("sconv", vec![column("Extends", ".spec.extends")]),
+    };
+    columns.extend([
+        column("Accepted", ".status.conditions[?(@.type==\"Accepted\")].status"),
+        column("Enforced", ".status.conditions[?(@.type==\"Enforced\")].status"),
+        wide(column("Status", ".status.conditions[?(@.type==\"Enforced\")].message")),
+        json!({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}),
+    ]);
+    let plural = plural(kind);
+    let schema = kind.json_schema();
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": format!("{plural}.{GROUP}"),
+            "labels": {"app.kubernetes.io/name": "statusgate"},
+        },
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": name,
+                "listKind": format!("{name}List"),
+                "plural": plural,
+                "singular": name.to_lowercase(),
+                "shortNames": [short],
+            },
+            "scope": "Cluster",
+            "versions": [{
+                "name": VERSION,
+                "served": true,
+                "storage": true,
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": columns,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "description": schema["description"],
+                    "required": ["spec"],
+                    "properties": {
+                        "apiVersion": {"type": "string"},
+                        "kind": {"type": "string"},
+                        "metadata": {"type": "object"},
+                        "spec": structural::of(&schema, "spec"),
+                        "status": status(),
+                    },
+                }},
+            }],
+        },
+    })
+}
+
+fn column(name: &str, path: &str) -> Value {
+    json!({"name": name, "type": "string", "jsonPath": path})
+}
+
+/// The same, only with `kubectl get -o wide`.
+fn wide(mut column: Value) -> Value {
+    column["priority"] = json!(1);
+    column
+}
+
+/// The status that statusgate itself writes.
+fn status() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let time = |about: &str| json!({"type": "string", "format": "date-time", "description": about});
+    let generation =
+        |about: &str| json!({"type": "integer", "format": "int64", "description": about});
+    json!({
+        "type": "object",
+        "description": "What statusgate reports. Each replica writes its own entry of replicas.",
+        "properties": {
+            "observedGeneration": generation("The metadata.generation that the conditions are about."),
+            "conditions": {
+                "type": "array",
+                "description": "Accepted, Enforced, and as long as they are True also Reconciling and Stalled.",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"],
+                "items": {
+                    "type": "object",
+                    "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+                    "properties": {
+                        "type": text("The type of the condition."),
+                        "status": {
+                            "type": "string",
+                            "description": "True, False or Unknown.",
+                            "enum": ["True", "False", "Unknown"],
+                        },
+                        "observedGeneration": generation("The metadata.generation that the condition is about."),
+                        "lastTransitionTime": time("When the status of the condition changed."),
+                        "reason": text("The reason in one word."),
+                        "message": text("The reason in sentences. For Accepted: the mistakes, as statusgate lint prints them."),
+                    },
+                },
+            },
+            "replicas": {
+                "type": "array",
+                "description": "The replicas of statusgate that enforce a generation of this document.",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {
+                        "name": text("The name of the replica."),
+                        "generation": generation("The metadata.generation that it enforces."),
+                        "loadedTime": time("When it loaded this generation."),
+                    },
+                },
+            },
+        },
+    })
+}

@@ -1,0 +1,123 @@
+//! A custom resource, as far as registrations depend on it.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::model::{Object, Operation, Resource, Subject, Writer};
+use crate::policy::PolicySet;
+
+/// A custom resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CustomResource {
+    /// `vshn.appcat.vshn.io`.
+    pub group: String,
+    /// `xvshnpostgresqls`.
+    pub plural: String,
+    /// The served versions.
+    pub versions: Vec<Version>,
+}
+
+/// A served version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// `v1`.
+    pub name: String,
+    /// Whether the status is written through `/status`.
+    pub status_subresource: bool,
+}
+
+impl CustomResource {
+    /// Reads a CustomResourceDefinition, also of v1beta1, where all versions may share their subresources.
+    /// Its schemas are skipped: they are by far the most of it.
+    ///
+    /// # Errors
+    /// When it is not a CustomResourceDefinition.
+    pub fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
+        let Definition { spec } = serde_json::from_slice(json)?;
+        let has_status = |of: Option<&Subresources>| {
+            of.is_some_and(|subresources| subresources.status.is_some())
+        };
+        let shared = spec.subresources.as_ref();
+        let served = spec.versions.iter().filter(|version| version.served);
+        let versions = served.map(|version| Version {
+            name: version.name.clone(),
+            status_subresource: has_status(version.subresources.as_ref().or(shared)),
+        });
+        let versions: Vec<Version> = versions.collect();
+        let (group, plural) = (spec.group, spec.names.plural);
+        Ok(Self { group, plural, versions })
+    }
+
+    /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name of its definition.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// The policies that judge status writes in this version, by their index.
+    pub(super) fn selected(&self, policies: &PolicySet, version: &Version) -> Vec<u16> {
+        let subresource = if version.status_subresource { "status" } else { "" };
+        let subject = Subject {
+            resource: Resource {
+                group: self.group.as_str().into(),
+                version: version.name.as_str().into(),
+                resource: self.plural.as_str().into(),
+            },
+            subresource: subresource.into(),
+            operation: Operation::Update,
+            writer: Writer::default(),
+            object: Object::default(),
+            old: None,
+        };
+        policies.select(&subject).map(|(index, _)| index).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct Definition {
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    group: String,
+    names: Names,
+    versions: Vec<DefinedVersion>,
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    plural: String,
+}
+
+#[derive(Deserialize)]
+struct DefinedVersion {
+    name: String,
+    served: bool,
+    subresources: Option<Subresources>,
+}
+
+#[derive(Deserialize)]
+struct Subresources {
+    status: Option<IgnoredAny>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_has_the_served_versions_and_their_subresource() {
+        let text = r#"{"kind": "CustomResourceDefinition", "spec": {"group": "a.io", "names": {"plural": "foos"},
+            "versions": [{"name": "v1", "served": true, "subresources": {"status": {}}, "schema": {}},
+            {"name": "v2", "served": true, "subresources": {"scale": {}}},
+            {"name": "v3", "served": true, "subresources": {"status": null}}, {"name": "v0", "served": false}]}}"#;
+        let resource = CustomResource::read(text.as_bytes()).unwrap();
+        assert_eq!(resource.name(), "foos.a.io");
+        let versions = resource.versions.iter();
+        let versions: Vec<_> =
+            versions.map(|version| (version.name.as_str(), version.status_subresource)).collect();
+        assert_eq!(versions, [("v1", true), ("v2", false), ("v3", false)]);
+        assert!(CustomResource::read(br#"{"spec": {"group": "a.io", "version": "v1"}}"#).is_err());
+    }
+}

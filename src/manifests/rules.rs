@@ -1,0 +1,423 @@
+//! The rules of registrations: from policies and custom resources, and what stored rules match.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::resource::{CustomResource, Version};
+use crate::policy::PolicySet;
+
+/// The group of statusgate's own kinds. Objects of this group are never judged by policies: a policy
+/// could forbid its own repair.
+const OWN_GROUP: &str = "statusgate.dev";
+
+/// A rule of a webhook.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rule {
+    /// Groups or `*`.
+    pub api_groups: Vec<String>,
+    /// Versions or `*`.
+    pub api_versions: Vec<String>,
+    /// Operations or `*`.
+    pub operations: Vec<String>,
+    /// Plurals with a subresource or `*`.
+    pub resources: Vec<String>,
+    /// `*`, `Cluster` or `Namespaced`.
+    #[serde(default = "any", deserialize_with = "scope")]
+    pub scope: String,
+}
+
+/// How rules cover the resources of one policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// The resources whose status writes match.
+    pub covered: Vec<String>,
+    /// The other resources that the policy selects.
+    pub missing: Vec<String>,
+    /// Resources that the policy names and that have no definition in the cluster.
+    pub absent: Vec<String>,
+}
+
+/// A resource that a policy names and that has no rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The policy.
+    pub policy: String,
+    /// `widgets.example.org`.
+    pub resource: String,
+    /// Why there is no rule.
+    pub reason: Reason,
+}
+
+/// Why a resource has no rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// There is no definition: the kind is built in, belongs to an aggregated API, or is not installed.
+    NotDefined,
+    /// The policy has the wrong `statusSubresource`.
+    WrongSubresource {
+        /// Whether the resource has the subresource.
+        served: bool,
+    },
+    /// The policy names none of the served versions.
+    OtherVersions,
+}
+
+impl Reason {
+    /// As part of a sentence about the resource.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::NotDefined => {
+                "no CustomResourceDefinition; statusgate registers custom resources only"
+            }
+            Self::WrongSubresource { served: true } => {
+                "it has the status subresource: remove statusSubresource: false from the policy"
+            }
+            Self::WrongSubresource { served: false } => {
+                "it has no status subresource: set statusSubresource: false in the policy"
+            }
+            Self::OtherVersions => "it is not served in a version of the policy",
+        }
+    }
+}
+
+impl Rule {
+    /// The rule for policies and conventions.
+    pub(super) fn documents() -> Self {
+        let resources = ["statuspolicies", "statusconventions"];
+        Self::of(OWN_GROUP, &["v1alpha1"], &["CREATE", "UPDATE"], &resources)
+    }
+
+    /// A rule for both scopes: claims are namespaced and composites cluster-scoped.
+    fn of(group: &str, versions: &[&str], operations: &[&str], resources: &[&str]) -> Self {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Self {
+            api_groups: owned(&[group]),
+            api_versions: owned(versions),
+            operations: owned(operations),
+            resources: owned(resources),
+            scope: any(),
+        }
+    }
+
+    fn matches(&self, group: &str, version: &str, operation: &str, resource: &str) -> bool {
+        let has = |list: &[String], name: &str| list.iter().any(|word| word == ANY || word == name);
+        // An entry without a slash matches no subresource.
+        let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let is_resource = |entry: &String| {
+            let (entry, of) = entry.split_once('/').unwrap_or((entry, ""));
+            (entry == ANY || entry == plural) && (of == subresource || of == ANY)
+        };
+        // One that is restricted to a scope counts as a mismatch: policies do not restrict it.
+        self.scope == ANY
+            && has(&self.api_groups, group)
+            && has(&self.api_versions, version)
+            && has(&self.operations, operation)
+            && self.resources.iter().any(is_resource)
+    }
+}
+
+/// The rules for the resources that policies select, the same for the same input in any order.
+///
+/// A version is named only if a policy selects it. With `matchPolicy: Equivalent`, the API server converts
+/// requests in the other versions to one that is named; a request in a version that is named and that no
+/// policy selects would pass unjudged.
+pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Rule> {
+    let mut merged: BTreeMap<(&str, bool, Vec<&str>), BTreeSet<&str>> = BTreeMap::new();
+    for resource in judged(resources) {
+        for status_subresource in [true, false] {
+            let selected = resource.versions.iter().filter(|version| {
+                version.status_subresource == status_subresource
+                    && !resource.selected(policies, version).is_empty()
+            });
+            let versions: BTreeSet<&str> = selected.map(|version| version.name.as_str()).collect();
+            if !versions.is_empty() {
+                let versions = versions.into_iter().collect();
+                let key = (resource.group.as_str(), status_subresource, versions);
+                merged.entry(key).or_default().insert(&resource.plural);
+            }
+        }
+    }
+    let mut rules = Vec::new();
+    for ((group, status_subresource, versions), plurals) in merged {
+        let entries: Vec<String> =
+            plurals.into_iter().map(|plural| entry(plural, status_subresource)).collect();
+        let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+        rules.push(Rule::of(group, &versions, operations(status_subresource), &entries));
+    }
+    rules
+}
+
+/// The resources that policies name without `*` and that have no rule.
+pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for (index, policy) in (0..).zip(policies.policies()) {
+        for rule in &policy.resources {
+            for plural in rule.resources.iter().filter_map(|glob| glob.exact()) {
+                let is_named = |resource: &&CustomResource| {
+                    resource.plural == plural
+                        && rule.api_groups.iter().any(|glob| glob.matches(&resource.group))
+                };
+                let named: Vec<&CustomResource> = judged(resources).filter(is_named).collect();
+                let selects = |resource: &CustomResource, version: &Version| {
+                    resource.selected(policies, version).contains(&index)
+                };
+                let in_some_version = |change: fn(&Version) -> Version| {
+                    named.iter().find(|resource| {
+                        resource.versions.iter().any(|version| selects(resource, &change(version)))
+                    })
+                };
+                if in_some_version(Version::clone).is_some() {
+                    continue;
+                }
+                let reason = match in_some_version(Version::with_other_subresource) {
+                    _ if named.is_empty() => Reason::NotDefined,
+                    None => Reason::OtherVersions,
+                    Some(_) => Reason::WrongSubresource { served: !rule.status_subresource },
+                };
+                let group = rule.api_groups.iter().find_map(|glob| glob.exact());
+                let resource = match (named.first(), group) {
+                    (Some(resource), _) => resource.name(),
+                    (None, None | Some("")) => plural.to_owned(),
+                    (None, Some(group)) => format!("{plural}.{group}"),
+                };
+                let gap = Gap { policy: policy.name.to_string(), resource, reason };
+                if !gaps.contains(&gap) {
+                    gaps.push(gap);
+                }
+            }
+        }
+    }
+    gaps
+}
+
+/// How the stored rules of all webhooks cover the resources of each policy. `webhooks` contains the rules
+/// of each webhook; a status write has to match all of them.
+pub fn coverage(
+    policies: &PolicySet,
+    resources: &[CustomResource],
+    webhooks: &[Vec<Rule>],
+) -> BTreeMap<String, Coverage> {
+    let names = policies.names().map(|name| (name.to_owned(), Coverage::default()));
+    let mut coverage: BTreeMap<String, Coverage> = names.collect();
+    for resource in judged(resources) {
+        let mut covered: BTreeMap<u16, bool> = BTreeMap::new();
+        for version in &resource.versions {
+            let matches = webhooks.iter().all(|rules| is_matched(rules, resource, version));
+            for policy in resource.selected(policies, version) {
+                *covered.entry(policy).or_default() |= matches && !webhooks.is_empty();
+            }
+        }
+        for (policy, covered) in covered {
+            let name = policies.get(policy).map(|policy| policy.name.as_str());
+            let Some(of) = name.and_then(|name| coverage.get_mut(name)) else { continue };
+            let list = if covered { &mut of.covered } else { &mut of.missing };
+            list.push(resource.name());
+        }
+    }
+    for gap in gaps(policies, resources) {
+        if let Some(of) = coverage.get_mut(&gap.policy) {
+            let list = match gap.reason {
+                Reason::NotDefined => &mut of.absent,
+                Reason::WrongSubresource { .. } | Reason::OtherVersions => &mut of.missing,
+            };
+            list.push(gap.resource);
+        }
+    }
+    for Coverage { covered, missing, absent } in coverage.values_mut() {
+        for list in [covered, missing, absent] {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+    coverage
+}
+
+/// Whether two lists of rules match the same requests. The API server stores rules as they are written,
+/// but another program may write them in another order or divided otherwise.
+pub fn are_equivalent(one: &[Rule], other: &[Rule]) -> bool {
+    expanded(one) == expanded(other)
+}
+
+fn expanded(rules: &[Rule]) -> BTreeSet<[&str; 5]> {
+    let mut all = BTreeSet::new();
+    for rule in rules {
+        for group in &rule.api_groups {
+            for version in &rule.api_versions {
+                for operation in &rule.operations {
+                    let of = |resource| [group, version, operation, resource, &rule.scope];
+                    all.extend(
+                        rule.resources.iter().map(|resource| of(resource).map(String::as_str)),
+                    );
+                }
+            }
+        }
+    }
+    all
+}
+
+fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &CustomResource> {
+    resources.iter().filter(|resource| resource.group != OWN_GROUP)
+}
+
+fn is_matched(rules: &[Rule], resource: &CustomResource, version: &Version) -> bool {
+    let entry = entry(&resource.plural, version.status_subresource);
+    operations(version.status_subresource).iter().all(|operation| {
+        rules.iter().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
+    })
+}
+
+/// Only a request through `/status` can change the status of a resource with the subresource, and a
+/// patch arrives as UPDATE too. Without the subresource, the status is part of the main resource.
+const fn operations(status_subresource: bool) -> &'static [&'static str] {
+    if status_subresource { &["UPDATE"] } else { &["CREATE", "UPDATE"] }
+}
+
+fn entry(plural: &str, status_subresource: bool) -> String {
+    if status_subresource { format!("{plural}/status") } else { plural.to_owned() }
+}
+
+impl Version {
+    fn with_other_subresource(&self) -> Self {
+        Self { name: self.name.clone(), status_subresource: !self.status_subresource }
+    }
+}
+
+fn any() -> String {
+    ANY.to_owned()
+}
+
+/// A scope of null is `*`, as a missing one.
+fn scope<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(any))
+}
+
+const ANY: &str = "*";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Source;
+
+    fn policies(resources: &[(&str, &str)]) -> PolicySet {
+        let documents = resources.iter().enumerate().map(|(number, (name, rule))| Source {
+            name: format!("{number}.yaml"),
+            text: format!(
+                "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: {name}}}, \
+                 spec: {{convention: metav1, resources: [{rule}]}}}}"
+            ),
+        });
+        PolicySet::compile(&documents.collect::<Vec<_>>()).unwrap()
+    }
+
+    /// Versions with `!` have no status subresource.
+    fn resource(name: &str, versions: &[&str]) -> CustomResource {
+        let (plural, group) = name.split_once('.').unwrap();
+        let version = |name: &&str| Version {
+            name: name.trim_end_matches('!').to_owned(),
+            status_subresource: !name.ends_with('!'),
+        };
+        let versions = versions.iter().map(version).collect();
+        CustomResource { group: group.into(), plural: plural.into(), versions }
+    }
+
+    #[test]
+    fn rules_name_the_judged_versions_and_the_request_that_changes_the_status() {
+        let policies = policies(&[
+            ("both", "{apiGroups: [a.io], apiVersions: [v1, v2], resources: [foos, bars]}"),
+            (
+                "main",
+                "{apiGroups: [a.io], apiVersions: ['*'], resources: [bazs], statusSubresource: false}",
+            ),
+        ]);
+        let mut resources = [
+            resource("foos.a.io", &["v1beta1", "v1"]),
+            resource("bars.a.io", &["v1"]),
+            resource("bazs.a.io", &["v2!", "v1!"]),
+            resource("bars.b.io", &["v1"]),
+        ];
+        let expected = [
+            Rule::of("a.io", &["v1", "v2"], &["CREATE", "UPDATE"], &["bazs"]),
+            Rule::of("a.io", &["v1"], &["UPDATE"], &["bars/status", "foos/status"]),
+        ];
+        assert_eq!(rules(&policies, &resources), expected);
+        resources.reverse();
+        resources[1].versions.reverse();
+        assert_eq!(rules(&policies, &resources), expected);
+        assert_eq!(gaps(&policies, &resources), []);
+    }
+
+    #[test]
+    fn policies_for_everything_get_no_rule_for_their_own_kind_or_for_built_in_kinds() {
+        let policies =
+            policies(&[("all", "{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}")]);
+        let resources = [
+            resource("statuspolicies.statusgate.dev", &["v1alpha1"]),
+            resource("foos.a.io", &["v1"]),
+        ];
+        let expected = [Rule::of("a.io", &["v1"], &["UPDATE"], &["foos/status"])];
+        assert_eq!(rules(&policies, &resources), expected);
+    }
+
+    #[test]
+    fn a_named_resource_without_a_rule_is_a_gap_with_its_reason() {
+        let policies = policies(&[(
+            "p",
+            "{apiGroups: [apps, a.io], apiVersions: [v1], resources: [deployments, foos, bars]}, \
+             {apiGroups: [a.io], apiVersions: [v1], resources: [bazs], statusSubresource: false}",
+        )]);
+        let resources = [
+            resource("foos.a.io", &["v1!"]),
+            resource("bars.a.io", &["v2"]),
+            resource("bazs.a.io", &["v1"]),
+        ];
+        let gaps = gaps(&policies, &resources);
+        let found: Vec<_> = gaps.iter().map(|gap| (gap.resource.as_str(), gap.reason)).collect();
+        let expected = [
+            ("deployments.apps", Reason::NotDefined),
+            ("foos.a.io", Reason::WrongSubresource { served: false }),
+            ("bars.a.io", Reason::OtherVersions),
+            ("bazs.a.io", Reason::WrongSubresource { served: true }),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn stored_rules_cover_a_resource_if_those_of_every_webhook_match() {
+        let policies = policies(&[
+            ("one", "{apiGroups: [a.io], apiVersions: [v1], resources: [foos, bars, pods]}"),
+            ("other", "{apiGroups: [a.io], apiVersions: [v2], resources: [foos]}"),
+        ]);
+        let resources = [resource("foos.a.io", &["v1", "v2"]), resource("bars.a.io", &["v1"])];
+        let covered = |webhooks: &[Vec<Rule>]| {
+            let coverage = coverage(&policies, &resources, webhooks);
+            let one = &coverage["one"];
+            assert_eq!(one.absent, ["pods.a.io"]);
+            (one.covered.join(" "), coverage["other"].covered.join(" "))
+        };
+        let generated = rules(&policies, &resources);
+        let both = vec![generated.clone(), generated.clone()];
+        assert_eq!(covered(&both), ("bars.a.io foos.a.io".into(), "foos.a.io".into()));
+        let first = Rule::of("a.io", &["v1"], &["UPDATE"], &["foos/*"]);
+        assert_eq!(covered(&[generated.clone(), vec![first]]), ("foos.a.io".into(), String::new()));
+        let wrong = Rule::of("a.io", &["*"], &["*"], &["*"]);
+        assert_eq!(covered(&[generated, vec![wrong]]), (String::new(), String::new()));
+        assert_eq!(covered(&[]), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn the_order_and_the_division_of_rules_do_not_matter() {
+        let one = [Rule::of("a", &["v1", "v2"], &["CREATE", "UPDATE"], &["x", "y"])];
+        let divided: Vec<Rule> = ["v2", "v1"]
+            .iter()
+            .map(|version| Rule::of("a", &[version], &["UPDATE", "CREATE"], &["y", "x"]))
+            .collect();
+        assert!(are_equivalent(&one, &divided));
+        assert!(!are_equivalent(&one, &divided[..1]));
+        let stored =
+            r#"{"apiGroups":["a"],"apiVersions":["v1"],"operations":["UPDATE"],"resources":["x"]}"#;
+        let stored: Rule = serde_json::from_str(stored).unwrap();
+        assert!(are_equivalent(&[stored], &[Rule::of("a", &["v1"], &["UPDATE"], &["x"])]));
+    }
+}

@@ -1,0 +1,147 @@
+//! The policies in use: those of files and those of the cluster, compiled together.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use super::snapshot::Snapshot;
+use crate::policy::{Diagnostics, PolicySet, Source};
+use crate::telemetry::Metrics;
+
+/// The policies of a server. Clones share them. A set that does not compile never replaces the one in use.
+#[derive(Clone)]
+pub struct PolicyStore {
+    pub(super) snapshot: Arc<ArcSwap<Snapshot>>,
+    sources: Arc<Mutex<Sources>>,
+    metrics: Arc<Metrics>,
+    published: watch::Sender<Arc<PolicySet>>,
+}
+
+/// The documents of the policies in use.
+#[derive(Clone, Default)]
+struct Sources {
+    files: Vec<Source>,
+    documents: Vec<Source>,
+}
+
+impl PolicyStore {
+    /// Compiles the documents of files.
+    ///
+    /// # Errors
+    /// All mistakes in the documents.
+    pub(super) fn new(files: Vec<Source>, metrics: &Arc<Metrics>) -> Result<Self, Diagnostics> {
+        let sources = Sources { files, documents: Vec::new() };
+        let snapshot = Snapshot::new(sources.compile()?, metrics);
+        Ok(Self {
+            published: watch::Sender::new(Arc::clone(&snapshot.policies)),
+            snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
+            sources: Arc::new(Mutex::new(sources)),
+            metrics: Arc::clone(metrics),
+        })
+    }
+
+    /// The policies in use.
+    pub fn current(&self) -> Arc<PolicySet> {
+        Arc::clone(&self.snapshot.load().policies)
+    }
+
+    /// Receives each set of policies that is put into use.
+    pub const fn published(&self) -> &watch::Sender<Arc<PolicySet>> {
+        &self.published
+    }
+
+    /// The documents of the policies in use, without those of the cluster.
+    pub fn files(&self) -> Vec<Source> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).files.clone()
+    }
+
+    /// Replaces the documents of files. Compiling takes milliseconds: do not call this on a worker that
+    /// serves requests.
+    ///
+    /// # Errors
+    /// All mistakes in the documents, together with those of the cluster. Nothing is replaced.
+    pub fn replace_files(&self, files: Vec<Source>) -> Result<Arc<PolicySet>, Diagnostics> {
+        self.replace(|sources| sources.files = files)
+    }
+
+    /// Replaces the documents of the cluster; the same rules apply.
+    ///
+    /// # Errors
+    /// As for [`Self::replace_files`].
+    pub fn replace_documents(&self, documents: Vec<Source>) -> Result<Arc<PolicySet>, Diagnostics> {
+        self.replace(|sources| sources.documents = documents)
+    }
+
+    fn replace(&self, change: impl FnOnce(&mut Sources)) -> Result<Arc<PolicySet>, Diagnostics> {
+        // Held while the documents are compiled: otherwise a change of the files and one of the cluster
+        // could each replace the set without the change of the other. Requests do not take this lock.
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = sources.clone();
+        change(&mut changed);
+        let snapshot = Snapshot::new(changed.compile()?, &self.metrics);
+        let policies = Arc::clone(&snapshot.policies);
+        self.snapshot.store(Arc::new(snapshot));
+        self.published.send_replace(Arc::clone(&policies));
+        *sources = changed;
+        Ok(policies)
+    }
+}
+
+impl Sources {
+    fn compile(&self) -> Result<PolicySet, Diagnostics> {
+        let Self { files, documents } = self;
+        PolicySet::compile(&[files.as_slice(), documents].concat())
+    }
+}
+
+impl fmt::Debug for PolicyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.snapshot.load().policies.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(name: &str, plural: &str) -> Source {
+        Source::new(
+            name,
+            format!(
+                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+                 spec:\n  convention: metav1\n  resources:\n  - apiGroups: [a.io]\n    apiVersions: [v1]\n    \
+                 resources: [{plural}]\n"
+            ),
+        )
+    }
+
+    fn names(store: &PolicyStore) -> Vec<String> {
+        store.current().names().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn files_and_documents_are_compiled_together_and_replaced_separately() {
+        let metrics = Arc::new(Metrics::new(None));
+        let store = PolicyStore::new(vec![policy("file", "foos")], &metrics).unwrap();
+        store.replace_documents(vec![policy("document", "bars")]).unwrap();
+        assert_eq!(names(&store), ["file", "document"]);
+        store.replace_files(Vec::new()).unwrap();
+        assert_eq!(names(&store), ["document"]);
+        store.replace_documents(Vec::new()).unwrap();
+        assert_eq!(names(&store), [""; 0]);
+    }
+
+    #[test]
+    fn documents_that_do_not_compile_with_the_files_replace_nothing() {
+        let metrics = Arc::new(Metrics::new(None));
+        let store = PolicyStore::new(vec![policy("same", "foos")], &metrics).unwrap();
+        let error = store.replace_documents(vec![policy("same", "bars")]).unwrap_err();
+        assert!(error.to_string().contains("same"), "{error}");
+        assert_eq!(names(&store), ["same"]);
+        // The rejected documents are not compiled with the next change.
+        store.replace_files(vec![policy("other", "foos")]).unwrap();
+        assert_eq!(names(&store), ["other"]);
+    }
+}

@@ -1,0 +1,24 @@
+//! The self-managed certificate (`--manage-certificates`): one Secret holds the authorities and the leaf,
+//! and every replica keeps it valid without a leader.
+//!
+//! ```text
+//! Secret ─► stored (parse) ─► step (what to do next) ─► stored (new content) ─► compare-and-swap
+//! caBundles ─► registered ──────┘
+//! ```
+//!
+//! [`step()`] is pure, and decides everything. It works on facts about certificates, so that the tests can
+//! try all interleavings of two replicas without creating one.
+
+mod lifetimes;
+#[cfg(test)]
+mod model;
+mod registered;
+mod step;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+pub use lifetimes::{Lifetimes, Validity};
+pub use registered::Registered;
+pub use step::{Authority, Facts, Leaf, Pause, SecretState, Served, Step, World, step};
+pub use stored::{Serving, Stored, fingerprints, wanted_names};

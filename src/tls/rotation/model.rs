@@ -1,0 +1,396 @@
+//! All interleavings of two replicas and their registrations, with the real [`step()`] and certificates
+//! that are only facts. An explicit state model: [`explore`] visits every reachable state once.
+//!
+//! Time passes only when no replica has anything left to do: a replica needs milliseconds for what
+//! [`Lifetimes::settle`] gives it seconds.
+
+use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+
+/// What may go wrong, once, at any moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Somebody deletes the Secret.
+    Delete,
+    /// Somebody makes the Secret invalid.
+    Garble,
+    /// A replica ends and starts again.
+    Crash,
+    /// The clock of one replica jumps by this many seconds.
+    Jump(i64),
+    /// The clock of everything jumps by this many seconds.
+    JumpAll(i64),
+    /// No replica can read or write for this many seconds.
+    Outage(i64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    /// The seconds since the start.
+    time: i64,
+    /// The difference of the clocks of API servers.
+    offset: i64,
+    /// The resourceVersion.
+    version: u32,
+    /// The number of writes since the time last changed.
+    writes: u32,
+    /// `None`: missing. `Some(None)`: invalid.
+    secret: Option<Option<Rc<Facts>>>,
+    /// The authorities of the caBundles; `None` while there are no registrations.
+    bundles: Option<Vec<String>>,
+    replicas: [Replica; 2],
+    certificates: u32,
+    signers: BTreeSet<String>,
+    faults: usize,
+    /// The end of an outage.
+    down_until: i64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Replica {
+    /// The difference of its clock.
+    offset: i64,
+    /// What it read last, and the version.
+    seen: Option<(u32, Option<Option<Rc<Facts>>>)>,
+    held: Option<Rc<Facts>>,
+    served: Option<Rc<Served>>,
+    registered: Registered,
+    seen_bundles: Option<Option<Vec<String>>>,
+    /// The authority in its Lease; empty before the first.
+    lease: String,
+}
+
+fn lifetimes() -> Lifetimes {
+    let seconds = SignedDuration::from_secs;
+    Lifetimes { leaf: seconds(6), authority: seconds(24), settle: seconds(1), grace: seconds(2) }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000 + second).unwrap()
+}
+
+fn uptime(second: i64) -> SignedDuration {
+    SignedDuration::from_secs(second)
+}
+
+fn names() -> Vec<String> {
+    vec!["a".to_owned()]
+}
+
+impl State {
+    fn start(faults: usize) -> Self {
+        Self {
+            time: 0,
+            offset: 0,
+            version: 0,
+            writes: 0,
+            secret: None,
+            bundles: None,
+            replicas: Default::default(),
+            certificates: 0,
+            signers: BTreeSet::new(),
+            faults,
+            down_until: 0,
+        }
+    }
+
+    /// The states after each action that is possible now.
+    fn next(&self, faults: &[Fault], last_fault: i64) -> Vec<Self> {
+        let mut next = Vec::new();
+        for replica in 0..2 {
+            next.extend(self.actions(replica));
+        }
+        if next.is_empty() {
+            next.push(self.tick());
+        }
+        // Late faults leave no time to converge.
+        let count = if self.time < last_fault { self.faults } else { 0 };
+        for (index, fault) in faults.iter().enumerate().take(count) {
+            next.extend(
+                self.fault(*fault).into_iter().map(|state| Self { faults: index, ..state }),
+            );
+        }
+        next
+    }
+
+    fn tick(&self) -> Self {
+        let mut state = Self { time: self.time + 1, writes: 0, ..self.clone() };
+        for index in 0..2 {
+            if self.down_until > self.time {
+                state.replicas[index].registered.restart(uptime(state.time));
+            }
+        }
+        state
+    }
+
+    fn actions(&self, index: usize) -> Vec<Self> {
+        let mut next = Vec::new();
+        let replica = &self.replicas[index];
+        let up = self.down_until <= self.time;
+        // Publish the Lease.
+        let served = replica.served.as_ref().map_or("", |served| &served.authority.id);
+        if up && replica.lease != served {
+            next.push(self.with(index, |replica| replica.lease = served.to_owned()));
+        }
+        // Read the Secret.
+        if up && replica.seen.as_ref().is_none_or(|(version, _)| *version != self.version) {
+            next.push(self.with(index, |replica| {
+                replica.seen = Some((self.version, self.secret.clone()));
+                if let Some(Some(facts)) = &self.secret {
+                    replica.held = Some(Rc::clone(facts));
+                }
+            }));
+        }
+        // Read the registrations.
+        if up && replica.seen_bundles.as_ref() != Some(&self.bundles) {
+            let mut state = self.with(index, |replica| {
+                replica.seen_bundles = Some(self.bundles.clone());
+            });
+            state.observe(index);
+            next.push(state);
+        }
+        // Update the registrations, or create them.
+        if let Some((_, Some(Some(facts)))) = &replica.seen
+            && up
+            && replica.seen_bundles.as_ref() == Some(&self.bundles)
+        {
+            let wanted: Vec<String> = ids(facts);
+            if self.bundles.as_ref() != Some(&wanted) {
+                next.push(Self { bundles: Some(wanted), ..self.clone() });
+            }
+        }
+        // Perform the step.
+        next.extend(self.perform(index, up));
+        next
+    }
+
+    fn perform(&self, index: usize, up: bool) -> Option<Self> {
+        let replica = &self.replicas[index];
+        let (version, seen) = replica.seen.as_ref()?;
+        let now = at(self.time + replica.offset);
+        let leases: Vec<String> =
+            self.replicas.iter().map(|replica| replica.lease.clone()).collect();
+        let (names, lifetimes) = (names(), lifetimes());
+        let step = step(&World {
+            now,
+            uptime: uptime(self.time),
+            secret: match seen {
+                None => SecretState::Missing,
+                Some(None) => SecretState::Invalid("garbage"),
+                Some(Some(facts)) => SecretState::Valid(facts),
+            },
+            held: replica.held.as_deref(),
+            served: replica.served.as_deref(),
+            registered: &replica.registered,
+            replicas: &leases,
+            rescuer: self.replicas[1 - index].served.is_some(),
+            names: &names,
+            lifetimes: &lifetimes,
+        });
+        let facts = || Some(seen.as_ref()?.as_ref()?.as_ref().clone());
+        let mut state = self.clone();
+        let mut id = |kind: &str| {
+            state.certificates += 1;
+            format!("{kind}{}", state.certificates)
+        };
+        let written = match step {
+            Step::Wait(..) => return None,
+            Step::Serve => {
+                let facts = facts()?;
+                let authority = facts.authority(&facts.leaf.authority)?.clone();
+                let replica = &mut state.replicas[index];
+                let since = match &replica.served {
+                    Some(served) if served.authority == authority => served.since,
+                    _ => uptime(self.time),
+                };
+                replica.served = Some(Rc::new(Served { leaf: facts.leaf, authority, since }));
+                return Some(state);
+            }
+            Step::Create { authority, leaf } => {
+                let newest = Authority { id: id("ca"), validity: authority };
+                let leaf = signed(&newest, id("leaf"), leaf, &names);
+                Facts { newest, older: Vec::new(), can_sign: true, leaf }
+            }
+            Step::Restore => replica.held.as_ref()?.as_ref().clone(),
+            Step::Trust => {
+                let mut facts = facts()?;
+                facts.older.push(replica.served.as_ref()?.authority.clone());
+                facts
+            }
+            Step::AddAuthority(validity) => {
+                let mut facts = facts()?;
+                let newest = Authority { id: id("ca"), validity };
+                facts.older.insert(0, std::mem::replace(&mut facts.newest, newest));
+                facts.can_sign = true;
+                facts
+            }
+            Step::Issue { validity, names, .. } => {
+                let facts = facts()?;
+                let leaf = signed(&facts.newest, id("leaf"), validity, &names);
+                Facts { leaf, ..facts }
+            }
+            Step::Retire => Facts { older: Vec::new(), ..facts()? },
+        };
+        // A conflict: the replica reads again, which is an action of its own.
+        if !up || *version != self.version {
+            return None;
+        }
+        state.signers.insert(written.leaf.authority.clone());
+        state.version += 1;
+        state.writes += 1;
+        state.secret = Some(Some(Rc::new(written)));
+        Some(state)
+    }
+
+    fn fault(&self, fault: Fault) -> Vec<Self> {
+        // If no running replica has the Secret in memory, its loss cannot be hidden.
+        let is_remembered = self.replicas.iter().any(|replica| replica.served.is_some());
+        match fault {
+            Fault::Delete if is_remembered => {
+                vec![Self { secret: None, version: self.version + 1, ..self.clone() }]
+            }
+            Fault::Garble if is_remembered => {
+                vec![Self { secret: Some(None), version: self.version + 1, ..self.clone() }]
+            }
+            Fault::Delete | Fault::Garble => Vec::new(),
+            Fault::Crash => {
+                let crash = |index| self.with(index, |replica| *replica = Replica::default());
+                let other_remembers = |index: &usize| self.replicas[1 - index].served.is_some();
+                (0..2).filter(other_remembers).map(crash).collect()
+            }
+            // A replica that starts with a wrong clock has no valid leaf to keep.
+            Fault::Jump(by) => {
+                let Replica { served, registered, .. } = &self.replicas[0];
+                let is_installed = self.time > 0 && matches!(registered, Registered::Everywhere(_));
+                let runs = is_installed && served.is_some();
+                let jump = runs.then(|| self.with(0, |replica| replica.offset += by));
+                jump.into_iter().collect()
+            }
+            Fault::JumpAll(by) => {
+                let mut state = Self { offset: self.offset + by, ..self.clone() };
+                state.replicas.iter_mut().for_each(|replica| replica.offset += by);
+                vec![state]
+            }
+            Fault::Outage(seconds) => {
+                vec![Self { down_until: self.time + seconds, ..self.clone() }]
+            }
+        }
+    }
+
+    fn with(&self, index: usize, change: impl FnOnce(&mut Replica)) -> Self {
+        let mut state = self.clone();
+        change(&mut state.replicas[index]);
+        state
+    }
+
+    fn observe(&mut self, index: usize) {
+        let replica = &mut self.replicas[index];
+        let bundles = match &replica.seen_bundles {
+            None => None,
+            Some(None) => Some(Vec::new()),
+            Some(Some(bundle)) => Some(vec![bundle.clone()]),
+        };
+        replica.registered.observe(bundles.as_deref(), uptime(self.time));
+    }
+
+    /// The registrations contain the authority of every served leaf.
+    fn no_handshake_fails(&self) {
+        for replica in &self.replicas {
+            if let (Some(served), Some(bundles)) = (&replica.served, &self.bundles) {
+                assert!(bundles.contains(&served.authority.id), "a handshake fails: {self:?}");
+            }
+        }
+    }
+
+    fn no_fight(&self) {
+        assert!(self.writes < 12, "the replicas replace each other's content: {self:?}");
+    }
+
+    /// Nothing is left to do: all replicas serve the leaf of the Secret.
+    fn converged(&self) {
+        let facts = self.secret.as_ref().and_then(Option::as_ref).expect("a valid Secret");
+        let served = self.replicas.each_ref().map(|replica| replica.served.as_ref().unwrap());
+        for served in served {
+            assert_eq!(served.leaf, facts.leaf, "{self:?}");
+            let true_time = at(self.time + self.offset);
+            assert!(served.leaf.validity.contains(true_time), "an expired leaf: {self:?}");
+            assert!(served.authority.validity.contains(true_time), "an expired CA: {self:?}");
+        }
+        assert_eq!(self.bundles, Some(ids(facts)), "{self:?}");
+    }
+}
+
+fn signed(by: &Authority, id: String, validity: Validity, names: &[String]) -> Leaf {
+    Leaf { id, authority: by.id.clone(), validity, names: names.to_vec() }
+}
+
+fn ids(facts: &Facts) -> Vec<String> {
+    let all = std::iter::once(&facts.newest).chain(&facts.older);
+    all.map(|authority| authority.id.clone()).collect()
+}
+
+/// Visits every state until a time, with each combination of the faults, in this order. Returns the number
+/// of states and the least number of authorities that signed leaves.
+fn explore(until: i64, faults: &[Fault], check: impl Fn(&State)) -> (usize, usize) {
+    let mut faults = faults.to_vec();
+    faults.reverse();
+    let mut seen = HashSet::new();
+    let mut open = vec![State::start(faults.len())];
+    let mut fewest = usize::MAX;
+    while let Some(state) = open.pop() {
+        if seen.contains(&state) {
+            continue;
+        }
+        check(&state);
+        if state.time < until {
+            open.extend(state.next(&faults, until - 9));
+        } else {
+            let actions: Vec<State> = (0..2).flat_map(|index| state.actions(index)).collect();
+            if actions.is_empty() {
+                state.converged();
+                fewest = fewest.min(state.signers.len());
+            }
+            open.extend(actions);
+        }
+        seen.insert(state);
+    }
+    (seen.len(), fewest)
+}
+
+fn strict(state: &State) {
+    state.no_handshake_fails();
+    state.no_fight();
+}
+
+#[test]
+fn no_interleaving_of_two_replicas_breaks_a_handshake_over_several_rotations() {
+    let (states, signers) = explore(60, &[], strict);
+    assert!(states > 500, "{states}");
+    assert!(signers >= 4, "{signers}");
+}
+
+#[test]
+fn no_lost_secret_and_no_restart_at_any_moment_breaks_a_handshake() {
+    for fault in [Fault::Delete, Fault::Garble, Fault::Crash, Fault::Outage(1)] {
+        explore(28, &[fault], strict);
+    }
+}
+
+#[test]
+fn no_wrong_clock_of_one_replica_breaks_a_handshake() {
+    for seconds in [1, -1, 1000, -1000] {
+        explore(28, &[Fault::Jump(seconds)], strict);
+    }
+}
+
+/// Expired certificates cannot be verified until they are replaced, which needs the API server.
+#[test]
+fn after_an_expiry_the_replicas_converge_without_a_fight() {
+    for fault in [Fault::Outage(7), Fault::JumpAll(1000), Fault::JumpAll(-1000)] {
+        explore(28, &[fault], State::no_fight);
+    }
+}

@@ -1,0 +1,126 @@
+//! Policies as objects of the cluster.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::objects::{COMPOSITE, VALIDATING, refusal};
+use crate::patience::until;
+use crate::plane::{LEASE, POLICY, Plane, SECRET, condition, in_turn};
+use crate::replica::Installation;
+
+/// The policy, when its condition has this status.
+async fn with_status(plane: &Plane, kind: &str, status: &str) -> serde_json::Value {
+    let policies = plane.objects(POLICY);
+    until("the condition has this status", async || {
+        let policy = policies.get("appcat").await.ok()?;
+        let current = policy["status"]["observedGeneration"] == policy["metadata"]["generation"];
+        (current && condition(&policy, kind)["status"] == status).then_some(policy)
+    })
+    .await
+}
+
+#[test]
+fn two_replicas_that_start_together_install_themselves_once() {
+    in_turn(async |plane| {
+        let installation = Installation::new(plane, &[]).await;
+        plane.create_policy().await;
+        let name = plane.composite("together").await;
+        let replicas = installation.two().await;
+        plane.judged(&name).await;
+
+        let policy = until("both replicas enforce the policy", async || {
+            let policy = plane.objects(POLICY).get("appcat").await.ok()?;
+            let enforced = condition(&policy, "Enforced");
+            let is_by_both = enforced["message"].as_str()?.starts_with("2 of 2 replicas");
+            (is_by_both && enforced["status"] == "True").then_some(policy)
+        })
+        .await;
+        assert_eq!(condition(&policy, "Accepted")["status"], "True", "{policy:#}");
+        assert_eq!(policy["status"]["replicas"].as_array().unwrap().len(), 2, "{policy:#}");
+        let secret = plane.objects(SECRET).get("statusgate-tls").await.unwrap();
+        for replica in &replicas {
+            assert!(!replica.log().contains("\"ERROR\""), "{}", replica.log());
+        }
+        // Nothing is written any more: no fight.
+        sleep(Duration::from_secs(3)).await;
+        assert_eq!(plane.objects(SECRET).get("statusgate-tls").await.unwrap(), secret);
+        let later = plane.objects(POLICY).get("appcat").await.unwrap();
+        assert_eq!(later["metadata"]["resourceVersion"], policy["metadata"]["resourceVersion"]);
+    });
+}
+
+#[test]
+fn a_change_of_a_policy_is_in_force_within_seconds_and_an_invalid_one_is_rejected() {
+    in_turn(async |plane| {
+        let installation = Installation::new(plane, &[]).await;
+        let _replicas = installation.two().await;
+        let name = plane.composite("change").await;
+        plane.create_policy().await;
+        plane.judged(&name).await;
+        with_status(plane, "Enforced", "True").await;
+
+        let policies = plane.objects(POLICY);
+        let start = Instant::now();
+        policies.merge("appcat", json!({"spec": {"enforcement": "Warn"}})).await.unwrap();
+        let objects = plane.objects(COMPOSITE);
+        until("the policy only warns", async || {
+            objects.dry_merge_status(&name, json!({"phase": "Nonsense"})).await.ok()
+        })
+        .await;
+        println!("a changed policy is in force after {:?}", start.elapsed());
+        with_status(plane, "Enforced", "True").await;
+
+        let wrong = json!({"spec": {"enforcement": "Deny", "convention": "apcat"}});
+        let status = refusal(policies.merge("appcat", wrong.clone()).await);
+        assert!(status.message.contains("unknown convention \"apcat\""), "{}", status.message);
+    });
+}
+
+#[test]
+fn an_invalid_policy_that_was_stored_never_replaces_the_last_valid_one() {
+    in_turn(async |plane| {
+        let installation = Installation::new(plane, &[]).await;
+        let [one, two] = installation.two().await;
+        let name = plane.composite("invalid").await;
+        plane.create_policy().await;
+        plane.judged(&name).await;
+        // Without any replica nobody rejects it.
+        let policies = plane.objects(POLICY);
+        plane.objects(VALIDATING).delete("statusgate-documents").await.unwrap();
+        let wrong = json!({"spec": {"convention": "apcat"}});
+        until("nobody rejects it", async || policies.merge("appcat", wrong.clone()).await.ok())
+            .await;
+        let policy = with_status(plane, "Accepted", "False").await;
+        let message = condition(&policy, "Accepted")["message"].as_str().unwrap();
+        assert!(message.contains("unknown convention \"apcat\""), "{message}");
+        assert_eq!(condition(&policy, "Stalled")["status"], "True", "{policy:#}");
+        plane.judged(&name).await;
+
+        policies.merge("appcat", json!({"spec": {"convention": "appcat"}})).await.unwrap();
+        let policy = with_status(plane, "Enforced", "True").await;
+        assert_eq!(*condition(&policy, "Stalled"), json!(null), "{policy:#}");
+        drop((one, two));
+    });
+}
+
+#[test]
+fn entries_and_leases_of_a_stopped_replica_are_dropped() {
+    in_turn(async |plane| {
+        let installation = Installation::new(plane, &[]).await;
+        plane.create_policy().await;
+        let [one, _two] = installation.two().await;
+        with_status(plane, "Enforced", "True").await;
+        assert_eq!(plane.list(LEASE).await.len(), 2);
+        one.terminate();
+        until("one Lease is left", async || (plane.list(LEASE).await.len() == 1).then_some(()))
+            .await;
+        until("one entry is left", async || {
+            let policy = plane.objects(POLICY).get("appcat").await.ok()?;
+            let replicas = policy["status"]["replicas"].as_array()?.len();
+            (replicas == 1 && condition(&policy, "Enforced")["status"] == "True").then_some(())
+        })
+        .await;
+    });
+}

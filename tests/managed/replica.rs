@@ -1,0 +1,146 @@
+//! A server with everything managed, in its own process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::balancer::Balancer;
+use crate::leash::Leashed;
+use crate::patience::until;
+use crate::plane::Plane;
+use crate::probes::{get, is_ready, member};
+use crate::process::STATUSGATE;
+
+/// The load balancer of an installation, and the flags of its replicas.
+pub(crate) struct Installation<'p> {
+    plane: &'p Plane,
+    service: Balancer,
+    flags: Vec<&'static str>,
+    kubeconfig: PathBuf,
+}
+
+/// A running replica, which stops when this value is dropped.
+pub(crate) struct Replica {
+    process: Leashed,
+    address: SocketAddr,
+    probes: SocketAddr,
+}
+
+impl<'p> Installation<'p> {
+    /// Without replicas. `flags` are in addition to those that manage everything.
+    pub(crate) async fn new(plane: &'p Plane, flags: &[&'static str]) -> Self {
+        let (service, kubeconfig) = (Balancer::start().await, plane.kubeconfig());
+        Self { plane, service, flags: flags.to_vec(), kubeconfig }
+    }
+
+    /// With the rights of this user instead of the administrator's.
+    pub(crate) async fn of_user(plane: &'p Plane, user: &str) -> Self {
+        Self { kubeconfig: plane.kubeconfig_of(user), ..Self::new(plane, &[]).await }
+    }
+
+    /// Starts a replica and waits until it is ready.
+    pub(crate) async fn replica(&self, name: &str) -> Replica {
+        self.ready(self.starting(name)).await
+    }
+
+    /// Waits until a replica is ready.
+    pub(crate) async fn ready(&self, replica: Starting) -> Replica {
+        replica.ready(&self.service).await
+    }
+
+    /// Starts two replicas at the same instant.
+    pub(crate) async fn two(&self) -> [Replica; 2] {
+        let (one, two) = (self.starting("one"), self.starting("two"));
+        [one.ready(&self.service).await, two.ready(&self.service).await]
+    }
+
+    /// Starts a replica.
+    pub(crate) fn starting(&self, name: &str) -> Starting {
+        let log = self.log(name);
+        let arguments = [
+            "serve".to_owned(),
+            "--listen=127.0.0.1:0".to_owned(),
+            "--probe-listen=127.0.0.1:0".to_owned(),
+            "--log-format=json".to_owned(),
+            "--grace=2s".to_owned(),
+            format!("--kubeconfig={}", self.kubeconfig.display()),
+            "--namespace=statusgate-system".to_owned(),
+            "--watch-policies".to_owned(),
+            "--manage-certificates".to_owned(),
+            "--certificate-secret=statusgate-tls".to_owned(),
+            "--manage-webhooks".to_owned(),
+            format!("--webhook-url=https://{}", self.service.address()),
+        ];
+        let flags = self.flags.iter().map(|flag| (*flag).to_owned());
+        Starting { process: Leashed::start(&log, STATUSGATE, arguments.into_iter().chain(flags)) }
+    }
+
+    /// A new file for a log.
+    fn log(&self, name: &str) -> PathBuf {
+        let folder = self.plane.folder("logs");
+        let logs = (0..).map(|number| folder.join(format!("{name}-{number}.log")));
+        logs.into_iter().find(|log| !log.exists()).expect("numbers do not end")
+    }
+}
+
+/// A process that may not be ready yet.
+pub(crate) struct Starting {
+    process: Leashed,
+}
+
+impl Starting {
+    /// Its log so far.
+    pub(crate) fn log(&self) -> String {
+        self.process.log()
+    }
+
+    async fn ready(self, service: &Balancer) -> Replica {
+        let Self { process } = self;
+        let (address, probes) = until("statusgate listens", async || {
+            let log = process.log();
+            Some((member(&log, "address")?, member(&log, "probe_address")?))
+        })
+        .await;
+        let replica = Replica { process, address, probes };
+        until("statusgate is ready", async || is_ready(probes).await.then_some(())).await;
+        service.add(address, probes);
+        replica
+    }
+}
+
+impl Replica {
+    /// Sends SIGTERM and waits for a clean end.
+    pub(crate) fn terminate(&self) {
+        self.process.signal("TERM");
+        let code = self.process.ended();
+        assert_eq!(code, "0", "statusgate ends with 0; {}", self.process.log());
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(&self) {
+        self.process.signal("KILL");
+        self.process.ended();
+    }
+
+    /// Its log so far.
+    pub(crate) fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// A metric, by its name with labels.
+    pub(crate) async fn metric(&self, name: &str) -> Option<f64> {
+        let text = get(self.probes, "/metrics").await.ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().parse().ok()
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(30)..];
+            println!("statusgate at {} said last:\n{}", self.address, last.join("\n"));
+        }
+    }
+}
