@@ -20,7 +20,7 @@ run: ## serve on 127.0.0.1:8443 with the example policy
 	exec target/debug/statusgate serve --tls-cert certs/tls.crt --tls-key certs/tls.key
 
 .PHONY: test
-test: test-rust test-deploy test-image ## run all tests, including those on a real API server
+test: test-rust test-deploy test-chart test-monitoring test-image ## run all tests, including those on a real API server
 
 .PHONY: test-rust
 test-rust: ## run the Rust tests, properties with fixed seeds
@@ -32,8 +32,19 @@ test-random: ## run the property tests with a random seed, for at most a minute
 	hack/random-properties.sh
 
 .PHONY: test-deploy
-test-deploy: ## test deploy/ on a real API server
+test-deploy: ## test deploy/ and `manifests install` on a real API server
+	$(CARGO) build --bin statusgate
 	hack/with-control-plane.sh bash -c 'hack/deploy-test.sh "$$KUBECONFIG"'
+
+.PHONY: test-monitoring
+test-monitoring: ## test the alert rules and the dashboard with promtool and the metrics of a running server
+	$(CARGO) build --bin statusgate
+	hack/monitoring-test.sh target/debug/statusgate
+
+.PHONY: test-chart
+test-chart: ## render the Helm chart, compare it with `manifests install`, and apply it
+	$(CARGO) build --bin statusgate
+	hack/with-control-plane.sh hack/chart-test.sh
 
 .PHONY: test-image
 test-image: ## test the final stage of the Dockerfile
@@ -50,11 +61,18 @@ lines: ## count lines of code, comments and tests per folder
 	hack/lines.sh
 
 .PHONY: docs
-docs: ## generate the schemas and the convention pages in docs/
+docs: ## generate the schemas, the convention pages, the table of metrics and the CRDs
 	$(CARGO) build --bin statusgate
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
+	target/debug/statusgate manifests crds StatusPolicy > deploy/crds/statuspolicies.statusgate.dev.yaml
+	target/debug/statusgate manifests crds StatusConvention > deploy/crds/statusconventions.statusgate.dev.yaml
 	UPDATE_DOCS=1 $(CARGO) test --test explain the_pages_of_the_docs
+	UPDATE_DOCS=1 $(CARGO) test --test metrics the_table_of_the_docs
+
+.PHONY: manifests
+manifests: docs ## generate the folders of deploy/ for kustomize, and the files of the Helm chart
+	UPDATE_DOCS=1 $(CARGO) test --test manifests --test chart
 
 .PHONY: demo
 demo: ## on a real API server: set a default phase, reject one, repair one
@@ -79,6 +97,10 @@ bench-conventions: ## measure judging, reviews and loading for each built-in con
 .PHONY: bench-e2e
 bench-e2e: ## measure status writes per second on a real API server
 	bench/e2e.sh
+
+.PHONY: bench-managed
+bench-managed: ## measure an idle server that manages policies, certificate and registrations
+	bench/managed.sh
 
 .PHONY: bench-check
 bench-check: ## measure the objects per second of statusgate check
