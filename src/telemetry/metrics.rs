@@ -154,7 +154,7 @@ impl Metrics {
     }
 
     /// Looks up the counters of these policies, each with the ids of its rules, in their order. The counters
-    /// of a removed policy stay visible and no longer change, as `rate()` expects.
+    /// of a removed policy are no longer shown.
     pub fn counters<'n, R: Iterator<Item = String>>(
         &self,
         names: Names,

@@ -1,9 +1,9 @@
 //! The counters of policies: decisions by webhook, findings by rule and action, changes by reason.
 //!
 //! A thousand policies have 40,000 findings to count. A family of prometheus-client has a map entry, two
-//! strings and an allocation for each of them; here it is one number in the array of a rule.
+//! strings and an allocation for each of them; here it is one number in an array of the policy.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,27 +53,27 @@ impl Decision {
 /// The counters of one loaded set of policies, by the positions of policies and rules. They are replaced
 /// together with the set, so that a position never refers to the counters of another set.
 #[derive(Debug)]
-pub struct Counters(Vec<Policy>);
+pub struct Counters(Vec<(Policy, Arc<Rules>)>);
 
 impl Counters {
     /// The counter of a policy's decisions. `None` for an unknown position.
     pub fn decision(&self, webhook: Webhook, policy: usize, decision: Decision) -> Option<&Count> {
-        self.0.get(policy)?.decisions.get(webhook as usize)?.get(decision as usize)
+        self.0.get(policy)?.0.decisions.get(webhook as usize)?.get(decision as usize)
     }
 
     /// The counter of the findings of a rule with an action. `None` for an unknown position.
     pub fn finding(&self, policy: usize, rule: usize, action: usize) -> Option<&Count> {
-        self.0.get(policy)?.rules.get(rule)?.by_action.get(action)
+        self.0.get(policy)?.1.counts.get(rule)?.get(action)
     }
 
     /// The counter of a policy's changes for a reason. `None` for an unknown position.
     pub fn change(&self, policy: usize, change: usize) -> Option<&Count> {
-        self.0.get(policy)?.changes.get(change)
+        self.0.get(policy)?.0.changes.get(change)
     }
 
     /// The name of a policy.
     pub fn policy(&self, policy: usize) -> Option<&str> {
-        self.0.get(policy).map(|policy| &*policy.name)
+        self.0.get(policy).map(|(policy, _)| &*policy.name)
     }
 }
 
@@ -103,33 +103,44 @@ impl Count {
     }
 }
 
-/// The counters of all policies since the start. Those of a removed policy stay visible and no longer
-/// change, as `rate()` expects.
+/// The counters of the loaded policies since each was first loaded. Those of a removed policy or rule go: a cluster
+/// with short-lived policies would collect them without limit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     names: Names,
-    policies: BTreeMap<Arc<str>, Policy>,
-    /// Policies of one convention share the ids of its rules.
-    ids: HashSet<Arc<str>>,
+    policies: BTreeMap<Arc<str>, Loaded>,
+    /// Policies of one convention share a list of ids.
+    lists: HashSet<Ids>,
 }
 
-/// The counters of a policy. In the store, it has all rules that the policy ever had; in a loaded set,
-/// those of its document, in their order.
+#[derive(Debug)]
+struct Loaded {
+    policy: Policy,
+    rules: Arc<Rules>,
+    /// Those of earlier documents in which a review may still count.
+    earlier: Vec<Arc<Rules>>,
+}
+
+/// The ids of a policy's rules, in their order.
+type Ids = Arc<[Box<str>]>;
+
+/// The counters of a policy, without those of its rules.
 #[derive(Clone, Debug)]
 struct Policy {
     name: Arc<str>,
     decisions: Arc<[[Count; Decision::ALL.len()]; Webhook::ALL.len()]>,
     changes: Arc<[Count; 5]>,
-    rules: Vec<Arc<Rule>>,
 }
 
+/// The counters of a policy's rules.
 #[derive(Debug)]
-struct Rule {
-    id: Arc<str>,
-    by_action: [Count; 4],
+struct Rules {
+    ids: Ids,
+    /// By rule and action.
+    counts: Box<[[Count; 4]]>,
 }
 
 impl Store {
@@ -145,7 +156,11 @@ impl Store {
     {
         let mut known = self.lock();
         known.names = names;
-        Counters(policies.map(|(name, rules)| known.load(name, rules)).collect())
+        let mut before = std::mem::take(&mut known.policies);
+        let mut load = |(name, ids)| known.load(before.remove(name), name, ids);
+        let counters = policies.map(&mut load).collect();
+        known.lists.retain(|list| Arc::strong_count(list) > 1);
+        Counters(counters)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -155,43 +170,94 @@ impl Store {
 }
 
 impl Known {
-    fn load(&mut self, name: &str, rules: impl Iterator<Item = String>) -> Policy {
-        let mut policy = self.policies.remove(name).unwrap_or_else(|| Policy::new(name));
-        let mut by_id: HashMap<Arc<str>, Arc<Rule>> =
-            policy.rules.drain(..).map(|rule| (Arc::clone(&rule.id), rule)).collect();
-        let rules: Vec<Arc<Rule>> = rules
-            .map(|id| by_id.remove(&*id).unwrap_or_else(|| Arc::new(Rule::new(self.id(id)))))
-            .collect();
-        policy.rules.extend(rules.iter().cloned());
-        let loaded = Policy { rules, ..policy.clone() };
-        policy.rules.extend(by_id.into_values());
-        policy.rules.shrink_to_fit();
-        self.policies.insert(Arc::clone(&policy.name), policy);
-        loaded
+    fn load(
+        &mut self,
+        before: Option<Loaded>,
+        name: &str,
+        ids: impl Iterator<Item = String>,
+    ) -> (Policy, Arc<Rules>) {
+        let ids: Ids = ids.map(String::into_boxed_str).collect();
+        let ids = match self.lists.get(&ids) {
+            Some(known) => Arc::clone(known),
+            None => {
+                self.lists.insert(Arc::clone(&ids));
+                ids
+            }
+        };
+        let loaded = match before {
+            None => {
+                let (policy, rules) = (Policy::new(name.into()), Rules::new(ids).into());
+                Loaded { policy, rules, earlier: Vec::new() }
+            }
+            Some(before) => before.with_rules(ids),
+        };
+        let counters = (loaded.policy.clone(), Arc::clone(&loaded.rules));
+        self.policies.insert(Arc::clone(&loaded.policy.name), loaded);
+        counters
+    }
+}
+
+impl Loaded {
+    fn with_rules(mut self, ids: Ids) -> Self {
+        let mut unused = Vec::new();
+        if self.rules.ids != ids {
+            self.earlier.push(std::mem::replace(&mut self.rules, Rules::new(ids).into()));
+        }
+        for earlier in std::mem::take(&mut self.earlier) {
+            // No review holds its only owner.
+            match Arc::try_unwrap(earlier) {
+                Ok(rules) => unused.push(rules),
+                Err(used) => self.earlier.push(used),
+            }
+        }
+        for rules in unused {
+            self.rules.add(&rules);
+        }
+        self
     }
 
-    fn id(&mut self, id: String) -> Arc<str> {
-        if let Some(known) = self.ids.get(&*id) {
-            return Arc::clone(known);
-        }
-        let id: Arc<str> = id.into();
-        self.ids.insert(Arc::clone(&id));
-        id
+    /// The ids of the rules, each with its counts by action. `None` is not shown.
+    fn counts(&self) -> impl Iterator<Item = (&str, [Option<u64>; 4])> {
+        self.rules.ids.iter().zip(&self.rules.counts).map(|(id, counts)| {
+            let mut sums = counts.each_ref().map(Count::get);
+            for earlier in self.earlier.iter().filter_map(|rules| rules.of(id)) {
+                for (sum, count) in sums.iter_mut().zip(earlier) {
+                    *sum = [*sum, count.get()].into_iter().flatten().reduce(u64::wrapping_add);
+                }
+            }
+            (&**id, sums)
+        })
     }
 }
 
 impl Policy {
-    fn new(name: &str) -> Self {
-        let (decisions, changes) = (Arc::default(), Arc::default());
-        let policy = Self { name: name.into(), decisions, changes, rules: Vec::new() };
+    fn new(name: Arc<str>) -> Self {
+        let policy = Self { name, decisions: Arc::default(), changes: Arc::default() };
         policy.decisions.iter().flatten().chain(&*policy.changes).for_each(Count::create);
         policy
     }
 }
 
-impl Rule {
-    fn new(id: Arc<str>) -> Self {
-        Self { id, by_action: Default::default() }
+impl Rules {
+    fn new(ids: Ids) -> Self {
+        let counts = ids.iter().map(|_| Default::default()).collect();
+        Self { ids, counts }
+    }
+
+    fn of(&self, id: &str) -> Option<&[Count; 4]> {
+        self.counts.get(self.ids.iter().position(|known| **known == *id)?)
+    }
+
+    /// Adds the counts of the rules that both have.
+    fn add(&self, other: &Self) {
+        for (id, counts) in self.ids.iter().zip(&self.counts) {
+            for (count, other) in counts.iter().zip(other.of(id).into_iter().flatten()) {
+                if let Some(more) = other.get() {
+                    count.create();
+                    count.0.fetch_add(more, Relaxed);
+                }
+            }
+        }
     }
 }
 
@@ -201,7 +267,7 @@ pub(super) struct Decisions(pub(super) Store);
 
 impl EncodeMetric for Decisions {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        for policy in self.0.lock().policies.values() {
+        for Loaded { policy, .. } in self.0.lock().policies.values() {
             for webhook in Webhook::ALL {
                 for decision in Decision::ALL {
                     let count = policy.decisions.get(webhook as usize);
@@ -230,12 +296,12 @@ pub(super) struct Findings(pub(super) Store);
 impl EncodeMetric for Findings {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let known = self.0.lock();
-        for policy in known.policies.values() {
-            for rule in &policy.rules {
-                for (action, count) in known.names.actions.iter().zip(&rule.by_action) {
+        for loaded in known.policies.values() {
+            for (rule, counts) in loaded.counts() {
+                for (action, count) in known.names.actions.iter().zip(counts) {
                     let labels =
-                        [("policy", &*policy.name), ("rule", &*rule.id), ("action", *action)];
-                    encode(&mut encoder, labels, count.get())?;
+                        [("policy", &*loaded.policy.name), ("rule", rule), ("action", *action)];
+                    encode(&mut encoder, labels, count)?;
                 }
             }
         }
@@ -254,7 +320,7 @@ pub(super) struct Changes(pub(super) Store);
 impl EncodeMetric for Changes {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         let known = self.0.lock();
-        for policy in known.policies.values() {
+        for Loaded { policy, .. } in known.policies.values() {
             for (change, count) in known.names.changes.iter().zip(&*policy.changes) {
                 let labels = [("policy", &*policy.name), ("change", *change)];
                 encode(&mut encoder, labels, count.get())?;
@@ -293,14 +359,14 @@ mod tests {
 
     fn shown(store: &Store) -> Vec<String> {
         let known = store.lock();
-        let rules = known
-            .policies
-            .values()
-            .flat_map(|policy| policy.rules.iter().map(move |rule| (&policy.name, rule)));
-        let counts = rules.flat_map(|(policy, rule)| {
-            let counts = rule.by_action.iter().zip(ACTIONS);
+        let policies = known.policies.values();
+        let rules = policies.flat_map(|loaded| {
+            loaded.counts().map(|(rule, counts)| (&loaded.policy.name, rule, counts))
+        });
+        let counts = rules.flat_map(|(policy, rule, counts)| {
+            let counts = counts.into_iter().zip(ACTIONS);
             counts.filter_map(move |(count, action)| {
-                Some(format!("{policy} {} {action} {}", rule.id, count.get()?))
+                Some(format!("{policy} {rule} {action} {}", count?))
             })
         });
         counts.collect()
@@ -328,13 +394,19 @@ mod tests {
         first.decision(Webhook::Validate, 0, Decision::Denied).unwrap().inc();
         let second = load(&store, &[("p", &["c", "b"])]);
         second.finding(0, 1, 0).unwrap().inc();
-        // The counters of q and of p's rule a stay as they were.
-        first.finding(0, 0, 0).unwrap().inc();
-        assert_eq!(shown(&store), ["p b audit 2", "p a audit 1", "q a audit 1"]);
+        // A review that began before the reload.
+        first.finding(0, 1, 0).unwrap().inc();
+        first.finding(1, 0, 0).unwrap().inc();
+        assert_eq!(shown(&store), ["p b audit 3"]);
         let denied = second.decision(Webhook::Validate, 0, Decision::Denied).unwrap();
         assert_eq!(denied.get(), Some(1));
-        let third = load(&store, &[("p", &["a"])]);
+        drop(first);
+        let third = load(&store, &[("p", &["a", "b"]), ("q", &["a"])]);
+        assert_eq!(shown(&store), ["p b audit 3"], "none of a and q, which were away");
+        drop(second);
         third.finding(0, 0, 0).unwrap().inc();
-        assert!(shown(&store).contains(&"p a audit 2".to_owned()));
+        load(&store, &[("p", &["b", "a"])]);
+        assert_eq!(shown(&store), ["p b audit 3", "p a audit 1"]);
+        assert_eq!(store.lock().lists.len(), 3, "one more is in use by the third");
     }
 }
