@@ -17,6 +17,11 @@ use axum::routing::post;
 use clap::Parser;
 use http_body_util::BodyExt;
 use statusgate::server::{self, CertificateSource, Settings};
+use tikv_jemallocator::Jemalloc;
+
+/// That of `statusgate`, so that the difference is only the judgement.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// Allows every review with a constant response.
 #[derive(Debug, Parser)]

@@ -1,12 +1,10 @@
 //! Reads a request body within its limits of size, time and memory.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use http_body_util::BodyExt;
-use memmap2::MmapMut;
 use tokio::time::timeout;
 
 use super::budget::{Budget, Share};
@@ -98,8 +96,7 @@ async fn collect(body: &mut Body, limits: &BodyLimits) -> Result<ReceivedBody, R
         if !share.grow(part.len()) {
             return Err(Rejection::Overloaded(Overload::Bytes));
         }
-        // An error means that the address space is exhausted.
-        parts = parts.and(&part, capacity).map_err(|_| Rejection::Overloaded(Overload::Bytes))?;
+        parts = parts.and(&part, capacity);
     }
     Ok(ReceivedBody { bytes: parts.into(), _share: share })
 }
@@ -109,32 +106,21 @@ enum Parts {
     None,
     One(Bytes),
     Many(Vec<u8>),
-    Large(MmapMut, usize),
 }
 
 impl Parts {
-    fn and(self, part: &Bytes, capacity: usize) -> io::Result<Self> {
-        Ok(match self {
-            Self::None => Self::One(part.clone()),
+    fn and(self, part: &Bytes, capacity: usize) -> Self {
+        let mut many = match self {
+            Self::None => return Self::One(part.clone()),
             Self::One(first) => {
-                let many = if capacity > LARGE_BYTES {
-                    Self::Large(MmapMut::map_anon(capacity)?, 0)
-                } else {
-                    Self::Many(Vec::with_capacity(capacity))
-                };
-                many.and(&first, capacity)?.and(part, capacity)?
+                let mut many = Vec::with_capacity(capacity);
+                many.extend_from_slice(&first);
+                many
             }
-            Self::Many(mut many) => {
-                many.extend_from_slice(part);
-                Self::Many(many)
-            }
-            Self::Large(mut map, length) => {
-                let end = length + part.len();
-                let place = map.get_mut(length..end).ok_or(io::ErrorKind::FileTooLarge)?;
-                place.copy_from_slice(part);
-                Self::Large(map, end)
-            }
-        })
+            Self::Many(many) => many,
+        };
+        many.extend_from_slice(part);
+        Self::Many(many)
     }
 }
 
@@ -144,16 +130,9 @@ impl From<Parts> for Bytes {
             Parts::None => Self::new(),
             Parts::One(part) => part,
             Parts::Many(many) => many.into(),
-            Parts::Large(map, length) => Self::from_owner(map).slice(..length),
         }
     }
 }
-
-/// Larger bodies are stored in a memory map, not on the heap. glibc adapts its thresholds to them
-/// and keeps the freed memory: after a burst of 8 MiB bodies 120 MB stayed, more than the memory
-/// limit of 64 MB. Dropping a map returns its memory with any allocator, and the kernel allocates
-/// only the written pages.
-pub(super) const LARGE_BYTES: usize = 256 << 10;
 
 /// Twice the default body limit.
 const DISCARDED_BYTES: usize = 16 << 20;

@@ -216,4 +216,4 @@ impl Drop for RequestCount<'_> {
 /// Bodies up to this size are judged on the worker, in about a quarter of a millisecond. Moving to
 /// another thread costs some ten microseconds, more than a typical review needs in total. A body of
 /// 8 MiB would block a worker and all its connections for ten milliseconds and more.
-const INLINE_BYTES: usize = body::LARGE_BYTES;
+const INLINE_BYTES: usize = 256 << 10;
