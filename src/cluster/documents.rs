@@ -124,7 +124,7 @@ impl Cluster {
         if let Some(status) = status {
             object["status"] = status.clone();
         }
-        let body = object.to_string().into();
+        let body = yaml(&object).into();
         let call = Call { method: Method::PATCH, path: &path, format: FORMAT, body };
         let what = format!("write the status of {} {name}", of.kind);
         match self.send(&call).await {
@@ -145,8 +145,28 @@ pub struct StatusTarget {
     pub version: Option<String>,
 }
 
-/// JSON is YAML. Kubernetes 1.20 supports only this type.
+/// Kubernetes 1.20 supports only this type.
 const FORMAT: &str = "application/apply-patch+yaml";
+
+/// JSON as YAML. YAML allows some control characters only escaped, and reads others as line breaks:
+/// <https://yaml.org/spec/1.1/#id868524>.
+fn yaml(value: &Value) -> String {
+    let escaped = |mut text: String, letter: char| {
+        match letter {
+            '\u{7f}'..='\u{9f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{feff}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
+            letter => text.push(letter),
+        }
+        text
+    };
+    value.to_string().chars().fold(String::new(), escaped)
+}
 
 impl DocumentWatch {
     /// The next event. If the future is dropped, no event is lost.
