@@ -6,7 +6,7 @@
 use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
 
-use super::registry::{Problem, ProblemKind};
+use super::registry::{LastAccepted, Problem, ProblemKind};
 use crate::manifests::rules::Coverage;
 
 /// The status of a document, as stored.
@@ -19,6 +19,9 @@ pub struct Status {
     pub conditions: Vec<Condition>,
     /// What each replica enforces.
     pub replicas: Vec<ReplicaEntry>,
+    /// The last accepted text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_accepted: Option<LastAccepted>,
 }
 
 /// A `metav1.Condition`.

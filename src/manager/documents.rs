@@ -304,12 +304,15 @@ impl Known {
         seen.version = resource_version;
         seen.status = serde_json::from_value(status).unwrap_or_default();
         // Most events are about a status.
+        let accepted = seen.status.last_accepted.clone();
         let latest = self.registry.get(id).and_then(|entry| entry.latest.as_ref());
-        if latest.is_some_and(|latest| (&latest.uid, latest.generation) == (&uid, generation)) {
-            return false;
-        }
-        let document = Document::new(id.clone(), &spec);
-        self.registry.set(id, Some(Document { uid, generation, created, ..document }))
+        let same =
+            latest.is_some_and(|latest| (&latest.uid, latest.generation) == (&uid, generation));
+        let changed = !same && {
+            let document = Document::new(id.clone(), &spec);
+            self.registry.set(id, Some(Document { uid, generation, created, ..document }))
+        };
+        self.registry.set_accepted(id, accepted) || changed
     }
 
     fn remove(&mut self, id: &DocumentId) -> bool {

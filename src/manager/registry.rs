@@ -3,6 +3,8 @@
 //! All documents are compiled together. If they have mistakes, the changed documents that cause them fall
 //! back to the texts that were accepted last, so that a mistake in one document stops no other change.
 
+mod accepted;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +15,8 @@ use serde_json::Value;
 use crate::documents::DocumentKind;
 use crate::manifests::crds::{GROUP, VERSION};
 use crate::policy::{Diagnostic, Diagnostics, Source};
+
+pub use self::accepted::LastAccepted;
 
 /// What identifies a document.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +45,8 @@ pub struct Document {
     pub generation: i64,
     /// `metadata.creationTimestamp`, as the API server writes it.
     pub created: String,
+    /// `spec`.
+    pub spec: Value,
     /// The document without what only the API server needs, as YAML.
     pub source: Source,
     /// The convention that it follows or extends.
@@ -79,7 +85,7 @@ impl Document {
         let convention = spec.get(convention).and_then(Value::as_str).map(str::to_owned);
         let source = Source::new(id.to_string(), text);
         let (uid, created) = (String::new(), String::new());
-        Self { id, uid, generation: 0, created, source, convention }
+        Self { id, uid, generation: 0, created, spec: spec.clone(), source, convention }
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -116,6 +122,8 @@ pub struct Entry {
     pub latest: Option<Arc<Document>>,
     /// The one in use, perhaps an earlier one.
     pub used: Option<Arc<Document>>,
+    /// The one that the status of the latest one has as accepted. It is not trusted.
+    accepted: Option<Arc<Document>>,
     /// Why the latest one is not accepted.
     pub problem: Option<Problem>,
 }
@@ -189,6 +197,7 @@ impl Registry {
         };
         if !same {
             entry.latest = document.map(Arc::new);
+            entry.accepted = None;
         }
         if entry.latest.is_none() && entry.used.is_none() {
             self.entries.remove(id);
@@ -202,6 +211,16 @@ impl Registry {
     pub fn settle<T>(
         &mut self,
         mut compile: impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
+    ) -> Option<T> {
+        let problems = self.restore(&mut compile);
+        let compiled = self.settle_latest(&mut compile);
+        self.report(problems);
+        compiled
+    }
+
+    fn settle_latest<T>(
+        &mut self,
+        compile: &mut impl FnMut(Vec<Source>) -> Result<T, Diagnostics>,
     ) -> Option<T> {
         let kept = self.still_needed();
         let mut rejected = Rejected::new();
@@ -224,7 +243,7 @@ impl Registry {
             }
             let problem =
                 Problem { kind: ProblemKind::BreaksOthers, message: mistakes.to_string() };
-            match self.culprit(open, &rejected, &kept, &mut compile) {
+            match self.culprit(open, &rejected, &kept, compile) {
                 Some(id) => rejected.insert(id, problem),
                 None => {
                     self.give_up(&problem);

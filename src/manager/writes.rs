@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use jiff::Timestamp;
 
 use super::conditions::{Condition, Facts, Registered, ReplicaEntry, Status, seconds};
-use super::registry::{DocumentId, Registry};
+use super::registry::{DocumentId, LastAccepted, Registry};
 use crate::documents::DocumentKind;
 use crate::manifests::rules::Coverage;
 
@@ -28,8 +28,8 @@ pub(super) struct Seen {
 pub(super) enum Write {
     /// The entry of a replica; `None` removes it.
     Entry(String, Option<ReplicaEntry>),
-    /// The conditions and `observedGeneration`.
-    Conditions(i64, Vec<Condition>),
+    /// The conditions, `observedGeneration` and `lastAccepted`.
+    Conditions(i64, Vec<Condition>, Option<LastAccepted>),
 }
 
 /// What the writes depend on.
@@ -82,8 +82,14 @@ impl View<'_> {
                 registered: self.registered(id),
             };
             let conditions = seen.status.conditions_for(&facts, now);
-            if !seen.status.has(latest.generation, &conditions) {
-                writes.push(Write::Conditions(latest.generation, conditions));
+            let accepted = match entry.used.as_ref().filter(|used| used.uid == latest.uid) {
+                Some(used) => LastAccepted::of(used),
+                // Another version may accept it.
+                None => seen.status.last_accepted.clone(),
+            };
+            let is_stored = seen.status.last_accepted == accepted;
+            if !is_stored || !seen.status.has(latest.generation, &conditions) {
+                writes.push(Write::Conditions(latest.generation, conditions, accepted));
             }
         }
         writes
@@ -144,9 +150,10 @@ mod tests {
                     seen.status.replicas.retain(|entry| entry.name != name);
                     seen.status.replicas.extend(entry);
                 }
-                Write::Conditions(generation, conditions) => {
+                Write::Conditions(generation, conditions, accepted) => {
                     seen.status.observed_generation = Some(generation);
                     seen.status.conditions = conditions;
+                    seen.status.last_accepted = accepted;
                 }
             }
         }
@@ -172,7 +179,7 @@ mod tests {
             apply(&mut seen, writes);
         }
         let writes = view("a").writes(&registry, &policy("p"), &seen, NOW);
-        assert!(matches!(&writes[..], [Write::Conditions(3, _)]), "{writes:?}");
+        assert!(matches!(&writes[..], [Write::Conditions(3, ..)]), "{writes:?}");
         apply(&mut seen, writes);
         for own in ["a", "b"] {
             assert_eq!(view(own).writes(&registry, &policy("p"), &seen, NOW), []);
@@ -191,6 +198,38 @@ mod tests {
         assert_eq!(writes.len(), 1);
         apply(&mut seen, writes);
         assert_eq!(view.writes(&registry, &policy("p"), &seen, NOW), []);
+    }
+
+    #[test]
+    fn the_status_keeps_the_accepted_text_while_a_later_one_is_invalid() {
+        let live = ["a".to_owned()];
+        let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
+        let mut registry = registry(1);
+        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
+        let settle = |registry: &mut Registry, seen: &mut Seen| loop {
+            let writes = view.writes(registry, &policy("p"), seen, NOW);
+            if writes.is_empty() {
+                return seen.status.last_accepted.clone().map(|accepted| accepted.generation);
+            }
+            apply(seen, writes);
+        };
+        assert_eq!(settle(&mut registry, &mut seen), Some(1));
+        let accepted = seen.status.last_accepted.clone();
+        let invalid = Document::new(policy("p"), &json!({"convention": "nothing"}));
+        let invalid = Document { uid: "u".to_owned(), generation: 2, ..invalid };
+        registry.set(&policy("p"), Some(invalid.clone()));
+        registry.settle(|documents| PolicySet::compile(&documents));
+        assert_eq!(settle(&mut registry, &mut seen), Some(1));
+        assert_eq!(seen.status.last_accepted, accepted, "with its spec");
+        // Changed by hand.
+        seen.status.last_accepted = None;
+        assert_eq!(settle(&mut registry, &mut seen), Some(1));
+        // Without a text in use, the stored one is kept: another version may accept it.
+        let mut other = Registry::default();
+        other.set(&policy("p"), Some(invalid));
+        other.settle(|documents| PolicySet::compile(&documents));
+        assert_eq!(settle(&mut other, &mut seen), Some(1));
+        assert_eq!(seen.status.observed_generation, Some(2));
     }
 
     #[test]

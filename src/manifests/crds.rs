@@ -138,6 +138,20 @@ fn status() -> Value {
                     },
                 },
             },
+            "lastAccepted": {
+                "type": "object",
+                "description": "The last accepted spec. A replica that starts enforces it while the current spec is not accepted.",
+                // Otherwise metadata.managedFields would have an entry for each field.
+                "x-kubernetes-map-type": "atomic",
+                "properties": {
+                    "generation": generation("The metadata.generation that it had."),
+                    "spec": {
+                        "type": "object",
+                        "description": "The spec of this generation.",
+                        "x-kubernetes-preserve-unknown-fields": true,
+                    },
+                },
+            },
             "replicas": {
                 "type": "array",
                 "description": "The replicas of statusgate that enforce a generation of this document.",

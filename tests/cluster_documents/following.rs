@@ -125,6 +125,67 @@ fn two_replicas_enforce_documents_and_report_it() {
 }
 
 #[test]
+fn restarted_replicas_enforce_the_accepted_text_of_an_invalid_document() {
+    alone(async |plane| {
+        let policies = plane.objects(POLICY);
+        let mut first = policy("p", "metav1");
+        first["spec"]["enforcement"] = json!("Warn");
+        // The copy in the status has to be exact.
+        let value = json!({"null": null, "text": "\u{7f}\u{85}\u{2028}\u{feff} é😀", "number": [1.0, 1e300]});
+        first["spec"]["backfill"] = json!([{"path": "/status/x", "value": value}]);
+        policies.create(&first).await.unwrap();
+        let mut replicas = two(plane).await;
+        let accepted = reaches(&policies, "p", "Enforced", "True").await;
+        let text = |object: &Value| json!({"generation": object["metadata"]["generation"], "spec": object["spec"]});
+        let kept = |object: &Value| object["status"]["lastAccepted"].clone();
+        assert_eq!(kept(&accepted), text(&accepted));
+        let fields = accepted["metadata"]["managedFields"].to_string();
+        assert!(fields.contains(r#""f:lastAccepted":{}"#), "{fields}");
+
+        // Stored while replicas run, then while none runs.
+        let mut last = accepted;
+        for runs in [true, false] {
+            let generation = last["metadata"]["generation"].clone();
+            let wrong = json!({"spec": {"convention": "nothing", "enforcement": "Deny"}});
+            if runs {
+                policies.merge("p", wrong).await.unwrap();
+                reaches(&policies, "p", "Accepted", "False").await;
+                drop(replicas);
+            } else {
+                drop(replicas);
+                policies.merge("p", wrong).await.unwrap();
+            }
+            replicas = two(plane).await;
+            for replica in &replicas {
+                let set = replica.store.set();
+                let enforcement: Vec<_> =
+                    set.policies().iter().map(|policy| policy.enforcement).collect();
+                assert_eq!(enforcement, [statusgate::policy::Action::Warn]);
+            }
+            let refused = reaches(&policies, "p", "Accepted", "False").await;
+            assert_eq!(kept(&refused), text(&last));
+            let message = |of| condition(&refused, of).unwrap()["message"].as_str().unwrap();
+            assert!(message("Accepted").contains("unknown convention \"nothing\""), "{refused:#}");
+            let enforces = |name| format!("{name} enforces generation {generation}");
+            let (one, other) = (enforces("one:8443"), enforces("two:8443"));
+            assert!(message("Enforced").contains(&format!("{one}, {other}")), "{refused:#}");
+
+            // Without a write each second.
+            let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let before = version(&policies.get("p").await.unwrap());
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            assert_eq!(version(&policies.get("p").await.unwrap()), before);
+
+            let right = json!({"spec": {"convention": "kstatus", "enforcement": "Warn"}});
+            policies.merge("p", right).await.unwrap();
+            last = reaches(&policies, "p", "Enforced", "True").await;
+            assert_eq!(kept(&last), text(&last));
+        }
+    });
+}
+
+#[test]
 fn the_entry_of_a_deleted_replica_is_removed() {
     alone(async |plane| {
         let policies = plane.objects(POLICY);

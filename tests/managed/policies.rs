@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::objects::{COMPOSITE, VALIDATING, refusal};
 use crate::patience::until;
 use crate::plane::{LEASE, POLICY, Plane, SECRET, condition, in_turn};
-use crate::replica::Installation;
+use crate::replica::{Installation, Replica};
 
 /// The policy, when its condition has this status.
 async fn with_status(plane: &Plane, kind: &str, status: &str) -> serde_json::Value {
@@ -102,6 +102,54 @@ fn an_invalid_policy_that_was_stored_never_replaces_the_last_valid_one() {
         let policy = with_status(plane, "Enforced", "True").await;
         assert_eq!(*condition(&policy, "Stalled"), json!(null), "{policy:#}");
         drop((one, two));
+    });
+}
+
+#[test]
+fn the_last_valid_policy_is_enforced_after_all_replicas_restart() {
+    in_turn(async |plane| {
+        let installation = Installation::new(plane, &[]).await;
+        let mut replicas = installation.two().await;
+        let name = plane.composite("restarted").await;
+        plane.create_policy().await;
+        plane.judged(&name).await;
+        let policies = plane.objects(POLICY);
+        let valid = with_status(plane, "Enforced", "True").await;
+        let end = |replicas: &[Replica]| replicas.iter().for_each(Replica::terminate);
+        // Stored while the registration is missing, then while no replica runs.
+        for runs in [true, false] {
+            let wrong = json!({"spec": {"convention": "apcat"}});
+            if runs {
+                plane.objects(VALIDATING).delete("statusgate-documents").await.unwrap();
+                until("nobody rejects it", async || {
+                    policies.merge("appcat", wrong.clone()).await.ok()
+                })
+                .await;
+                with_status(plane, "Accepted", "False").await;
+                end(&replicas);
+            } else {
+                end(&replicas);
+                policies.merge("appcat", wrong).await.unwrap();
+            }
+            replicas = installation.two().await;
+            plane.judged(&name).await;
+            let policy = with_status(plane, "Accepted", "False").await;
+            let message = condition(&policy, "Accepted")["message"].as_str().unwrap();
+            assert!(message.contains("unknown convention \"apcat\""), "{message}");
+            assert_eq!(policy["status"]["lastAccepted"]["spec"], valid["spec"], "{policy:#}");
+            let accepted = policy["status"]["lastAccepted"]["generation"].clone();
+            until("both replicas report the generation that they enforce", async || {
+                let policy = policies.get("appcat").await.ok()?;
+                let message = condition(&policy, "Enforced")["message"].as_str()?;
+                let enforces = format!("enforces generation {accepted}");
+                (message.starts_with("0 of 2") && message.matches(&enforces).count() == 2)
+                    .then_some(())
+            })
+            .await;
+
+            policies.merge("appcat", json!({"spec": {"convention": "appcat"}})).await.unwrap();
+            with_status(plane, "Enforced", "True").await;
+        }
     });
 }
 

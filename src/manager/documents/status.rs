@@ -144,7 +144,7 @@ impl StatusWriter {
                 written.differs = None;
             }
             for write in writes {
-                if let Write::Conditions(_, conditions) = &write
+                if let Write::Conditions(_, conditions, _) = &write
                     && !written.may_write(conditions, view.is_first(id))
                 {
                     continue;
@@ -174,7 +174,7 @@ impl StatusWriter {
         while let Some((job, done)) = results.next().await {
             match done {
                 Ok(()) => self.written.entry(job.id).or_default().note(job.version, &job.write),
-                Err(error) if error.code() == Some(422) => failed = Some(error),
+                Err(error) if matches!(error.code(), Some(400 | 413 | 422)) => failed = Some(error),
                 Err(error) => return Err(error),
             }
         }
@@ -197,7 +197,7 @@ impl Written {
 
     fn note(&mut self, version: String, write: &Write) {
         self.version = version;
-        if let Write::Conditions(_, conditions) = write {
+        if let Write::Conditions(_, conditions, _) = write {
             let conditions = without_times(conditions);
             let wait = match &self.conditions {
                 Some((last, _, wait)) if *last == conditions => (*wait * 2).min(LONGEST_REPEAT),
@@ -227,8 +227,12 @@ impl Write {
                 let manager = format!("{MANAGER}-{end}");
                 (manager, entry.as_ref().map(|entry| json!({"replicas": [entry]})))
             }
-            Self::Conditions(generation, conditions) => {
-                let status = json!({"observedGeneration": generation, "conditions": conditions});
+            Self::Conditions(generation, conditions, accepted) => {
+                let mut status =
+                    json!({"observedGeneration": generation, "conditions": conditions});
+                if let Some(accepted) = accepted {
+                    status["lastAccepted"] = json!(accepted);
+                }
                 (MANAGER.to_owned(), Some(status))
             }
         }

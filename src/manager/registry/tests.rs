@@ -51,6 +51,26 @@ impl Cluster {
         self
     }
 
+    /// What a replica reads that starts now.
+    fn restarted(&self) -> Self {
+        let mut restarted = Self { files: self.files.clone(), ..Self::default() };
+        for (id, entry) in self.registry.entries() {
+            let Some(latest) = &entry.latest else { continue };
+            restarted.registry.set(id, Some(Document::clone(latest)));
+            let accepted = entry.used.as_ref().filter(|used| used.uid == latest.uid);
+            let accepted = accepted.and_then(|used| LastAccepted::of(used));
+            restarted.registry.set_accepted(id, accepted);
+        }
+        restarted
+    }
+
+    /// What is in use of each document, and the problems.
+    fn state(&self) -> Vec<(DocumentId, Option<Source>, Option<Problem>)> {
+        let entries = self.registry.entries();
+        let source = |entry: &Entry| Some(entry.used.as_ref()?.source.clone());
+        entries.map(|(id, entry)| (id.clone(), source(entry), entry.problem.clone())).collect()
+    }
+
     /// The names of the policies in use.
     fn settle(&mut self) -> Vec<String> {
         let Self { registry, calls, files } = self;
@@ -224,6 +244,97 @@ fn nothing_is_replaced_if_the_texts_in_use_do_not_compile_either() {
     assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(2), None));
 }
 
+#[test]
+fn a_restarted_replica_enforces_the_last_accepted_texts() {
+    let (p, c, other) = (policy("p"), convention("c"), policy("other"));
+    let mut cluster = Cluster::default();
+    cluster
+        .put(&c, 1, &spec_of_convention("x"))
+        .put(&p, 1, &spec_of_policy("c", &json!({"enable": ["x"]})))
+        .put(&other, 1, &spec_of_policy("metav1", &json!({})))
+        .settle();
+    let mut restarted = cluster.restarted();
+    assert_eq!(restarted.settle(), ["other", "p"]);
+    assert_eq!(restarted.calls, 1, "nothing is compiled twice if all texts are accepted");
+    // One that is invalid, and one that breaks another document.
+    cluster.put(&other, 2, &spec_of_policy("nothing", &json!({})));
+    cluster.put(&c, 2, &spec_of_convention("y"));
+    let mut restarted = cluster.restarted();
+    for replica in [&mut cluster, &mut restarted] {
+        assert_eq!(replica.settle(), ["other", "p"]);
+        assert_eq!((replica.used(&other), replica.used(&c)), (Some(1), Some(1)));
+        assert_eq!(replica.kind(&other), Some(ProblemKind::Invalid));
+        assert_eq!(replica.kind(&c), Some(ProblemKind::BreaksOthers));
+        assert_eq!(replica.kind(&p), None);
+    }
+    assert_eq!(restarted.state(), cluster.state());
+}
+
+#[test]
+fn an_accepted_text_of_a_status_is_not_trusted() {
+    let id = policy("p");
+    let invalid = spec_of_policy("nothing", &json!({}));
+    let accepted = |generation, spec: &Value| Some(LastAccepted { generation, spec: spec.clone() });
+    let mut cluster = Cluster::default();
+    // The spec of the document counts for its own generation, not a copy of it.
+    let (deny, warn) = (json!({}), json!({"enforcement": "Warn"}));
+    cluster.put(&id, 5, &spec_of_policy("metav1", &deny));
+    cluster.registry.set_accepted(&id, accepted(5, &spec_of_policy("metav1", &warn)));
+    cluster.settle();
+    assert!(!cluster.registry.used_without(&policy("q"))[0].text.contains("Warn"));
+    // One that was never stored.
+    cluster.put(&id, 6, &invalid);
+    assert!(!cluster.registry.set_accepted(&id, accepted(7, &spec_of_policy("metav1", &warn))));
+    // One that is older than the one in use.
+    assert!(!cluster.registry.set_accepted(&id, accepted(4, &spec_of_policy("metav1", &warn))));
+    assert_eq!(cluster.settle(), ["p"]);
+    assert_eq!(cluster.used(&id), Some(5));
+
+    // One with mistakes stops no other document, and is reported once.
+    let mut cluster = Cluster::default();
+    cluster.put(&policy("q"), 1, &spec_of_policy("metav1", &json!({})));
+    cluster.put(&id, 6, &invalid);
+    let wrong = spec_of_policy("metav1", &json!({"enforcement": "Never"}));
+    assert!(cluster.registry.set_accepted(&id, accepted(5, &wrong)));
+    for _ in 0..2 {
+        assert_eq!(cluster.settle(), ["q"]);
+        assert_eq!((cluster.used(&id), cluster.kind(&id)), (None, Some(ProblemKind::Invalid)));
+        let message = cluster.message(&id);
+        let (own, earlier) = message
+            .split_once(
+                "\n\nThe spec of generation 5 in status.lastAccepted is not accepted either:\n\n",
+            )
+            .unwrap();
+        assert!(own.contains("unknown convention \"nothing\""), "{message}");
+        assert!(earlier.contains("unknown value \"Never\""), "{message}");
+        assert_eq!(message.matches("either").count(), 1, "{message}");
+    }
+    cluster.registry.set_accepted(&id, accepted(5, &Value::Null));
+    assert_eq!(cluster.settle(), ["q"]);
+}
+
+#[test]
+fn a_replica_that_missed_an_accepted_generation_takes_it_from_the_status() {
+    let id = policy("p");
+    let mut cluster = Cluster::default();
+    cluster.put(&id, 1, &spec_of_policy("metav1", &json!({}))).settle();
+    cluster.put(&id, 3, &spec_of_policy("nothing", &json!({}))).settle();
+    let spec = spec_of_policy("kstatus", &json!({}));
+    let accepted = Some(LastAccepted { generation: 2, spec });
+    assert!(cluster.registry.set_accepted(&id, accepted.clone()));
+    assert!(!cluster.registry.set_accepted(&id, accepted.clone()), "it is known");
+    cluster.settle();
+    assert_eq!((cluster.used(&id), cluster.kind(&id)), (Some(2), Some(ProblemKind::Invalid)));
+    assert!(!cluster.registry.set_accepted(&id, accepted), "it is in use");
+}
+
+#[test]
+fn a_text_that_is_too_large_for_the_status_is_left_out() {
+    let large = |bytes| Document::new(policy("p"), &json!({"title": "x".repeat(bytes)}));
+    assert!(LastAccepted::of(&large(200 << 10)).is_some());
+    assert_eq!(LastAccepted::of(&large(256 << 10)), None);
+}
+
 /// Changes in an order that looks random, the same in each run.
 #[test]
 fn after_any_changes_the_texts_in_use_compile_and_each_other_one_has_a_problem() {
@@ -245,6 +356,7 @@ fn after_any_changes_the_texts_in_use_compile_and_each_other_one_has_a_problem()
     ];
     let ids = [policy("p"), policy("q"), policy("r"), convention("a"), convention("b")];
     let mut cluster = Cluster::default();
+    let mut restarts = 0;
     for generation in 1..400 {
         for _ in 0..=next(3) {
             let id = &ids[next(ids.len())];
@@ -267,7 +379,15 @@ fn after_any_changes_the_texts_in_use_compile_and_each_other_one_has_a_problem()
             let keeps = problem == Some(ProblemKind::ConventionDeleted);
             assert!(accepted == problem.is_none() || keeps || deleted, "{id}: {entry:?}");
         }
+        // The text of a deleted document is nowhere.
+        if cluster.registry.entries().all(|(_, entry)| entry.latest.is_some()) {
+            let mut restarted = cluster.restarted();
+            let names = cluster.settle();
+            assert_eq!((restarted.settle(), restarted.state()), (names, cluster.state()));
+            restarts += 1;
+        }
     }
+    assert!(restarts > 100, "{restarts}");
 }
 
 #[test]
