@@ -44,6 +44,7 @@ It stops both servers and ends on SIGTERM, SIGINT, SIGHUP or the end of its stdi
 so the servers stop however the test ends. If stdin is not a terminal, use `sleep infinity | hack/control-plane.sh run DIR`. It also
 ends if a server exits or is not ready after 60 s (exit 1, with the ends of DIR/etcd.log and DIR/kube-apiserver.log on stderr).
 SIGUSR1 restarts only kube-apiserver with the same port and etcd: DIR/ready is deleted and created with the next number.
+SIGUSR2 deletes DIR/ready and stops kube-apiserver until the next SIGUSR1.
 HELP
 }
 
@@ -233,11 +234,12 @@ run() {
     [[ -z $(ls -A -- "$dir") ]] || die "$dir is not empty"
 
     declare -gA children=()
-    builder='' restart='' fallen='' times_ready=0
+    builder='' restart='' halt='' fallen='' times_ready=0
     trap stop_all EXIT
     trap 'exit 0' TERM INT HUP
     # Delete the file in the trap: the sender of the signal checks it at once.
     trap 'restart=yes; rm -f "$dir/ready"' USR1
+    trap 'halt=yes; rm -f "$dir/ready"' USR2
 
     find_assets
     openssl genrsa -out "$dir/service-account.key" 2048 2>/dev/null
@@ -251,6 +253,8 @@ run() {
     while :; do
         pause 0.5
         all_alive || give_up "the API is gone"
+        [[ -z $halt ]] || stop kube-apiserver
+        halt=''
         [[ -n $restart ]] || continue
         restart=''
         rm -f "$dir/ready"
@@ -388,7 +392,7 @@ end() {
 }
 
 stop_all() {
-    trap '' TERM INT HUP USR1
+    trap '' TERM INT HUP USR1 USR2
     rm -f "$dir/ready"
     # Removing the tree may take too long; the next build removes it.
     [[ -z $builder ]] || end "-$builder"

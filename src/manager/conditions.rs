@@ -147,7 +147,8 @@ impl Status {
     ) -> impl Iterator<Item = &'s str> + 's {
         let is_new = move |entry: &ReplicaEntry| {
             let loaded: Result<Timestamp, _> = entry.loaded_time.parse();
-            loaded.is_ok_and(|loaded| now.as_second() - loaded.as_second() < GRACE_SECONDS)
+            // A time far in the future comes from a wrong clock.
+            loaded.is_ok_and(|loaded| (now.as_second() - loaded.as_second()).abs() < GRACE_SECONDS)
         };
         let dead =
             self.replicas.iter().filter(move |entry| !live.contains(&entry.name) && !is_new(entry));
@@ -375,9 +376,11 @@ mod tests {
     #[test]
     fn an_entry_is_dead_some_time_after_it_was_written() {
         let fresh = ReplicaEntry { loaded_time: seconds(NOW), ..entry("fresh", 1) };
-        let status =
-            Status { replicas: vec![entry("a", 1), entry("old", 1), fresh], ..Status::default() };
-        assert_eq!(status.dead(&names(&["a"]), NOW).collect::<Vec<_>>(), ["old"]);
+        let wrong = seconds(NOW + jiff::SignedDuration::from_hours(8766));
+        let future = ReplicaEntry { loaded_time: wrong, ..entry("future", 1) };
+        let replicas = vec![entry("a", 1), entry("old", 1), fresh, future];
+        let status = Status { replicas, ..Status::default() };
+        assert_eq!(status.dead(&names(&["a"]), NOW).collect::<Vec<_>>(), ["old", "future"]);
     }
 
     #[test]

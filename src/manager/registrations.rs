@@ -86,12 +86,12 @@ impl Registrar {
     pub async fn run(self) {
         let definitions = watch::Sender::new(Definitions::default());
         let stored = Notify::new();
-        let [first, second, third] = REGISTRATIONS;
-        let watch_stored = async |(kind, name): (Kind, &str)| {
+        let [first, second, third] = LABELS;
+        let watch_stored = async |((kind, name), _, label): Registration| {
             let mut trouble = Trouble::default();
             let what = format!("watch the {} {name}", kind.name());
             let report = |event| {
-                if self.is_good(&event, "registrations", &what, &mut trouble) {
+                if self.is_good(&event, label, &what, &mut trouble) {
                     stored.notify_one();
                 }
             };
@@ -242,7 +242,7 @@ impl Registrar {
         let desired = registrations(&rules, &settings);
         let steps = steps(&desired, &stored, managed);
         if !self.rules || managed.rules {
-            for (place, label) in LABELS {
+            for (place, label, _) in LABELS {
                 let agrees = !steps.iter().any(|step| step.place() == place);
                 self.metrics.registration_in_sync(label, agrees);
             }
@@ -398,11 +398,13 @@ fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
     });
 }
 
-/// The registrations in metrics.
-const LABELS: [((Kind, &str), &str); 3] = [
-    ((Kind::Mutating, OBJECTS), "mutating"),
-    ((Kind::Validating, OBJECTS), "validating"),
-    ((Kind::Validating, DOCUMENTS_NAME), "documents"),
+/// A registration, and in metrics the labels of itself and of its watch.
+type Registration = ((Kind, &'static str), &'static str, &'static str);
+
+const LABELS: [Registration; 3] = [
+    ((Kind::Mutating, OBJECTS), "mutating", "mutating_registration"),
+    ((Kind::Validating, OBJECTS), "validating", "validating_registration"),
+    ((Kind::Validating, DOCUMENTS_NAME), "documents", "documents_registration"),
 ];
 
 /// What fails, for the log.

@@ -46,6 +46,12 @@ impl Balancer {
         let backend = Backend { address, probes, ready: true };
         locked(&self.backends).push(backend);
     }
+
+    /// Whether a server gets connections.
+    #[allow(dead_code, reason = "not all test crates use it")]
+    pub(crate) fn reaches(&self, address: SocketAddr) -> bool {
+        locked(&self.backends).iter().any(|known| known.address == address && known.ready)
+    }
 }
 
 impl Drop for Balancer {

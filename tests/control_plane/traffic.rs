@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use serde_json::json;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::objects::Objects;
 use crate::patience::until;
@@ -13,7 +14,15 @@ use crate::patience::until;
 pub(crate) struct Traffic {
     stop: Arc<AtomicBool>,
     written: Arc<AtomicU64>,
-    writers: JoinSet<Vec<String>>,
+    writers: JoinSet<Vec<Failure>>,
+}
+
+/// A failed write.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// When it was sent.
+    pub(crate) sent: Instant,
+    pub(crate) message: String,
 }
 
 impl Traffic {
@@ -37,6 +46,11 @@ impl Traffic {
 
     /// Stops, and returns the errors.
     pub(crate) async fn failures(self) -> Vec<String> {
+        self.failed().await.into_iter().map(|failure| failure.message).collect()
+    }
+
+    /// Stops, and returns the failed writes.
+    pub(crate) async fn failed(self) -> Vec<Failure> {
         self.stop.store(true, Relaxed);
         let failures = self.writers.join_all().await.concat();
         println!("{} writes, {} failed", self.written.load(Relaxed), failures.len());
@@ -49,7 +63,7 @@ async fn write(
     name: &str,
     stop: &AtomicBool,
     written: &AtomicU64,
-) -> Vec<String> {
+) -> Vec<Failure> {
     let mut failures = Vec::new();
     for number in 0_u64.. {
         if stop.load(Relaxed) {
@@ -57,11 +71,13 @@ async fn write(
         }
         // Each write drops the phase, so each answer shows whether both webhooks were called.
         let status = json!({"phase": null, "currentVersion": number.to_string()});
-        match objects.merge_status(name, status).await {
-            Ok(object) if object["status"]["phase"] == "Unknown" => {}
-            Ok(object) => failures.push(format!("write {number} was not judged: {object}")),
-            Err(error) => failures.push(format!("write {number} failed: {error}")),
-        }
+        let sent = Instant::now();
+        let message = match objects.merge_status(name, status).await {
+            Ok(object) if object["status"]["phase"] == "Unknown" => None,
+            Ok(object) => Some(format!("write {number} was not judged: {object}")),
+            Err(error) => Some(format!("write {number} failed: {error}")),
+        };
+        failures.extend(message.map(|message| Failure { sent, message }));
         written.fetch_add(1, Relaxed);
     }
     failures

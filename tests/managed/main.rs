@@ -2,7 +2,8 @@
 //! kube-apiserver with etcd, and two server processes behind a load balancer.
 //!
 //! A cluster has one installation of statusgate, so these tests run one by one. Each starts with an empty
-//! cluster: no policies, no Secret, no registrations.
+//! cluster: no policies, no Secret, no registrations. Tests that take minutes have their own cluster and run
+//! at the same time.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -34,7 +35,11 @@ mod traffic;
 mod plane;
 mod replica;
 
+mod clock;
+mod killed;
+mod outage;
 mod permissions;
 mod policies;
 mod unavailable;
+mod versions;
 mod writes;

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::objects::{COMPOSITE, Kind, MUTATING, VALIDATING, name_of};
 use crate::patience::until;
-use crate::plane::{CONVENTION, LEASE, POLICY, Plane, SECRET, condition, documents, in_turn};
+use crate::plane::{CONVENTION, LEASE, POLICY, Plane, SECRET, documents, in_turn};
 use crate::process::run;
 use crate::replica::Installation;
 
@@ -196,19 +196,6 @@ async fn create_convention(plane: &Plane) {
     plane.objects(CONVENTION).create(&convention).await.expect("a convention");
 }
 
-/// Waits until the current generation of the policy is enforced by this many replicas.
-async fn enforced(plane: &Plane, replicas: usize) {
-    until("the policy is enforced", async || {
-        let policy = plane.objects(POLICY).get("appcat").await.ok()?;
-        let enforced = condition(&policy, "Enforced");
-        let is_current = enforced["observedGeneration"] == policy["metadata"]["generation"];
-        let message = enforced["message"].as_str()?;
-        let is_by_all = message.starts_with(&format!("{replicas} of {replicas} replica"));
-        (is_current && is_by_all && enforced["status"] == "True").then_some(())
-    })
-    .await;
-}
-
 /// Waits until the log has a warning with each text. Returns what is missing after some time.
 async fn missing(texts: &[String], log: impl Fn() -> String) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -234,7 +221,7 @@ fn everything_works_with_exactly_the_permissions_of_the_installation() {
         let [one, two] = installation.two().await;
         let name = plane.composite("permitted").await;
         plane.judged(&name).await;
-        enforced(plane, 2).await;
+        plane.enforced(2).await;
         assert_eq!(plane.list(LEASE).await.len(), 2);
 
         plane.objects(SECRET).delete("statusgate-tls").await.unwrap();
@@ -331,7 +318,7 @@ fn a_server_that_loses_all_permissions_serves_what_it_has_until_it_gets_them_bac
         let replica = installation.ready(server).await;
         let name = plane.composite("lost").await;
         plane.judged(&name).await;
-        enforced(plane, 1).await;
+        plane.enforced(1).await;
 
         grants.apply_without(&all).await;
         // Watches that are running go on.
@@ -359,7 +346,7 @@ fn a_server_that_loses_all_permissions_serves_what_it_has_until_it_gets_them_bac
 
         grants.apply_without(&[]).await;
         plane.judged(&name).await;
-        enforced(plane, 1).await;
+        plane.enforced(1).await;
         for text in &named {
             assert_eq!(warnings(&replica.log(), text), 1, "{text}: {}", replica.log());
         }

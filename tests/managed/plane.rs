@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kube::Client;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::launcher::{ControlPlane, client, create_kinds};
 use crate::objects::{COMPOSITE, CRD, Kind, MUTATING, Objects, VALIDATING, name_of};
-use crate::patience::until;
+use crate::patience::{until, until_within};
 use crate::process::run;
 
 pub(crate) const POLICY: Kind = Kind {
@@ -54,6 +55,13 @@ pub(crate) fn in_turn(test: impl AsyncFnOnce(&'static Plane)) {
         plane.empty().await;
         test(plane).await;
     });
+}
+
+/// Another control plane, for a test that stops it or takes minutes. The test runs at the same time as the
+/// others.
+pub(crate) fn alone(test: impl AsyncFnOnce(&Plane)) {
+    let plane = Plane::start();
+    plane.runtime.block_on(test(&plane));
 }
 
 impl Plane {
@@ -133,6 +141,20 @@ impl Plane {
         .await;
     }
 
+    /// Waits until this many replicas enforce the current generation of the policy. A replica that was killed
+    /// counts until its Lease is old.
+    pub(crate) async fn enforced(&self, replicas: usize) -> Value {
+        until_within(Duration::from_secs(120), "the policy is enforced", async || {
+            let policy = self.objects(POLICY).get("appcat").await.ok()?;
+            let enforced = condition(&policy, "Enforced");
+            let is_current = enforced["observedGeneration"] == policy["metadata"]["generation"];
+            let message = enforced["message"].as_str()?;
+            let is_by_all = message.starts_with(&format!("{replicas} of {replicas} replica"));
+            (is_current && is_by_all && enforced["status"] == "True").then_some(policy)
+        })
+        .await
+    }
+
     /// A folder for files, which is removed at the end.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let folder = self.control_plane.folder().join(name);
@@ -145,6 +167,18 @@ impl Plane {
         self.control_plane.kubeconfig()
     }
 
+    /// The administrator's kubeconfig without a check of the API server's certificate.
+    pub(crate) fn unverified_kubeconfig(&self) -> PathBuf {
+        let text = fs::read_to_string(self.kubeconfig()).expect("a kubeconfig");
+        let lines = text.lines().map(|line| match line.split_once("certificate-authority-data:") {
+            Some((indent, _)) => format!("{indent}insecure-skip-tls-verify: true\n"),
+            None => format!("{line}\n"),
+        });
+        let path = self.folder("unverified").join("kubeconfig");
+        fs::write(&path, lines.collect::<String>()).expect("a kubeconfig");
+        path
+    }
+
     /// A kubeconfig for another user.
     pub(crate) fn kubeconfig_of(&self, user: &str) -> PathBuf {
         self.control_plane.kubeconfig_of(user)
@@ -152,9 +186,7 @@ impl Plane {
 
     /// Restarts kube-apiserver and waits until it is ready for this many times.
     pub(crate) async fn restart(&self, times: u32) {
-        let pid = fs::read_to_string(self.control_plane.folder().join("pid")).expect("a pid");
-        let sent = Command::new("kill").args(["-USR1", "--", pid.trim()]).status();
-        assert!(sent.expect("kill starts").success());
+        run_signal(Command::new("kill").args(["-USR1", "--", &self.script()]));
         let path = self.control_plane.folder().join("plane/ready");
         until("the API is back", async || {
             let text = fs::read_to_string(&path).ok()?;
@@ -162,6 +194,29 @@ impl Plane {
         })
         .await;
     }
+
+    /// Stops kube-apiserver until the next restart.
+    pub(crate) async fn stop(&self) {
+        run_signal(Command::new("kill").args(["-USR2", "--", &self.script()]));
+        let namespaces = self.objects(NAMESPACE);
+        until("the API is gone", async || namespaces.list().await.err()).await;
+    }
+
+    /// Sends a signal to kube-apiserver.
+    pub(crate) fn signal(&self, name: &str) {
+        let (signal, parent) = (format!("-{name}"), self.script());
+        run_signal(Command::new("pkill").args([&signal, "-P", &parent, "-x", "kube-apiserver"]));
+    }
+
+    /// The process that runs etcd and kube-apiserver.
+    fn script(&self) -> String {
+        let pid = fs::read_to_string(self.control_plane.folder().join("pid")).expect("a pid");
+        pid.trim().to_owned()
+    }
+}
+
+fn run_signal(command: &mut Command) {
+    assert!(command.status().expect("kill starts").success(), "{command:?}");
 }
 
 /// The documents of a YAML text.

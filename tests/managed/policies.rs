@@ -47,7 +47,8 @@ fn two_replicas_that_start_together_install_themselves_once() {
         sleep(Duration::from_secs(3)).await;
         assert_eq!(plane.objects(SECRET).get("statusgate-tls").await.unwrap(), secret);
         let later = plane.objects(POLICY).get("appcat").await.unwrap();
-        assert_eq!(later["metadata"]["resourceVersion"], policy["metadata"]["resourceVersion"]);
+        let version = |policy: &serde_json::Value| policy["metadata"]["resourceVersion"].clone();
+        assert_eq!(version(&later), version(&policy), "{policy:#} became {later:#}");
     });
 }
 

@@ -32,6 +32,11 @@ impl<'p> Installation<'p> {
         Self { plane, service, flags: flags.to_vec(), kubeconfig }
     }
 
+    /// With replicas that accept any certificate of the API server.
+    pub(crate) async fn unverified(plane: &'p Plane, flags: &[&'static str]) -> Self {
+        Self { kubeconfig: plane.unverified_kubeconfig(), ..Self::new(plane, flags).await }
+    }
+
     /// With the rights of this user instead of the administrator's.
     pub(crate) async fn of_user(plane: &'p Plane, user: &str) -> Self {
         Self { kubeconfig: plane.kubeconfig_of(user), ..Self::new(plane, &[]).await }
@@ -55,10 +60,21 @@ impl<'p> Installation<'p> {
 
     /// Starts a replica.
     pub(crate) fn starting(&self, name: &str) -> Starting {
+        self.starting_at(name, SocketAddr::from(([127, 0, 0, 1], 0)), &[])
+    }
+
+    /// Starts a replica at an address, which is a part of its name, with these environment variables.
+    pub(crate) fn starting_at(
+        &self,
+        name: &str,
+        address: SocketAddr,
+        environment: &[String],
+    ) -> Starting {
         let log = self.log(name);
         let arguments = [
+            STATUSGATE.to_owned(),
             "serve".to_owned(),
-            "--listen=127.0.0.1:0".to_owned(),
+            format!("--listen={address}"),
             "--probe-listen=127.0.0.1:0".to_owned(),
             "--log-format=json".to_owned(),
             "--grace=2s".to_owned(),
@@ -71,7 +87,13 @@ impl<'p> Installation<'p> {
             format!("--webhook-url=https://{}", self.service.address()),
         ];
         let flags = self.flags.iter().map(|flag| (*flag).to_owned());
-        Starting { process: Leashed::start(&log, STATUSGATE, arguments.into_iter().chain(flags)) }
+        let arguments = environment.iter().cloned().chain(arguments).chain(flags);
+        Starting { process: Leashed::start(&log, "env", arguments) }
+    }
+
+    /// Whether the Service sends connections to a replica.
+    pub(crate) fn reaches(&self, replica: &Replica) -> bool {
+        self.service.reaches(replica.address)
     }
 
     /// A new file for a log.
@@ -124,6 +146,23 @@ impl Replica {
     /// Its log so far.
     pub(crate) fn log(&self) -> String {
         self.process.log()
+    }
+
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The readiness probe.
+    pub(crate) async fn is_ready(&self) -> bool {
+        is_ready(self.probes).await
+    }
+
+    /// The sum of a metric over all labels.
+    pub(crate) async fn sum(&self, name: &str) -> f64 {
+        let text = get(self.probes, "/metrics").await.expect("metrics");
+        let samples = text.lines().filter(|line| line.starts_with(name));
+        samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
     /// A metric, by its name with labels.

@@ -14,7 +14,7 @@ use crate::replica::Installation;
 use crate::traffic::Traffic;
 
 /// Objects for steady writes.
-async fn writers(plane: &Plane) -> Vec<(Objects, String)> {
+pub(crate) async fn writers(plane: &Plane) -> Vec<(Objects, String)> {
     let mut writers = Vec::new();
     for number in 0..4 {
         let name = plane.composite(&format!("steady-{number}")).await;

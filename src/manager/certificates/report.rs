@@ -24,7 +24,11 @@ pub(super) fn written(step: &Step, secret: &str, reason: &str, facts: &Facts) {
             tracing::info!(secret, authority, %not_after, "added a new authority to ca.crt");
         }
         Step::Issue { late: true, .. } => {
-            tracing::warn!(secret, %not_after, "the certificate was not valid: issued a new one");
+            tracing::warn!(
+                secret,
+                %not_after,
+                "the certificate was not valid by the clock of this server: issued a new one"
+            );
         }
         Step::Issue { .. } => tracing::info!(secret, %not_after, "issued a new certificate"),
         Step::Retire => {

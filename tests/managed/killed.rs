@@ -1,0 +1,120 @@
+//! A replica is killed while all writes depend on it.
+//!
+//! The API server sends a review once: client-go repeats only a GET after a broken connection, and Go's
+//! HTTP client only a request of which nothing was written (client-go, rest/request.go; net/http,
+//! transport.go). So a review that the killed process was answering fails its write, and so does one that
+//! reaches its address before the Service drops it.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::objects::{Kind, MUTATING, VALIDATING, name_of};
+use crate::patience::{until, until_within};
+use crate::plane::{LEASE, POLICY, Plane, SECRET, alone};
+use crate::replica::Installation;
+use crate::traffic::{Failure, Traffic};
+use crate::writes::writers;
+
+/// A replica is alive until its Lease did not change in four lists, one every ten seconds. The Lease is
+/// deleted after twelve.
+const LEASE_ENDS: Duration = Duration::from_secs(240);
+
+/// A port that a replica can use again after its end. The kernel uses higher ports for outgoing connections.
+fn address() -> SocketAddr {
+    let start = u16::try_from(process::id() % 5000).unwrap();
+    let addresses = (start..).map(|number| SocketAddr::from(([127, 0, 0, 1], 15000 + number)));
+    let mut free = addresses.filter(|address| TcpListener::bind(address).is_ok());
+    free.next().expect("a free port")
+}
+
+/// The names in `status.replicas` of the policy.
+async fn entries(plane: &Plane) -> Option<Vec<String>> {
+    let policy = plane.objects(POLICY).get("appcat").await.ok()?;
+    let entries = policy["status"]["replicas"].as_array()?;
+    Some(entries.iter().map(|entry| name_of(&json!({"metadata": entry})).to_owned()).collect())
+}
+
+/// What the replicas keep in the cluster, without the policy and the Leases.
+async fn kept(plane: &Plane) -> [Value; 4] {
+    let get = async |kind: Kind, name: &str| plane.objects(kind).get(name).await.expect("kept");
+    [
+        get(SECRET, "statusgate-tls").await,
+        get(MUTATING, "statusgate").await,
+        get(VALIDATING, "statusgate").await,
+        get(VALIDATING, "statusgate-documents").await,
+    ]
+}
+
+#[test]
+fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothing_behind() {
+    alone(async |plane| {
+        let installation = Installation::new(plane, &["--failure-policy=fail"]).await;
+        plane.create_policy().await;
+        let address = address();
+        let (one, two) =
+            (installation.starting_at("killed", address, &[]), installation.starting("two"));
+        let (mut one, two) = (installation.ready(one).await, installation.ready(two).await);
+        let traffic = Traffic::start(writers(plane).await);
+        plane.enforced(2).await;
+        let kept_before = kept(plane).await;
+        let mut kills = Vec::new();
+        for _ in 0..3 {
+            traffic.go_on().await;
+            let killed = Instant::now();
+            one.kill();
+            until("the Service drops the replica", async || {
+                (!installation.reaches(&one)).then_some(())
+            })
+            .await;
+            kills.push((killed, Instant::now()));
+            traffic.go_on().await;
+            // It has the same name as before, like a restarted container.
+            one = installation.ready(installation.starting_at("again", address, &[])).await;
+        }
+        traffic.go_on().await;
+        let failed = traffic.failed().await;
+        for (killed, dropped) in &kills {
+            let sent = failed.iter().map(|failure| failure.sent).filter(|sent| sent <= dropped);
+            let after = sent.clone().filter(|sent| sent >= killed).count();
+            println!(
+                "within {:?} {after} writes failed; {} before",
+                *dropped - *killed,
+                sent.count() - after
+            );
+        }
+        for Failure { sent, message } in &failed {
+            // A write takes some milliseconds: one that failed was in flight at a kill, or came after it.
+            let was_killed = kills.iter().any(|(killed, dropped)| {
+                *sent <= *dropped && *sent + Duration::from_secs(10) >= *killed
+            });
+            assert!(was_killed && message.contains("failed calling webhook"), "{message}");
+        }
+
+        plane.enforced(2).await;
+        assert_eq!(plane.list(LEASE).await.len(), 2);
+        assert_eq!(entries(plane).await.expect("entries").len(), 2);
+        assert_eq!(kept(plane).await, kept_before);
+        for log in [one.log(), two.log()] {
+            assert!(!log.contains("\"ERROR\"") && !log.contains("\"WARN\""), "{log}");
+        }
+
+        one.kill();
+        let name = format!("-{}", address.port());
+        until_within(LEASE_ENDS, "its entry is removed", async || {
+            let entries = entries(plane).await?;
+            (!entries.iter().any(|entry| entry.ends_with(&name))).then_some(())
+        })
+        .await;
+        plane.enforced(1).await;
+        until_within(LEASE_ENDS, "its Lease is deleted", async || {
+            let leases = plane.list(LEASE).await;
+            (!leases.iter().any(|lease| name_of(lease).ends_with(&name))).then_some(())
+        })
+        .await;
+        assert_eq!(kept(plane).await, kept_before);
+    });
+}
