@@ -145,14 +145,22 @@ impl Status {
         live: &'s [String],
         now: Timestamp,
     ) -> impl Iterator<Item = &'s str> + 's {
-        let is_new = move |entry: &ReplicaEntry| {
-            let loaded: Result<Timestamp, _> = entry.loaded_time.parse();
-            // A time far in the future comes from a wrong clock.
-            loaded.is_ok_and(|loaded| (now.as_second() - loaded.as_second()).abs() < GRACE_SECONDS)
-        };
-        let dead =
-            self.replicas.iter().filter(move |entry| !live.contains(&entry.name) && !is_new(entry));
-        dead.map(|entry| entry.name.as_str())
+        let is_dead =
+            move |entry: &&ReplicaEntry| !live.contains(&entry.name) && !entry.is_new(now);
+        self.replicas.iter().filter(is_dead).map(|entry| entry.name.as_str())
+    }
+
+    /// Whether a replica that is not known to be alive has just written its entry.
+    pub fn has_unknown(&self, live: &[String], now: Timestamp) -> bool {
+        self.replicas.iter().any(|entry| !live.contains(&entry.name) && entry.is_new(now))
+    }
+}
+
+impl ReplicaEntry {
+    fn is_new(&self, now: Timestamp) -> bool {
+        let loaded: Result<Timestamp, _> = self.loaded_time.parse();
+        // A time far in the future comes from a wrong clock.
+        loaded.is_ok_and(|loaded| (now.as_second() - loaded.as_second()).abs() < GRACE_SECONDS)
     }
 }
 

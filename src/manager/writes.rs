@@ -73,8 +73,9 @@ impl View<'_> {
         }
         let dead = seen.status.dead(self.live, now).filter(|name| *name != self.own);
         writes.extend(dead.map(|name| Write::Entry(name.to_owned(), None)));
-        // The entries change first, so that the conditions are written once.
-        if writes.is_empty() {
+        // The entries change first, so that the conditions are written once. A replica that this one does not
+        // know yet knows this one: it reads the Leases after it created its own.
+        if writes.is_empty() && !seen.status.has_unknown(self.live, now) {
             let facts = Facts {
                 generation: latest.generation,
                 problem: entry.problem.as_ref(),
@@ -230,6 +231,23 @@ mod tests {
         other.settle(|documents| PolicySet::compile(&documents));
         assert_eq!(settle(&mut other, &mut seen), Some(1));
         assert_eq!(seen.status.observed_generation, Some(2));
+    }
+
+    #[test]
+    fn a_replica_leaves_the_conditions_to_a_new_one_that_it_does_not_know() {
+        let live = ["a".to_owned()];
+        let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
+        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
+        let entry = |name: &str| ReplicaEntry {
+            name: name.to_owned(),
+            generation: 1,
+            loaded_time: seconds(NOW),
+        };
+        seen.status.replicas = vec![entry("a"), entry("b")];
+        assert_eq!(view.writes(&registry(1), &policy("p"), &seen, NOW), []);
+        let later = NOW + jiff::SignedDuration::from_secs(30);
+        let writes = view.writes(&registry(1), &policy("p"), &seen, later);
+        assert_eq!(writes, [Write::Entry("b".to_owned(), None)]);
     }
 
     #[test]
