@@ -150,6 +150,8 @@ fn targets(filter: &str) -> Result<Targets, LogError> {
             // kube warns at every attempt of a watch without permission. `manager::trouble` logs an error
             // once.
             .with_target("kube_runtime", level.min(LevelFilter::ERROR))
+            // It logs each failed request as an error, also without an API server. All errors are returned.
+            .with_target("kube_client", LevelFilter::OFF)
             .with_target(env!("CARGO_CRATE_NAME"), level)),
         Err(_) => filter.parse().map_err(|error: ParseError| broken(Some(error.into()))),
     }
@@ -190,6 +192,7 @@ mod tests {
         assert!(targets.would_enable("statusgate::server", &Level::TRACE));
         assert!(targets.would_enable("hyper", &Level::INFO));
         assert!(!targets.would_enable("hyper", &Level::DEBUG));
+        assert!(!targets.would_enable("kube_client::client::builder", &Level::ERROR));
     }
 
     #[test]
