@@ -9,12 +9,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::process;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
-use crate::objects::{Kind, MUTATING, VALIDATING, name_of};
+use crate::objects::name_of;
 use crate::patience::{until, until_within};
-use crate::plane::{LEASE, POLICY, Plane, SECRET, alone};
+use crate::plane::{LEASE, POLICY, Plane, alone};
 use crate::replica::Installation;
 use crate::traffic::{Failure, Traffic};
 use crate::writes::writers;
@@ -38,17 +38,6 @@ async fn entries(plane: &Plane) -> Option<Vec<String>> {
     Some(entries.iter().map(|entry| name_of(&json!({"metadata": entry})).to_owned()).collect())
 }
 
-/// What the replicas keep in the cluster, without the policy and the Leases.
-async fn kept(plane: &Plane) -> [Value; 4] {
-    let get = async |kind: Kind, name: &str| plane.objects(kind).get(name).await.expect("kept");
-    [
-        get(SECRET, "statusgate-tls").await,
-        get(MUTATING, "statusgate").await,
-        get(VALIDATING, "statusgate").await,
-        get(VALIDATING, "statusgate-documents").await,
-    ]
-}
-
 #[test]
 fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothing_behind() {
     alone(async |plane| {
@@ -60,7 +49,7 @@ fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothi
         let (mut one, two) = (installation.ready(one).await, installation.ready(two).await);
         let traffic = Traffic::start(writers(plane).await);
         plane.enforced(2).await;
-        let kept_before = kept(plane).await;
+        let kept_before = plane.kept().await;
         let mut kills = Vec::new();
         for _ in 0..3 {
             traffic.go_on().await;
@@ -97,7 +86,7 @@ fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothi
         plane.enforced(2).await;
         assert_eq!(plane.list(LEASE).await.len(), 2);
         assert_eq!(entries(plane).await.expect("entries").len(), 2);
-        assert_eq!(kept(plane).await, kept_before);
+        assert_eq!(plane.kept().await, kept_before);
         for log in [one.log(), two.log()] {
             assert!(!log.contains("\"ERROR\"") && !log.contains("\"WARN\""), "{log}");
         }
@@ -115,6 +104,6 @@ fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothi
             (!leases.iter().any(|lease| name_of(lease).ends_with(&name))).then_some(())
         })
         .await;
-        assert_eq!(kept(plane).await, kept_before);
+        assert_eq!(plane.kept().await, kept_before);
     });
 }

@@ -12,7 +12,6 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::objects::{Kind, MUTATING, VALIDATING};
 use crate::patience::until;
 use crate::plane::{LEASE, POLICY, Plane, SECRET, alone};
 use crate::replica::{Installation, Replica};
@@ -21,17 +20,6 @@ const OUTAGE: Duration = Duration::from_secs(60);
 
 /// Lines of a log about something else than a review. Each loop logs each different error once.
 const LINES: usize = 50;
-
-/// What the replicas keep in the cluster, without versions.
-async fn kept(plane: &Plane) -> Vec<Value> {
-    let get = async |kind: Kind, name: &str| plane.objects(kind).get(name).await.expect("kept");
-    vec![
-        get(SECRET, "statusgate-tls").await["data"].clone(),
-        get(MUTATING, "statusgate").await["webhooks"].clone(),
-        get(VALIDATING, "statusgate").await["webhooks"].clone(),
-        get(VALIDATING, "statusgate-documents").await["webhooks"].clone(),
-    ]
-}
 
 /// A caller that trusts the authorities of the Secret, as an API server does.
 struct Caller {
@@ -120,7 +108,7 @@ fn reviews_go_on_without_an_api_server_and_changes_are_live_soon_after() {
         let name = plane.composite("outage").await;
         plane.judged(&name).await;
         plane.enforced(2).await;
-        let (kept_before, caller) = (kept(plane).await, Caller::new(plane).await);
+        let (kept_before, caller) = (plane.kept().await, Caller::new(plane).await);
         let policies = plane.objects(POLICY);
         for (hangs, enforcement) in [(true, "Warn"), (false, "Deny")] {
             let what = if hangs { "hangs" } else { "is down" };
@@ -163,7 +151,7 @@ fn reviews_go_on_without_an_api_server_and_changes_are_live_soon_after() {
                 println!("a changed policy is live after {:?}", changed.elapsed());
             }
             plane.enforced(2).await;
-            assert_eq!(kept(plane).await, kept_before);
+            assert_eq!(plane.kept().await, kept_before);
             assert_eq!(plane.list(LEASE).await.len(), 2);
         }
         for replica in &replicas {

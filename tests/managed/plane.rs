@@ -141,6 +141,20 @@ impl Plane {
         .await;
     }
 
+    /// The Secret and the registrations.
+    pub(crate) async fn kept(&self) -> Vec<Value> {
+        let mut kept = Vec::new();
+        for (kind, name) in [
+            (SECRET, "statusgate-tls"),
+            (MUTATING, "statusgate"),
+            (VALIDATING, "statusgate"),
+            (VALIDATING, "statusgate-documents"),
+        ] {
+            kept.push(self.objects(kind).get(name).await.expect("it exists"));
+        }
+        kept
+    }
+
     /// Waits until this many replicas enforce the current generation of the policy. A replica that was killed
     /// counts until its Lease is old.
     pub(crate) async fn enforced(&self, replicas: usize) -> Value {
