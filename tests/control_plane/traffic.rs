@@ -21,6 +21,7 @@ pub(crate) struct Traffic {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// When it was sent.
+    #[allow(dead_code, reason = "not all test crates use it")]
     pub(crate) sent: Instant,
     pub(crate) message: String,
 }

@@ -67,12 +67,12 @@ fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothi
         traffic.go_on().await;
         let failed = traffic.failed().await;
         for (killed, dropped) in &kills {
-            let sent = failed.iter().map(|failure| failure.sent).filter(|sent| sent <= dropped);
-            let after = sent.clone().filter(|sent| sent >= killed).count();
+            let after =
+                failed.iter().filter(|failure| (*killed..=*dropped).contains(&failure.sent));
             println!(
-                "within {:?} {after} writes failed; {} before",
-                *dropped - *killed,
-                sent.count() - after
+                "{} failed of those sent {:?} after a kill",
+                after.count(),
+                *dropped - *killed
             );
         }
         for Failure { sent, message } in &failed {
