@@ -19,10 +19,12 @@ pub(crate) struct Traffic {
 
 /// A failed write.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "not all test crates use it")]
 pub(crate) struct Failure {
     /// When it was sent.
-    #[allow(dead_code, reason = "not all test crates use it")]
     pub(crate) sent: Instant,
+    /// When the error arrived.
+    pub(crate) failed: Instant,
     pub(crate) message: String,
 }
 
@@ -78,7 +80,7 @@ async fn write(
             Ok(object) => Some(format!("write {number} was not judged: {object}")),
             Err(error) => Some(format!("write {number} failed: {error}")),
         };
-        failures.extend(message.map(|message| Failure { sent, message }));
+        failures.extend(message.map(|message| Failure { sent, failed: Instant::now(), message }));
         written.fetch_add(1, Relaxed);
     }
     failures
