@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
+CARGO_DENY := 0.20.2
 
 .PHONY: help
 help: ## list the targets
@@ -52,9 +53,17 @@ test-image: ## test the final stage of the Dockerfile
 	hack/image-test.sh target/debug/statusgate
 
 .PHONY: lint
-lint: ## check formatting and run clippy, with warnings as errors
+lint: deny ## check formatting, dependencies, and run clippy, with warnings as errors
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
+
+.PHONY: deny
+deny: ## check the licenses, sources and duplicate versions of all crates
+	"$$(hack/tool.sh cargo-deny $(CARGO_DENY))" --locked check licenses bans sources
+
+.PHONY: advisories
+advisories: ## check all crates for known vulnerabilities; downloads the database of RustSec from GitHub
+	"$$(hack/tool.sh cargo-deny $(CARGO_DENY))" --locked check advisories
 
 .PHONY: lines
 lines: ## count lines of code, comments and tests per folder
