@@ -1,6 +1,7 @@
 # The image of statusgate: one static binary and nothing else.
 #
 #     docker build --tag statusgate:0.1.0 --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" .
+#     docker buildx build --platform linux/amd64,linux/arm64 .
 #     buildah build --tag statusgate:0.1.0 .
 #
 # FROM scratch: statusgate starts no program, resolves no name while it serves, trusts no public CA and writes no file. The image
@@ -9,20 +10,33 @@
 # The binary is linked statically to glibc, not musl: tests and benchmarks use this target, and musl's allocator is slow with
 # threads. Static glibc had one known problem, getaddrinfo, which loaded plug-ins; since 2.34 files and DNS are built in, so
 # commands can resolve the names of clusters.
-ARG RUST=1-bookworm
+# The exact version: another compiler makes another binary.
+ARG RUST=1.95.0-bookworm
 
-FROM docker.io/library/rust:${RUST} AS build
+# The compiler runs on the platform of the builder, also for an image of another platform: emulation is slow.
+FROM --platform=$BUILDPLATFORM docker.io/library/rust:${RUST} AS build
+ARG TARGETARCH
+# Without --platform, some builders set no TARGETARCH.
+RUN set -eu; \
+    builder="$(dpkg --print-architecture)"; \
+    arch="${TARGETARCH:-$builder}"; \
+    case "$arch" in \
+    amd64) target=x86_64-unknown-linux-gnu ;; \
+    arm64) target=aarch64-unknown-linux-gnu ;; \
+    *) echo "no Rust target for the architecture $arch" >&2; exit 1 ;; \
+    esac; \
+    echo "$target" >/target; \
+    rustup target add "$target"; \
+    if [ "$arch" != "$builder" ]; then \
+        apt-get update; \
+        apt-get install --yes --no-install-recommends "crossbuild-essential-$arch"; \
+    fi
 WORKDIR /src
 COPY . .
-# Without --target, RUSTFLAGS would also apply to procedural macros. These are shared libraries, which crt-static does not allow.
-# The cache mounts stay on the builder. A binary that needs a shared library would not start on scratch, so the build fails.
+# The cache mounts stay on the builder. Locked: the builds of two platforms share the folder.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
-    --mount=type=cache,target=/src/target \
-    set -eu; \
-    target="$(rustc --print host-tuple)"; \
-    RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --locked --bin statusgate --target "$target"; \
-    install -D "target/$target/release/statusgate" /rootfs/statusgate; \
-    if readelf --dynamic --program-headers /rootfs/statusgate | grep -E 'NEEDED|INTERP'; then exit 1; fi
+    --mount=type=cache,target=/src/target,sharing=locked \
+    install -D "$(hack/release-build.sh "$(cat /target)")" /rootfs/statusgate
 
 # hack/image-test.sh builds this stage with a folder in place of the stage above.
 FROM scratch AS final

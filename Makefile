@@ -4,7 +4,6 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
-CARGO_DENY := 0.20.2
 
 .PHONY: help
 help: ## list the targets
@@ -21,7 +20,7 @@ run: ## serve on 127.0.0.1:8443 with the example policy
 	exec target/debug/statusgate serve --tls-cert certs/tls.crt --tls-key certs/tls.key
 
 .PHONY: test
-test: test-rust test-deploy test-chart test-monitoring test-image ## run all tests, including those on a real API server
+test: test-rust test-deploy test-chart test-monitoring test-image test-sbom ## run all tests, including those on a real API server
 
 .PHONY: test-rust
 test-rust: ## run the Rust tests, properties with fixed seeds
@@ -52,6 +51,15 @@ test-image: ## test the final stage of the Dockerfile
 	$(CARGO) build --bin statusgate
 	hack/image-test.sh target/debug/statusgate
 
+.PHONY: test-sbom
+test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
+	"$$(hack/tool.sh cargo-auditable)" auditable build --bin statusgate
+	hack/sbom-test.sh target/debug/statusgate
+
+.PHONY: test-arm64
+test-arm64: ## build the release for arm64 and run it in an emulator; not part of `make test`
+	hack/arm64-test.sh
+
 .PHONY: lint
 lint: deny ## check formatting, dependencies, and run clippy, with warnings as errors
 	$(CARGO) fmt --check
@@ -59,11 +67,19 @@ lint: deny ## check formatting, dependencies, and run clippy, with warnings as e
 
 .PHONY: deny
 deny: ## check the licenses, sources and duplicate versions of all crates
-	"$$(hack/tool.sh cargo-deny $(CARGO_DENY))" --locked check licenses bans sources
+	"$$(hack/tool.sh cargo-deny)" --locked check licenses bans sources
 
 .PHONY: advisories
 advisories: ## check all crates for known vulnerabilities; downloads the database of RustSec from GitHub
-	"$$(hack/tool.sh cargo-deny $(CARGO_DENY))" --locked check advisories
+	"$$(hack/tool.sh cargo-deny)" --locked check advisories
+
+.PHONY: sbom
+sbom: ## list all crates of the binary as CycloneDX JSON in target/sbom
+	hack/sbom.sh
+
+.PHONY: reproducible
+reproducible: ## build the release twice in different folders and compare the bytes, 10 minutes
+	hack/reproducible.sh
 
 .PHONY: lines
 lines: ## count lines of code, comments and tests per folder

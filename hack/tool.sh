@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Installs a pinned version of a cargo subcommand from the package registry, once, and prints the path of its program.
+# Installs a cargo subcommand from the package registry, once, and prints the path of its program.
 #
-#     hack/tool.sh cargo-deny 0.20.2
+#     hack/tool.sh cargo-deny
 #
 # All other output goes to stderr. Each version has its own folder in target/tools, so a new version is a new build.
 set -euo pipefail
 
-[[ $# -eq 2 ]] || { echo "usage: hack/tool.sh NAME VERSION" >&2 && exit 2; }
-name=$1
-version=$2
+case ${1-} in
+cargo-auditable) version=0.7.7 ;;
+cargo-cyclonedx) version=0.5.9 ;;
+cargo-deny) version=0.20.2 ;;
+*) echo "tool.sh: no version for '${1-}' in this script" >&2 && exit 2 ;;
+esac
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-folder=${CARGO_TARGET_DIR:-$root/target}/tools/$name-$version
+folder=${CARGO_TARGET_DIR:-$root/target}/tools/$1-$version
 
-if [[ ! -x $folder/bin/$name ]]; then
-    # The tools run for seconds, so building them fast matters more than running them fast. Static linking and a target, which
-    # the build of the image sets, would also apply to the tool.
+if [[ ! -x $folder/bin/$1 ]]; then
+    # The tools run for seconds, so building them fast matters more than running them fast. The flags of a release are not for tools.
     env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET CARGO_PROFILE_DEV_DEBUG=false \
-        "${CARGO:-cargo}" install --quiet --locked --debug --version "=$version" --root "$folder" "$name" >&2
+        "${CARGO:-cargo}" install --quiet --locked --debug --version "=$version" --root "$folder" "$1" >&2
 fi
-echo "$folder/bin/$name"
+echo "$folder/bin/$1"

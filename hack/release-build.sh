@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Builds the binary of a release and prints its path. The Dockerfile and hack/reproducible.sh use it.
+#
+#     hack/release-build.sh                            for this machine
+#     hack/release-build.sh aarch64-unknown-linux-gnu  needs this target of Rust, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
+#
+# The binary is static, has the list of its crates in the section .dep-v0 (for `cargo audit bin` and image scanners), and does not depend on
+# the folders of the build.
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+
+host=$(rustc --print host-tuple)
+target=${1-$host}
+build=$(realpath --canonicalize-missing -- "${CARGO_TARGET_DIR:-target}")
+auditable=$(hack/tool.sh cargo-auditable)
+
+# Messages of panics contain paths of source files. The separator is the one of CARGO_ENCODED_RUSTFLAGS, so paths may contain spaces.
+flags=(
+    -C target-feature=+crt-static
+    --remap-path-prefix="$PWD=/src"
+    --remap-path-prefix="$build=/src/target"
+    --remap-path-prefix="${CARGO_HOME:-$HOME/.cargo}=/cargo"
+)
+CARGO_ENCODED_RUSTFLAGS=$(printf '%s\x1f' "${flags[@]}")
+export CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%$'\x1f'}
+
+if [[ $target != "$host" ]]; then
+    linker=CARGO_TARGET_${target^^}_LINKER
+    export "${linker//-/_}=${target%%-*}-linux-gnu-gcc"
+fi
+
+# Without --target, the flags would also apply to procedural macros. These are shared libraries, which crt-static does not allow.
+"$auditable" auditable build --release --locked --bin statusgate --target "$target" >&2
+
+binary=$build/$target/release/statusgate
+# A binary that needs a shared library does not start in an empty image.
+if readelf --dynamic --program-headers "$binary" | grep -E 'NEEDED|INTERP' >&2; then
+    echo "release-build: $binary is not static" >&2
+    exit 1
+fi
+echo "$binary"
