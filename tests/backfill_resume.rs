@@ -69,6 +69,20 @@ impl Server {
         self.api.run(command, &[&policies, more].concat()).await
     }
 
+    /// Resumes a run that cannot write files of more bytes.
+    async fn resume_within(&self, bytes: usize, journal: &FilePath) -> Ended {
+        let policy = self.path("policy.yaml");
+        let run = self.api.command("backfill");
+        let mut limited = Command::new("bash");
+        // Without the signal, a write above the limit is an error, as on a full disk.
+        limited.args(["-c", "trap '' XFSZ; exec prlimit --fsize=\"$0\" \"$@\""]);
+        limited.arg(bytes.to_string()).arg(run.get_program()).args(run.get_args());
+        limited.args(["--policies", policy.to_str().unwrap(), "--concurrency=1", "--resume"]);
+        limited.arg(journal);
+        let output = tokio::task::spawn_blocking(move || limited.output().unwrap()).await;
+        Ended::of(&output.unwrap())
+    }
+
     async fn resume(&self, journal: &FilePath) -> Ended {
         let more = ["--concurrency=1", "--resume", journal.to_str().unwrap()];
         self.run("backfill", &["things"], &more).await
@@ -234,6 +248,31 @@ async fn a_journal_that_is_not_a_file_is_an_error() {
         let line = format!("{} is {kind}: a journal must be a regular file", path.display());
         assert!(ended.text().contains(&line), "{}", ended.text());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_full_disk_stopped_continues() {
+    let server = Server::start(Cluster::default()).await;
+    let (whole, journal) = (server.path("whole"), server.path("journal"));
+    assert_eq!(server.resume(&whole).await.code, Some(0));
+    let whole = fs::read_to_string(whole).unwrap();
+    let lines: Vec<usize> = whole.lines().map(|line| line.len() + 1).collect();
+    assert_eq!(lines.len(), 4, "{whole}");
+    // The disk is full in the middle of the first line, of the line of `a`, and of that of `b`.
+    for complete in 0..3 {
+        let kept: usize = lines[..complete].iter().sum();
+        let ended = server.resume_within(kept + 10, &journal).await;
+        assert_eq!(ended.code, Some(2), "{}", ended.text());
+        let line = format!("cannot write the journal {}; ", journal.display());
+        assert!(ended.text().contains(&line), "{}", ended.text());
+        assert!(ended.text().contains("run the same command to continue: "), "{}", ended.text());
+        assert_eq!(fs::read_to_string(&journal).unwrap(), whole[..kept]);
+    }
+    server.replace(Cluster::default());
+    let ended = server.resume(&journal).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.text());
+    assert_eq!(server.replace(Cluster::default()), ["list things", "patch things b"]);
+    assert_eq!(fs::read_to_string(&journal).unwrap(), whole);
 }
 
 const PROBLEM: &str =

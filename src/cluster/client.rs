@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Method, Request, Uri};
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Bytes;
+use jiff::fmt::rfc2822;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -17,7 +18,7 @@ use kube::{Client, Config};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 
-use super::{Backoff, ClusterError, Patience, with_causes};
+use super::{Backoff, ClusterError, Patience, watch, with_causes};
 
 /// A connected cluster. Clones share their connections.
 #[derive(Clone)]
@@ -44,7 +45,7 @@ pub(super) struct Call<'c> {
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// `Retry-After`, if it is a number of seconds.
+    /// `Retry-After`.
     pub retry_after: Option<Duration>,
     /// The body.
     pub body: Bytes,
@@ -88,9 +89,9 @@ impl Cluster {
         &self.version
     }
 
-    /// The client, for watches.
+    /// A client for one list or watch.
     pub(super) fn client(&self) -> Client {
-        self.client.clone()
+        watch::paced(self.client.clone(), ANSWER_LIMIT)
     }
 
     /// The certificate authorities of the kubeconfig. Empty if those of the system apply.
@@ -177,9 +178,7 @@ impl Cluster {
         let exchange = async {
             let response = self.client.send(request).await?;
             let status = response.status().as_u16();
-            let seconds = response.headers().get(RETRY_AFTER);
-            let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
-            let retry_after = seconds.map(Duration::from_secs);
+            let retry_after = requested_delay(response.headers());
             let body = Limited::new(response.into_body(), bytes).collect().await?.to_bytes();
             Ok::<_, Silence>(Answer { status, retry_after, body })
         };
@@ -286,6 +285,18 @@ pub(super) fn is_internal(reply: &Reply) -> bool {
 /// Whether the request was invalid and was not sent.
 pub(super) fn is_no_request(silence: &Silence) -> bool {
     silence.is::<http::Error>()
+}
+
+/// `Retry-After`: a number of seconds, or a time. API servers send seconds, some proxies a time. It is
+/// compared with the time of the response, because the clock of this machine may differ.
+fn requested_delay(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: HeaderName| headers.get(name)?.to_str().ok();
+    let asked = text(RETRY_AFTER)?;
+    if let Ok(seconds) = asked.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let time = |text: &str| rfc2822::DateTimeParser::new().parse_timestamp(text).ok();
+    time(asked)?.duration_since(time(text(DATE)?)?).try_into().ok()
 }
 
 async fn configure(
@@ -413,6 +424,24 @@ mod tests {
         let made = Request::builder().uri("/apis/a b").body(());
         assert!(!passes(&Err(made.unwrap_err().into())));
         assert!(passes(&Err("connection reset".into())));
+    }
+
+    #[test]
+    fn a_requested_delay_is_a_number_of_seconds_or_a_time_after_the_response() {
+        let delay = |retry_after: &str, date: &str| {
+            let headers = [(RETRY_AFTER, retry_after), (DATE, date)];
+            let value = |text: &str| HeaderValue::from_str(text).unwrap();
+            let headers = headers.into_iter().filter(|(_, text)| !text.is_empty());
+            requested_delay(&headers.map(|(name, text)| (name, value(text))).collect())
+        };
+        let (now, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:44 GMT");
+        assert_eq!(delay("7", ""), Some(Duration::from_secs(7)));
+        assert_eq!(delay(later, now), Some(Duration::from_secs(7)));
+        for (retry_after, date) in
+            [("", now), (later, ""), (now, later), ("soon", now), ("-1", now)]
+        {
+            assert_eq!(delay(retry_after, date), None, "{retry_after:?} {date:?}");
+        }
     }
 
     fn answer(status: u16, body: &'static str) -> Answer {

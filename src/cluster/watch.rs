@@ -5,13 +5,18 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{Stream, StreamExt};
-use kube::Api;
+use http::Request;
+use kube::client::Body;
 use kube::runtime::watcher::{self, Config, Event, watcher};
+use kube::{Api, Client};
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until, timeout};
+use tower::service_fn;
 
 /// A watch of all objects of an API.
 pub(super) struct Watch<K> {
@@ -61,6 +66,31 @@ where
     }
 }
 
+/// A client for one watch. kube's watcher waits without end for a response, and goes on at once when the
+/// server ends a watch, even if that had only begun.
+pub(super) fn paced(client: Client, answer_limit: Duration) -> Client {
+    let next = Arc::new(Mutex::new(Instant::now()));
+    let namespace = client.default_namespace().to_owned();
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, next) = (client.clone(), Arc::clone(&next));
+        async move {
+            if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                let mut next = next.lock().await;
+                sleep_until(*next).await;
+                *next = Instant::now() + BETWEEN_WATCHES;
+            }
+            match timeout(answer_limit, client.send(request)).await {
+                Ok(response) => response,
+                Err(elapsed) => Err(kube::Error::Service(elapsed.into())),
+            }
+        }
+    });
+    Client::new(service, namespace)
+}
+
+/// Between the beginnings of two watches. A server that ends each watch at once is asked once per second.
+const BETWEEN_WATCHES: Duration = Duration::from_secs(1);
+
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 
 /// Short enough for a change to be live soon after the API server is back.
@@ -68,3 +98,26 @@ const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
 /// Longer than any delay.
 const CALM: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::core::PartialObjectMeta;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_without_a_response_fails_and_is_repeated() {
+        let silent = service_fn(|_: Request<Body>| {
+            std::future::pending::<Result<Response<Body>, kube::Error>>()
+        });
+        let client = paced(Client::new(silent, "default"), Duration::from_millis(10));
+        let api: Api<PartialObjectMeta<Secret>> = Api::all(client);
+        let mut watch = Watch::new(api, Config::default());
+        let mut errors = 0;
+        while errors < 2 {
+            errors += u32::from(watch.next().await.is_err());
+        }
+    }
+}

@@ -150,7 +150,7 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    fn config(&self) -> ClientConfig {
+    pub(crate) fn config(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         let authority = CertificateDer::from_pem_slice(self.authority.as_bytes()).unwrap();
         roots.add(authority).unwrap();

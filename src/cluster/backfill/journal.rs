@@ -158,7 +158,7 @@ impl Journal {
         let (path, file) = (path.clone(), file.try_clone());
         Some(move || {
             let synced = file.and_then(|file| file.sync_data());
-            synced.map_err(|source| JournalError::Failed { path, source })
+            synced.map_err(|source| JournalError::Unwritten { path, source })
         })
     }
 
@@ -216,7 +216,7 @@ impl Appended {
         if let Err(source) = written {
             // A full disk may store half a line. If it cannot be removed, the next start does.
             let _ = self.file.set_len(self.end);
-            return Err(JournalError::Failed { path: self.path.clone(), source });
+            return Err(JournalError::Unwritten { path: self.path.clone(), source });
         }
         self.end += line.len() as u64 + 1;
         Ok(())
@@ -224,7 +224,7 @@ impl Appended {
 
     fn sync(&mut self) -> Result<(), JournalError> {
         let path = &self.path;
-        let failed = |source| JournalError::Failed { path: path.clone(), source };
+        let failed = |source| JournalError::Unwritten { path: path.clone(), source };
         self.file.sync_data().map_err(failed)
     }
 }
@@ -293,6 +293,17 @@ pub enum JournalError {
     /// A file that cannot be read or written.
     #[error("cannot use the journal {}", path.display())]
     Failed {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A full disk, or one that fails.
+    #[error(
+        "cannot write the journal {}; its lines are complete: make room for it and run the same command to continue",
+        path.display()
+    )]
+    Unwritten {
         /// The file.
         path: PathBuf,
         /// The cause.
