@@ -127,6 +127,11 @@ bench-e2e: ## measure status writes per second on a real API server
 bench-managed: ## measure an idle server that manages policies, certificate and registrations
 	bench/managed.sh
 
+.PHONY: soak
+soak: ## for ten minutes, write while replicas, keys and policies change: SECONDS=600 SEED=
+	hack/control-plane.sh assets > /dev/null
+	SOAK_SECONDS="$(SECONDS)" SOAK_SEED="$(SEED)" $(CARGO) test --release --test managed soak -- --ignored --nocapture
+
 .PHONY: bench-check
 bench-check: ## measure the objects per second of statusgate check
 	bench/check.sh

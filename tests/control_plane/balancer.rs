@@ -52,6 +52,12 @@ impl Balancer {
     pub(crate) fn reaches(&self, address: SocketAddr) -> bool {
         locked(&self.backends).iter().any(|known| known.address == address && known.ready)
     }
+
+    /// The server has ended. Another process may get its ports.
+    #[allow(dead_code, reason = "each test crate uses a part of it")]
+    pub(crate) fn remove(&self, probes: SocketAddr) {
+        locked(&self.backends).retain(|backend| backend.probes != probes);
+    }
 }
 
 impl Drop for Balancer {

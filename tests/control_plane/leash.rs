@@ -56,6 +56,11 @@ impl Leashed {
         self.next_line()
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> &str {
+        &self.pid
+    }
+
     /// Its output so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()

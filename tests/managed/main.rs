@@ -40,6 +40,7 @@ mod killed;
 mod outage;
 mod permissions;
 mod policies;
+mod soak;
 mod unavailable;
 mod versions;
 mod writes;

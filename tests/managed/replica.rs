@@ -1,5 +1,6 @@
 //! A server with everything managed, in its own process.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -16,6 +17,16 @@ pub(crate) struct Installation<'p> {
     service: Balancer,
     flags: Vec<&'static str>,
     kubeconfig: PathBuf,
+}
+
+/// What a process uses.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    /// Resident memory, in KiB.
+    pub(crate) memory: u64,
+    pub(crate) descriptors: u64,
+    /// The lines of its metrics.
+    pub(crate) series: u64,
 }
 
 /// A running replica, which stops when this value is dropped.
@@ -50,6 +61,12 @@ impl<'p> Installation<'p> {
     /// Waits until a replica is ready.
     pub(crate) async fn ready(&self, replica: Starting) -> Replica {
         replica.ready(&self.service).await
+    }
+
+    /// Ends a replica.
+    pub(crate) fn stop(&self, replica: &Replica) {
+        replica.terminate();
+        self.service.remove(replica.probes);
     }
 
     /// Starts two replicas at the same instant.
@@ -163,6 +180,20 @@ impl Replica {
         let text = get(self.probes, "/metrics").await.expect("metrics");
         let samples = text.lines().filter(|line| line.starts_with(name));
         samples.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
+    /// What it uses now.
+    pub(crate) async fn usage(&self) -> Usage {
+        let folder = PathBuf::from("/proc").join(self.process.id());
+        let status = fs::read_to_string(folder.join("status")).expect("a status");
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("memory");
+        let metrics = get(self.probes, "/metrics").await.expect("metrics");
+        let series = metrics.lines().filter(|line| line.starts_with("statusgate_")).count();
+        Usage {
+            memory: memory.trim().trim_end_matches(" kB").parse().expect("a number"),
+            descriptors: fs::read_dir(folder.join("fd")).expect("a folder").count() as u64,
+            series: series as u64,
+        }
     }
 
     /// A metric, by its name with labels.
