@@ -57,6 +57,7 @@ impl Leashed {
     }
 
     /// Its process id.
+    #[allow(dead_code, reason = "not all test crates use it")]
     pub(crate) fn id(&self) -> &str {
         &self.pid
     }
