@@ -106,9 +106,10 @@ demo: ## on a real API server: set a default phase, reject one, repair one
 	hack/with-control-plane.sh hack/demo.sh
 
 .PHONY: bench
-bench: ## measure CPU and latency compared with a null server, and the cost of many policies
+bench: ## measure CPU and latency compared with a null server, the cost of many policies, and memory after a burst
 	bench/run.sh
 	bench/policies.sh
+	bench/burst.sh
 
 .PHONY: bench-compare
 bench-compare: ## compare the cost of a review with another build: OTHER=BINARY
