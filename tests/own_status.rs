@@ -41,7 +41,7 @@ impl Stored {
             assert!(!outcome.is_patched(), "{convention}: {write:?}");
         }
         let object = write.new_object().to_string();
-        let object: Json<'_> = serde_json::from_str(&object).unwrap();
+        let object = Json::parse(&object).unwrap();
         format!("{:?}", compute(&object, self.now.as_second()).unwrap().status)
     }
 }

@@ -5,25 +5,10 @@
 //! become trees; `spec` and `managedFields` are skipped.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::fmt;
-
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::members::Members;
-use super::reader::read;
+use super::reader::{Reader, read};
 use super::{Pointer, same_instant};
-
-/// The maximum depth of a tree. No rule reads deeper values; they are skipped without recursion, so
-/// that nesting costs neither stack nor memory. serde_json's recursion limit of 128 also counts the
-/// levels above the status.
-const MAX_DEPTH: u8 = 64;
-
-/// The maximum number of values in a tree. A small object takes some 340 bytes in the tree and as few
-/// as three in the text, so a tree could be a hundred times larger than the body. Ten thousand
-/// conditions are 70,000 values; a status with more than this limit stays text.
-const MAX_VALUES: u32 = 200_000;
 
 /// A JSON value, borrowed from the text it was read from.
 ///
@@ -54,7 +39,7 @@ impl<'a> Json<'a> {
     /// # Errors
     /// Invalid JSON, text after the value, or too many values.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        read(text)
+        Ok(read(text, Reader::json)?)
     }
 
     /// Reads one JSON value of any size from the complete `text`.
@@ -62,14 +47,7 @@ impl<'a> Json<'a> {
     /// # Errors
     /// Invalid JSON, or text after the value.
     pub fn parse_any_size(text: &'a str) -> Result<Self, serde_json::Error> {
-        match Self::parse(text) {
-            // The only data error of valid JSON is the number of values.
-            Err(error) if error.is_data() => {
-                read::<IgnoredAny>(text)?;
-                Ok(Self::Large(Cow::Borrowed(text)))
-            }
-            parsed => parsed,
-        }
+        Ok(read(text, Reader::json_of_any_size)?)
     }
 
     /// The member of an object with this name.
@@ -243,7 +221,17 @@ impl<'a> Json<'a> {
 
 impl From<&serde_json::Value> for Json<'_> {
     fn from(value: &serde_json::Value) -> Self {
-        Json::deserialize(value).map_or(Json::Null, Json::into_owned)
+        match value {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(number) => Self::Number(number.clone()),
+            serde_json::Value::String(text) => Self::String(text.clone().into()),
+            serde_json::Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
+            serde_json::Value::Object(members) => {
+                let member = |(name, value): (&String, _)| (name.clone().into(), Self::from(value));
+                Self::Object(members.iter().map(member).collect::<Vec<_>>().into())
+            }
+        }
     }
 }
 
@@ -295,124 +283,9 @@ pub(crate) fn in_status<'j, 'a>(
     status.and_then(|status| status.at(pointer.below_status()))
 }
 
-impl<'de> Deserialize<'de> for Json<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Level { depth: 0, left: &Cell::new(MAX_VALUES) }.deserialize(deserializer)
-    }
-}
-
-/// The depth of the value to read, and the number of values left.
-#[derive(Clone, Copy)]
-struct Level<'l> {
-    depth: u8,
-    left: &'l Cell<u32>,
-}
-
-impl Level<'_> {
-    const fn below(self) -> Self {
-        Self { depth: self.depth + 1, ..self }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Level<'_> {
-    type Value = Json<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
-        let Some(left) = self.left.get().checked_sub(1) else {
-            return Err(D::Error::custom("too many values"));
-        };
-        self.left.set(left);
-        if self.depth >= MAX_DEPTH {
-            // serde_json skips an ignored value without recursion.
-            return IgnoredAny::deserialize(deserializer).map(|_| Json::Deep);
-        }
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Level<'_> {
-    type Value = Json<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Json<'de>, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Json<'de>, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Json<'de>, E> {
-        Ok(Json::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Json<'de>, E> {
-        Ok(Json::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
-        Ok(serde_json::Number::from_f64(value).map_or(Json::Null, Json::Number))
-    }
-
-    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::String(Cow::Borrowed(value)))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Json<'de>, E> {
-        Ok(Json::String(Cow::Owned(value.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json<'de>, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(self.below())? {
-            // Most lists have up to a dozen elements. The default capacity of four would cost two
-            // copies.
-            if list.is_empty() {
-                list.reserve_exact(12);
-            }
-            list.push(item);
-        }
-        Ok(Json::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json<'de>, A::Error> {
-        // A metav1 condition has six members.
-        let mut object = Vec::with_capacity(6);
-        while let Some(Text(key)) = members.next_key()? {
-            object.push((key, members.next_value_seed(self.below())?));
-        }
-        Ok(Json::Object(object.into()))
-    }
-}
-
-/// A string that is borrowed if it has no escapes. serde's `Cow` always copies inside containers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(value)))
-            }
-            fn visit_str<E>(self, value: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(value.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(TextVisitor)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::reader::{MAX_DEPTH, MAX_VALUES};
     use super::*;
 
     #[test]
@@ -430,7 +303,7 @@ mod tests {
 
     #[test]
     fn nesting_beyond_the_limit_is_skipped_without_recursion() {
-        let text = format!("{}1{}", "[".repeat(60_000), "]".repeat(60_000));
+        let text = format!("{}1{}", "[".repeat(9_000), "]".repeat(9_000));
         let json = Json::parse(&text).unwrap();
         assert!(!json.is_whole());
     }

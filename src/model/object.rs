@@ -2,15 +2,10 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-
-use super::json::{Text, in_status};
-use super::reader::{Raw, read};
+use super::json::in_status;
+use super::reader::{Reader, read};
 use super::{Json, Pointer};
 
 /// Why a text is not an object that can be judged.
@@ -90,12 +85,28 @@ impl<'a> Object<'a> {
     /// # Errors
     /// When `text` is not JSON or not an object.
     pub fn parse(text: &'a str) -> Result<Self, ObjectError> {
-        match read(text) {
-            Ok(object) => Ok(object),
-            // Too many values are rare, so only they are read twice.
-            Err(error) if error.is_data() => Ok(read::<AnySize<'a>>(text)?.0),
-            Err(error) => Err(error.into()),
-        }
+        read(text, Self::read).map_err(|error| ObjectError::NotAnObject(error.into()))
+    }
+
+    /// Reads the next value of a text.
+    pub(crate) fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let mut object = Self::default();
+        reader.object(|reader, name| {
+            match name {
+                "apiVersion" => object.api_version = text(reader)?,
+                "kind" => object.kind = text(reader)?,
+                "metadata" => {
+                    object.metadata = reader.optional(Metadata::read)?.unwrap_or_default();
+                }
+                "spec" => object.spec.text = Some(reader.skip()?),
+                "status" => object.status = Some(reader.json_of_any_size()?),
+                _ => {
+                    reader.skip()?;
+                }
+            }
+            Some(())
+        })?;
+        Some(object)
     }
 
     /// Returns the object if its status can be judged.
@@ -156,125 +167,43 @@ impl<'a> Object<'a> {
     }
 }
 
-/// An object with any number of values in its status. Slower to read than an [`Object`].
-#[derive(Debug)]
-pub(crate) struct AnySize<'a>(pub(crate) Object<'a>);
-
-impl<'a> From<AnySize<'a>> for Object<'a> {
-    fn from(AnySize(object): AnySize<'a>) -> Self {
-        object
-    }
-}
-
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor::<Json<'de>>(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for AnySize<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor::<StatusOfAnySize<'de>>(PhantomData)).map(Self)
-    }
-}
-
-struct StatusOfAnySize<'a>(Json<'a>);
-
-impl<'de> Deserialize<'de> for StatusOfAnySize<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Raw(text) = Raw::deserialize(deserializer)?;
-        Json::parse_any_size(text).map(Self).map_err(D::Error::custom)
-    }
-}
-
-impl<'a> From<StatusOfAnySize<'a>> for Json<'a> {
-    fn from(StatusOfAnySize(status): StatusOfAnySize<'a>) -> Self {
-        status
-    }
-}
-
-/// Reads an object; `S` reads its status.
-struct ObjectVisitor<S>(PhantomData<S>);
-
-impl<'de, S: Deserialize<'de> + Into<Json<'de>>> Visitor<'de> for ObjectVisitor<S> {
-    type Value = Object<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a Kubernetes object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Object<'de>, A::Error> {
-        let mut object = Object::default();
-        while let Some(Text(key)) = members.next_key()? {
-            match key.as_ref() {
-                "apiVersion" => object.api_version = string(members.next_value()?),
-                "kind" => object.kind = string(members.next_value()?),
-                "metadata" => object.metadata = members.next_value()?,
-                "spec" => object.spec.text = Some(members.next_value::<Raw<'_>>()?.0),
-                "status" => object.status = Some(members.next_value::<S>()?.into()),
+impl<'a> Metadata<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let mut metadata = Self::default();
+        let time = |text: Cow<'a, str>| if text.is_empty() { None } else { Some(text) };
+        reader.object(|reader, name| {
+            match name {
+                "name" => metadata.name = text(reader)?,
+                "namespace" => metadata.namespace = text(reader)?,
+                "uid" => metadata.uid = text(reader)?,
+                "resourceVersion" => metadata.resource_version = text(reader)?,
+                "generation" => metadata.generation = integer(reader)?,
+                "creationTimestamp" => metadata.creation_timestamp = time(text(reader)?),
+                "deletionTimestamp" => metadata.deletion_timestamp = time(text(reader)?),
                 _ => {
-                    members.next_value::<IgnoredAny>()?;
+                    reader.skip()?;
                 }
             }
-        }
-        Ok(object)
+            Some(())
+        })?;
+        Some(metadata)
     }
 }
 
-impl<'de> Deserialize<'de> for Metadata<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MetadataVisitor;
-        impl<'de> Visitor<'de> for MetadataVisitor {
-            type Value = Metadata<'de>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("object metadata")
-            }
-            fn visit_unit<E>(self) -> Result<Metadata<'de>, E> {
-                Ok(Metadata::default())
-            }
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut members: A,
-            ) -> Result<Metadata<'de>, A::Error> {
-                let mut metadata = Metadata::default();
-                while let Some(Text(key)) = members.next_key()? {
-                    match key.as_ref() {
-                        "name" => metadata.name = string(members.next_value()?),
-                        "namespace" => metadata.namespace = string(members.next_value()?),
-                        "uid" => metadata.uid = string(members.next_value()?),
-                        "resourceVersion" => {
-                            metadata.resource_version = string(members.next_value()?);
-                        }
-                        "generation" => {
-                            metadata.generation = members.next_value::<Json<'de>>()?.as_i64();
-                        }
-                        "creationTimestamp" => {
-                            metadata.creation_timestamp = text(members.next_value()?);
-                        }
-                        "deletionTimestamp" => {
-                            metadata.deletion_timestamp = text(members.next_value()?);
-                        }
-                        _ => {
-                            members.next_value::<IgnoredAny>()?;
-                        }
-                    }
-                }
-                Ok(metadata)
-            }
-        }
-        deserializer.deserialize_any(MetadataVisitor)
+/// A string; empty for a value of another type.
+fn text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
+    if reader.next_byte() == Some(b'"') {
+        return reader.text();
     }
+    reader.skip().map(|_| Cow::default())
 }
 
-fn text(value: Json<'_>) -> Option<Cow<'_, str>> {
-    match value {
-        Json::String(text) if !text.is_empty() => Some(text),
-        _ => None,
+/// An integer; `None` inside for a value of another type.
+fn integer(reader: &mut Reader<'_>) -> Option<Option<i64>> {
+    if reader.next_byte().is_some_and(|byte| byte == b'-' || byte.is_ascii_digit()) {
+        return reader.number().map(|number| Json::Number(number).as_i64());
     }
-}
-
-fn string(value: Json<'_>) -> Cow<'_, str> {
-    text(value).unwrap_or_default()
+    reader.skip().map(|_| None)
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-
 use super::Object;
 
 /// The operation of a request.
@@ -43,16 +41,13 @@ impl Operation {
 }
 
 /// The resource of a request: group, version and plural, not the kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resource<'a> {
     /// `vshn.appcat.vshn.io`; empty for the core group.
-    #[serde(borrow, default)]
     pub group: Cow<'a, str>,
     /// `v1`.
-    #[serde(borrow, default)]
     pub version: Cow<'a, str>,
     /// `xvshnpostgresqls`.
-    #[serde(borrow, default)]
     pub resource: Cow<'a, str>,
 }
 

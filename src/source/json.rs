@@ -7,8 +7,6 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::model::Text;
-
 /// The members of an object in the order of the text, borrowed from it. The values are not parsed, so
 /// that finding the kind of an object of megabytes is cheap.
 #[derive(Default)]
@@ -52,6 +50,28 @@ impl<'de> Deserialize<'de> for Members<'de> {
             }
         }
         deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+/// A string that is borrowed if it has no escapes. serde's `Cow` always copies inside containers.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(value)))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(value.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 

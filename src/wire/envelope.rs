@@ -1,86 +1,149 @@
-//! The used members of an AdmissionReview, as they are on the wire.
+//! The used members of an AdmissionReview, as they are on the wire. Others are skipped.
 
-use std::fmt;
-use std::marker::PhantomData;
+use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use crate::model::{Object, Reader, Resource};
 
-use crate::model::{Resource, Text};
-
-/// An AdmissionReview. `O` reads its objects.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
-pub(super) struct Envelope<'a, O> {
-    #[serde(borrow, default)]
-    pub(super) api_version: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) kind: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) request: Option<Members<Request<'a, O>>>,
+/// An AdmissionReview. An absent member is empty.
+#[derive(Default)]
+pub(super) struct Envelope<'a> {
+    pub(super) api_version: Cow<'a, str>,
+    pub(super) kind: Cow<'a, str>,
+    pub(super) request: Option<Request<'a>>,
 }
 
-/// A struct that can only be read from a JSON object. serde's derive also accepts a list of the
-/// fields' values.
+/// Its request.
 #[derive(Default)]
-pub(super) struct Members<T>(pub(super) T);
+pub(super) struct Request<'a> {
+    pub(super) uid: Cow<'a, str>,
+    pub(super) kind: Kind<'a>,
+    pub(super) resource: Resource<'a>,
+    pub(super) subresource: Cow<'a, str>,
+    pub(super) name: Cow<'a, str>,
+    pub(super) namespace: Cow<'a, str>,
+    pub(super) operation: Cow<'a, str>,
+    pub(super) user: User<'a>,
+    pub(super) object: Option<Object<'a>>,
+    pub(super) old: Option<Object<'a>>,
+    pub(super) dry_run: bool,
+}
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for MembersVisitor<T> {
-            type Value = Members<T>;
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
+#[derive(Default)]
+pub(super) struct Kind<'a> {
+    pub(super) group: Cow<'a, str>,
+    pub(super) kind: Cow<'a, str>,
+}
+
+#[derive(Default)]
+pub(super) struct User<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) groups: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads a review; `None` if a member has another type.
+    pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let mut envelope = Self::default();
+        reader.object(|reader, name| {
+            match name {
+                "apiVersion" => envelope.api_version = reader.text()?,
+                "kind" => envelope.kind = reader.text()?,
+                "request" => envelope.request = reader.optional(Request::read)?,
+                _ => {
+                    reader.skip()?;
+                }
             }
-            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Members<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(members)).map(Members)
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor(PhantomData))
+            Some(())
+        })?;
+        Some(envelope)
     }
 }
 
-/// The used members of a request; others are skipped.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
-pub(super) struct Request<'a, O> {
-    #[serde(borrow, default)]
-    pub(super) uid: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) kind: Members<Kind<'a>>,
-    #[serde(borrow, default)]
-    pub(super) resource: Members<Resource<'a>>,
-    #[serde(borrow, default)]
-    pub(super) sub_resource: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) namespace: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) operation: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) user_info: Members<User<'a>>,
-    #[serde(default)]
-    pub(super) object: Option<O>,
-    #[serde(default)]
-    pub(super) old_object: Option<O>,
-    #[serde(default)]
-    pub(super) dry_run: Option<bool>,
+impl<'a> Request<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let mut request = Self::default();
+        reader.object(|reader, name| {
+            match name {
+                "uid" => request.uid = reader.text()?,
+                "kind" => request.kind = Kind::read(reader)?,
+                "resource" => request.resource = resource(reader)?,
+                "subResource" => request.subresource = optional_text(reader)?,
+                "name" => request.name = optional_text(reader)?,
+                "namespace" => request.namespace = optional_text(reader)?,
+                "operation" => request.operation = reader.text()?,
+                "userInfo" => request.user = User::read(reader)?,
+                "object" => request.object = reader.optional(Object::read)?,
+                "oldObject" => request.old = reader.optional(Object::read)?,
+                "dryRun" => request.dry_run = reader.optional(Reader::bool)?.unwrap_or(false),
+                _ => {
+                    reader.skip()?;
+                }
+            }
+            Some(())
+        })?;
+        Some(request)
+    }
 }
 
-#[derive(Default, Deserialize)]
-pub(super) struct Kind<'a> {
-    #[serde(borrow, default)]
-    pub(super) group: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) kind: Text<'a>,
+fn optional_text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
+    reader.optional(Reader::text).map(Option::unwrap_or_default)
 }
 
-#[derive(Default, Deserialize)]
-pub(super) struct User<'a> {
-    #[serde(borrow, default)]
-    pub(super) username: Text<'a>,
-    #[serde(borrow, default)]
-    pub(super) groups: Option<Vec<Text<'a>>>,
+fn resource<'a>(reader: &mut Reader<'a>) -> Option<Resource<'a>> {
+    let mut resource = Resource::default();
+    reader.object(|reader, name| {
+        match name {
+            "group" => resource.group = reader.text()?,
+            "version" => resource.version = reader.text()?,
+            "resource" => resource.resource = reader.text()?,
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Some(())
+    })?;
+    Some(resource)
+}
+
+impl<'a> Kind<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let mut kind = Self::default();
+        reader.object(|reader, name| {
+            match name {
+                "group" => kind.group = reader.text()?,
+                "kind" => kind.kind = reader.text()?,
+                _ => {
+                    reader.skip()?;
+                }
+            }
+            Some(())
+        })?;
+        Some(kind)
+    }
+}
+
+impl<'a> User<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let mut user = Self::default();
+        reader.object(|reader, name| {
+            match name {
+                "username" => user.name = reader.text()?,
+                "groups" => user.groups = reader.optional(groups)?.unwrap_or_default(),
+                _ => {
+                    reader.skip()?;
+                }
+            }
+            Some(())
+        })?;
+        Some(user)
+    }
+}
+
+fn groups<'a>(reader: &mut Reader<'a>) -> Option<Vec<Cow<'a, str>>> {
+    let mut groups = Vec::with_capacity(4);
+    reader.list(|reader| {
+        groups.push(reader.text()?);
+        Some(())
+    })?;
+    Some(groups)
 }

@@ -2,12 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde::de::IgnoredAny;
-use serde_json::error::Category;
+use crate::model::{Operation, ReadError, Subject, Writer, read};
 
-use crate::model::{AnySize, Object, Operation, Subject, Text, Writer, read, read_quickly};
-
-use super::envelope::{Envelope, Members};
+use super::envelope::Envelope;
 
 /// The limit of Go's `encoding/json` and so of the API server.
 const MAX_DEPTH: usize = 10_000;
@@ -82,43 +79,20 @@ impl<'a> AdmissionRequest<'a> {
         // One pass here saves a check of each string later.
         let text = std::str::from_utf8(bytes)
             .map_err(|error| ReviewError::NotUtf8(error.valid_up_to()))?;
-        let start = text.trim_ascii_start();
-        // This reader rejects deep nesting, so that most bodies need no check of their depth.
-        if start.starts_with('{')
-            && let Some(envelope) = read_quickly::<Envelope<'a, Object<'a>>>(text)
-        {
-            return envelope.into_request();
-        }
-        if start.is_empty() {
-            return Err(ReviewError::Empty);
-        }
-        if depth_of(bytes) > MAX_DEPTH {
-            return Err(ReviewError::TooDeep);
-        }
-        // `[]` is JSON, but `hello` is not.
-        if !start.starts_with('{') {
-            return Err(match serde_json::from_str::<IgnoredAny>(text) {
-                Ok(_) => ReviewError::NotAnObject,
-                Err(error) => describe(&error),
-            });
-        }
-        match serde_json::from_str::<Envelope<'a, Object<'a>>>(text) {
+        match read(text, Envelope::read) {
             Ok(envelope) => envelope.into_request(),
-            // The status may be too large to judge. Policies may not select the object at all.
-            Err(error) if error.is_data() => match read::<Envelope<'a, AnySize<'a>>>(text) {
-                Ok(envelope) => envelope.into_request(),
-                Err(_) => Err(describe(&error)),
-            },
-            Err(error) => Err(describe(&error)),
+            Err(_) if text.trim_ascii().is_empty() => Err(ReviewError::Empty),
+            Err(_) if depth_of(bytes) > MAX_DEPTH => Err(ReviewError::TooDeep),
+            Err(ReadError::NotJson(error)) if error.is_eof() => Err(ReviewError::Truncated),
+            Err(ReadError::NotJson(error)) => {
+                Err(ReviewError::NotJson(error.line(), error.column()))
+            }
+            // `[]` is JSON, but `hello` is not.
+            Err(_) if !text.trim_ascii_start().starts_with('{') => Err(ReviewError::NotAnObject),
+            Err(ReadError::Unexpected { line, column }) => {
+                Err(ReviewError::WrongType(line, column))
+            }
         }
-    }
-}
-
-fn describe(error: &serde_json::Error) -> ReviewError {
-    match error.classify() {
-        Category::Eof => ReviewError::Truncated,
-        Category::Data => ReviewError::WrongType(error.line(), error.column()),
-        Category::Syntax | Category::Io => ReviewError::NotJson(error.line(), error.column()),
     }
 }
 
@@ -150,48 +124,38 @@ fn depth_of(bytes: &[u8]) -> usize {
     deepest
 }
 
-impl<'a, O: Into<Object<'a>>> Envelope<'a, O> {
+impl<'a> Envelope<'a> {
     fn into_request(self) -> Result<AdmissionRequest<'a>, ReviewError> {
-        if self.kind.0 != "AdmissionReview" {
+        if self.kind != "AdmissionReview" {
             return Err(ReviewError::WrongKind);
         }
-        if self.api_version.0 != "admission.k8s.io/v1" {
+        if self.api_version != "admission.k8s.io/v1" {
             return Err(ReviewError::WrongVersion);
         }
-        let Members(request) = self.request.ok_or(ReviewError::Missing("request"))?;
-        let (Members(kind), Members(resource)) = (request.kind, request.resource);
-        let Members(user) = request.user_info;
-        if request.uid.0.is_empty() {
+        let request = self.request.ok_or(ReviewError::Missing("request"))?;
+        if request.uid.is_empty() {
             return Err(ReviewError::Missing("request.uid"));
         }
-        if resource.resource.is_empty() {
+        if request.resource.resource.is_empty() {
             return Err(ReviewError::Missing("request.resource"));
         }
         let operation =
-            Operation::parse(&request.operation.0).ok_or(ReviewError::UnknownOperation)?;
-        let object: Option<Object<'a>> = request.object.map(O::into);
-        let old = request.old_object.map(O::into);
-        let has_object = object.is_some();
-        let text = |text: Option<Text<'a>>| text.unwrap_or_default().0;
-        let groups = user.groups.unwrap_or_default();
+            Operation::parse(&request.operation).ok_or(ReviewError::UnknownOperation)?;
         Ok(AdmissionRequest {
-            uid: request.uid.0,
-            kind_group: kind.group.0,
-            kind: kind.kind.0,
-            name: text(request.name),
-            namespace: text(request.namespace),
-            dry_run: request.dry_run.unwrap_or(false),
-            has_object,
+            uid: request.uid,
+            kind_group: request.kind.group,
+            kind: request.kind.kind,
+            name: request.name,
+            namespace: request.namespace,
+            dry_run: request.dry_run,
+            has_object: request.object.is_some(),
             subject: Subject {
-                resource,
-                subresource: text(request.sub_resource),
+                resource: request.resource,
+                subresource: request.subresource,
                 operation,
-                writer: Writer {
-                    user: user.username.0,
-                    groups: groups.into_iter().map(|group| group.0).collect(),
-                },
-                object: object.unwrap_or_default(),
-                old,
+                writer: Writer { user: request.user.name, groups: request.user.groups },
+                object: request.object.unwrap_or_default(),
+                old: request.old,
             },
         })
     }

@@ -1,5 +1,7 @@
 //! Skips JSON values: checks them, but does not parse them.
 
+use wide::u8x16;
+
 /// Recently skipped objects. A status write rarely changes spec, labels, annotations and managedFields, so
 /// the old object of a review repeats values that were skipped in the new one. A comparison skips them
 /// again without a second check.
@@ -62,6 +64,9 @@ pub(super) fn behind(byte: u8, rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// The depth at which the API server rejects a text: the limit of Go's `encoding/json`.
+const MAX_LEVELS: usize = 10_000;
+
 /// After a value that starts here. A loop, so that any depth is safe.
 pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
     let member = |rest| {
@@ -69,23 +74,29 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
         behind(b':', rest).map(trimmed)
     };
     // One bit per open level, the innermost lowest: 1 for an object. The highest bit is a mark, so 63 levels
-    // fit.
+    // fit; `outer` has those above.
     let mut open = 1_u64;
+    let mut outer: Vec<u64> = Vec::new();
     loop {
         rest = match rest {
             [b'"', ..] => behind_string(rest, controls)?.0,
             [bracket @ (b'{' | b'['), inside @ ..] => {
                 let inside = trimmed(inside);
                 // In ASCII, both closing brackets are the opening one plus two.
-                match behind(bracket + 2, inside) {
-                    Some(behind) => behind,
-                    None if open.leading_zeros() == 0 => return None,
-                    None => {
-                        let is_object = *bracket == b'{';
-                        open = open << 1 | u64::from(is_object);
-                        rest = if is_object { member(inside)? } else { inside };
-                        continue;
+                if let Some(behind) = behind(bracket + 2, inside) {
+                    behind
+                } else {
+                    if open.leading_zeros() == 0 {
+                        if outer.len() == MAX_LEVELS / 63 {
+                            return None;
+                        }
+                        outer.push(open);
+                        open = 1;
                     }
+                    let is_object = *bracket == b'{';
+                    open = open << 1 | u64::from(is_object);
+                    rest = if is_object { member(inside)? } else { inside };
+                    continue;
                 }
             }
             [b't', ..] => rest.strip_prefix(b"true")?,
@@ -95,7 +106,10 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
         };
         loop {
             if open == 1 {
-                return Some(rest);
+                match outer.pop() {
+                    Some(levels) => open = levels,
+                    None => return Some(rest),
+                }
             }
             let is_object = open & 1 == 1;
             rest = match trimmed(rest) {
@@ -117,6 +131,20 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
 pub(super) fn behind_string(rest: &[u8], controls: bool) -> Option<(&[u8], bool)> {
     let [b'"', start @ ..] = rest else { return None };
     let end = from_quote_or_backslash(start)?;
+    match end {
+        [b'"', behind @ ..] if !controls => Some((behind, false)),
+        _ => behind_unusual_string(start, end, controls),
+    }
+}
+
+/// The same for a string with escapes, or in a text with control characters. `end` starts with its first quote or
+/// backslash.
+#[inline(never)]
+fn behind_unusual_string<'t>(
+    start: &[u8],
+    end: &'t [u8],
+    controls: bool,
+) -> Option<(&'t [u8], bool)> {
     let escapes = end.first() == Some(&b'\\');
     let end = if escapes { from_end_of_escapes(end)? } else { end };
     if controls {
@@ -128,26 +156,26 @@ pub(super) fn behind_string(rest: &[u8], controls: bool) -> Option<(&[u8], bool)
     Some((end.get(1..)?, escapes))
 }
 
-/// From the first quote or backslash, eight bytes at a time. Skipped strings have ten bytes on average, too
-/// few for a call of the crate memchr.
+/// From the first quote or backslash, 16 bytes at a time.
 #[inline]
 fn from_quote_or_backslash(mut rest: &[u8]) -> Option<&[u8]> {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = ONES << 7;
-    // The lowest bit set is in the first zero byte; higher bits may be wrong.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
-    while let Some((word, behind)) = rest.split_first_chunk() {
-        let word = u64::from_le_bytes(*word);
-        let quotes = zeros(word ^ (ONES * b'"' as u64));
-        let backslashes = zeros(word ^ (ONES * b'\\' as u64));
-        let found = (quotes | backslashes) & HIGHS;
-        if found != 0 {
-            return rest.get(found.trailing_zeros() as usize / 8..);
+    while let Some((bytes, behind)) = rest.split_first_chunk() {
+        if let Some(place) = quote_or_backslash(*bytes) {
+            return rest.get(place..);
         }
         rest = behind;
     }
     let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
     rest.get(length..)
+}
+
+/// The place of the first one. Skipped strings have ten bytes on average, too few for a call of the crate memchr.
+#[inline]
+fn quote_or_backslash(bytes: [u8; 16]) -> Option<usize> {
+    let bytes = u8x16::new(bytes);
+    let equal = |byte| bytes.simd_eq(u8x16::splat(byte));
+    let found = (equal(b'"') | equal(b'\\')).to_bitmask();
+    (found != 0).then(|| found.trailing_zeros() as usize)
 }
 
 /// From the closing quote, given the text from the first backslash.
