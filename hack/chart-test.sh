@@ -72,6 +72,13 @@ for text in 'image: r.example.org/statusgate:1' 'imagePullPolicy: Always' '- nam
     'name: statusgate-dashboards' 'statusgate.json: "{' 'helm.sh/resource-policy: keep'; do
     grep -qF -e "$text" "$work/everything.yaml" || bad "everything: no $text"
 done
+egress=$(sed -n '/^  egress:/,/^---/p' "$work/everything.yaml" | sed -n 's/^ *-* *port: //p' | tr '\n' ' ')
+[[ $egress == '8443 53 53 4318 ' ]] || bad "everything: egress to the ports $egress"
+# A server that makes no calls needs its own rules too.
+printf 'networkPolicy: {extraEgress: [{ports: [{port: 4318, protocol: TCP}]}]}\n' >"$work/egress"
+render egress -f "$root/tests/fixtures/chart/nothing-managed.yaml" -f "$work/egress"
+egress=$(sed -n '/^  egress:/,/^---/p' "$work/egress.yaml" | sed -n 's/^ *-* *port: //p' | tr '\n' ' ')
+[[ $egress == '4318 ' ]] || bad "nothing-managed: egress to the ports $egress"
 for kind in NetworkPolicy PodDisruptionBudget; do
     ! grep -q "^kind: $kind" "$work/least.yaml" || bad "least: has a $kind"
 done

@@ -115,6 +115,7 @@ fn the_schema_rejects_wrong_values_at_their_place() {
             "/podDisruptionBudget/maxUnavailable",
         ),
         (json!({"networkPolicy": {"apiServerPorts": []}}), "/networkPolicy/apiServerPorts"),
+        (json!({"networkPolicy": {"extraEgress": [{"from": []}]}}), "/networkPolicy/extraEgress/0"),
         (json!({"serviceMonitor": {"interval": "often"}}), "/serviceMonitor/interval"),
     ] {
         let values = merged(defaults.clone(), &wrong);
