@@ -79,6 +79,9 @@ printf 'networkPolicy: {extraEgress: [{ports: [{port: 4318, protocol: TCP}]}]}\n
 render egress -f "$root/tests/fixtures/chart/nothing-managed.yaml" -f "$work/egress"
 egress=$(sed -n '/^  egress:/,/^---/p' "$work/egress.yaml" | sed -n 's/^ *-* *port: //p' | tr '\n' ' ')
 [[ $egress == '4318 ' ]] || bad "nothing-managed: egress to the ports $egress"
+alerts=$(grep -c 'alert:' "$work/everything.yaml")
+links=$(grep -cE 'runbook_url: https://git.example.org/statusgate/docs/runbooks.md#statusgate[a-z]+$' "$work/everything.yaml" || true)
+[[ $links == "$alerts" ]] || bad "everything: $links of $alerts alerts have a link to their runbook"
 for kind in NetworkPolicy PodDisruptionBudget; do
     ! grep -q "^kind: $kind" "$work/least.yaml" || bad "least: has a $kind"
 done

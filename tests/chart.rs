@@ -117,6 +117,8 @@ fn the_schema_rejects_wrong_values_at_their_place() {
         (json!({"networkPolicy": {"apiServerPorts": []}}), "/networkPolicy/apiServerPorts"),
         (json!({"networkPolicy": {"extraEgress": [{"from": []}]}}), "/networkPolicy/extraEgress/0"),
         (json!({"serviceMonitor": {"interval": "often"}}), "/serviceMonitor/interval"),
+        (json!({"prometheusRule": {"runbooks": "docs/runbooks.md"}}), "/prometheusRule/runbooks"),
+        (json!({"prometheusRule": {"runbooks": "https://a/b#c"}}), "/prometheusRule/runbooks"),
     ] {
         let values = merged(defaults.clone(), &wrong);
         let places: Vec<String> =
