@@ -18,7 +18,7 @@ use kube::{Client, Config};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 
-use super::{Backoff, ClusterError, Patience, watch, with_causes};
+use super::{Backoff, ClusterError, Patience, requests, watch, with_causes};
 
 /// A connected cluster. Clones share their connections.
 #[derive(Clone)]
@@ -87,6 +87,14 @@ impl Cluster {
     /// The version of the API server: `v1.33.2`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The same cluster. It reports the HTTP status of the response to each request; `None` if there was no
+    /// response.
+    #[must_use]
+    pub fn reporting(&self, report: impl Fn(Option<u16>) + Send + Sync + 'static) -> Self {
+        let client = requests::reporting(self.client.clone(), Arc::new(report));
+        Self { client, ..self.clone() }
     }
 
     /// A client for one list or watch.
@@ -208,6 +216,13 @@ impl Cluster {
             }
             Err(source) => ClusterError::Unreachable { what, server: self.server.clone(), source },
         }
+    }
+}
+
+#[cfg(test)]
+impl Cluster {
+    pub(super) fn of(client: Client) -> Self {
+        Self { client, server: String::new(), version: String::new(), authority: Arc::default() }
     }
 }
 

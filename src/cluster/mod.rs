@@ -29,6 +29,7 @@ mod pages;
 mod patience;
 pub mod precheck;
 pub mod registrations;
+mod requests;
 mod secret;
 mod target;
 mod watch;

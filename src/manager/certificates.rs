@@ -11,7 +11,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 use super::exchange::{Exchange, Replica};
-use super::requests::counted;
 use super::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError, Secret};
 use crate::telemetry::Metrics;
@@ -137,8 +136,8 @@ impl Certificates {
     async fn start(&mut self, may_wait: bool) -> Result<Option<Bundle>, Failure> {
         self.read().await?;
         self.rescuer = may_wait && !matches!(self.stored, Read::Valid(..)) && {
-            let leases = self.cluster.leases(&self.options.namespace).await;
-            self.counted(leases)?
+            let leases = self.cluster.leases(&self.options.namespace).await?;
+            leases
                 .iter()
                 .any(|lease| lease.holder != self.options.replica && !lease.authority.is_empty())
         };
@@ -227,8 +226,7 @@ impl Certificates {
 
     async fn read(&mut self) -> Result<(), ClusterError> {
         let Options { namespace, secret: name, .. } = &self.options;
-        let read = self.cluster.secret(namespace, name).await;
-        self.stored = match self.counted(read)? {
+        self.stored = match self.cluster.secret(namespace, name).await? {
             None => Read::Missing,
             Some(secret) => match Stored::parse(&secret.data) {
                 Ok(stored) => Read::Valid(secret, Box::new(stored)),
@@ -296,12 +294,11 @@ impl Certificates {
         let Options { namespace, secret: name, .. } = &self.options;
         let data = content.data();
         let written = match &self.stored {
-            Read::Missing => self.cluster.create_secret(namespace, name, &data).await,
+            Read::Missing => self.cluster.create_secret(namespace, name, &data).await?,
             Read::Invalid(secret, _) | Read::Valid(secret, _) => {
-                self.cluster.replace_secret(namespace, name, secret, &data).await
+                self.cluster.replace_secret(namespace, name, secret, &data).await?
             }
         };
-        let written = self.counted(written)?;
         // Otherwise another replica was first. Its content is read next.
         if written {
             let reason = match &self.stored {
@@ -345,10 +342,6 @@ impl Certificates {
     fn failed(&mut self, error: &Failure) {
         self.registered.restart(self.uptime());
         self.trouble.begin(KEEP, error);
-    }
-
-    fn counted<T>(&self, result: Result<T, ClusterError>) -> Result<T, ClusterError> {
-        counted(&self.metrics, "certificates", result)
     }
 
     fn uptime(&self) -> SignedDuration {

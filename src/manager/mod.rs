@@ -23,7 +23,6 @@ mod options;
 pub mod registrations;
 pub mod registry;
 pub mod replicas;
-mod requests;
 pub mod review;
 mod trouble;
 mod writes;
@@ -46,6 +45,7 @@ use self::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError};
 use crate::manifests::registrations::FailurePolicy;
 use crate::server::{Opening, PolicyStore, Running, Settings, StartError};
+use crate::telemetry::Metrics;
 use crate::tls::Bundle;
 use crate::tls::rotation::Lifetimes;
 
@@ -85,7 +85,8 @@ impl Prepared {
         let exchange = Arc::new(Exchange::new(policies.published().clone()));
         let documents = if options.watch_policies {
             let registers = options.registrations.is_some();
-            let (cluster, exchange) = (cluster.clone(), Arc::clone(&exchange));
+            let cluster = counted(&cluster, opening.metrics(), "documents");
+            let exchange = Arc::clone(&exchange);
             let (store, metrics) = (policies.clone(), Arc::clone(opening.metrics()));
             let Options { replica, clock, .. } = &options;
             let first =
@@ -107,7 +108,8 @@ impl Prepared {
                     replica: options.replica.clone(),
                     clock: options.clock,
                 };
-                let (cluster, exchange) = (cluster.clone(), Arc::clone(&exchange));
+                let cluster = counted(&cluster, opening.metrics(), "certificates");
+                let exchange = Arc::clone(&exchange);
                 let metrics = Arc::clone(opening.metrics());
                 let first = Certificates::first(cluster, wanted, exchange, metrics, fingerprint);
                 Some(first.await)
@@ -146,7 +148,7 @@ impl Prepared {
         }
         if manages_certificates || options.registrations.is_some() {
             let registrar = Registrar {
-                cluster: cluster.clone(),
+                cluster: counted(&cluster, running.metrics(), "registrations"),
                 exchange: Arc::clone(&exchange),
                 namespace: options.namespace.clone(),
                 address: options.address.clone(),
@@ -164,6 +166,7 @@ impl Prepared {
         }
         let Options { namespace, replica, clock, .. } = options;
         let metrics = Arc::clone(running.metrics());
+        let cluster = counted(&cluster, &metrics, "leases");
         let replicas =
             Replicas::new(cluster, namespace, replica, exchange, metrics, authority, clock);
         let replicas = keeps_lease.then(|| Arc::new(replicas));
@@ -183,6 +186,12 @@ impl Manager {
             let _ = timeout(LEAVE, replicas.leave()).await;
         }
     }
+}
+
+/// The same cluster. Each request counts for this purpose.
+fn counted(cluster: &Cluster, metrics: &Arc<Metrics>, purpose: &'static str) -> Cluster {
+    let metrics = Arc::clone(metrics);
+    cluster.reporting(move |code| metrics.api_request(purpose, code))
 }
 
 /// Connects when the API server is available.

@@ -16,7 +16,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::steps::{Managed, Step, is_ours, rules_of, steps, webhooks};
 use super::exchange::Exchange;
-use super::requests::counted;
 use super::trouble::Trouble;
 use crate::cluster::registrations::{Change, Revision, Written};
 use crate::cluster::{Cluster, ClusterError};
@@ -146,11 +145,6 @@ impl Registrar {
         event.is_ok()
     }
 
-    /// Counts a request by its result.
-    fn counted<T>(&self, result: Result<T, ClusterError>) -> Result<T, ClusterError> {
-        counted(&self.metrics, "registrations", result)
-    }
-
     async fn pass_repeatedly(&self, definitions: &watch::Sender<Definitions>, stored: &Notify) {
         let mut policies = self.exchange.policies.subscribe();
         let mut authorities = self.exchange.authorities.subscribe();
@@ -212,7 +206,7 @@ impl Registrar {
         let authorities = self.exchange.authorities.borrow().clone();
         let mut stored = [None, None, None];
         for ((kind, name), stored) in REGISTRATIONS.into_iter().zip(&mut stored) {
-            *stored = self.counted(self.cluster.registration(kind, name).await)?;
+            *stored = self.cluster.registration(kind, name).await?;
         }
         self.publish(policies, resources, &stored);
         if stored.iter().any(Option::is_some) {
@@ -289,7 +283,7 @@ impl Registrar {
             if memory.resources.get(&name).is_some_and(|(known, _)| *known == revision) {
                 continue;
             }
-            match self.counted(self.cluster.custom_resource(&name).await)? {
+            match self.cluster.custom_resource(&name).await? {
                 Some(resource) => memory.resources.insert(name, (revision, resource)),
                 None => memory.resources.remove(&name),
             };
@@ -320,16 +314,14 @@ impl Registrar {
     async fn perform(&self, step: &Step) -> Result<Written, ClusterError> {
         Ok(match step {
             Step::Create { kind, name, registration } => {
-                let written = self.cluster.create_registration(*kind, registration).await;
-                let written = self.counted(written)?;
+                let written = self.cluster.create_registration(*kind, registration).await?;
                 if written == Written::Stored {
                     tracing::info!(kind = kind.name(), name, "created a registration");
                 }
                 written
             }
             Step::Patch { kind, name, patch } => {
-                let written = self.cluster.patch_registration(*kind, name, patch).await;
-                let written = self.counted(written)?;
+                let written = self.cluster.patch_registration(*kind, name, patch).await?;
                 if written == Written::Stored {
                     let paths: Vec<&str> = patch
                         .as_array()

@@ -13,7 +13,6 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::exchange::{Exchange, Replica};
-use super::requests::counted;
 use super::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError, Lease};
 use crate::telemetry::Metrics;
@@ -84,9 +83,8 @@ impl Replicas {
             renewed: (self.clock)(),
             version: String::new(),
         };
-        let renewed = self.cluster.renew_lease(&self.namespace, &lease, LEASE_SECONDS).await;
-        counted(&self.metrics, LEASES, renewed)?;
-        let leases = counted(&self.metrics, LEASES, self.cluster.leases(&self.namespace).await)?;
+        self.cluster.renew_lease(&self.namespace, &lease, LEASE_SECONDS).await?;
+        let leases = self.cluster.leases(&self.namespace).await?;
         let (live, abandoned) = observed.observe(&leases, is_beat);
         let replicas: Vec<Replica> = live.into_iter().map(replica).collect();
         self.metrics.replicas(replicas.len());
@@ -101,8 +99,7 @@ impl Replicas {
         });
         for Lease { name, holder, version, .. } in abandoned {
             tracing::info!(replica = holder, "deleting the Lease of a replica that ended");
-            let deleted = self.cluster.delete_lease(&self.namespace, name, version).await;
-            counted(&self.metrics, LEASES, deleted)?;
+            self.cluster.delete_lease(&self.namespace, name, version).await?;
         }
         Ok(())
     }
@@ -142,9 +139,6 @@ impl Observed {
         (live, abandoned)
     }
 }
-
-/// The purpose of requests, in metrics.
-const LEASES: &str = "leases";
 
 /// A write of a small object every ten seconds, as kubelet's for its node.
 const BEAT: Duration = Duration::from_secs(10);

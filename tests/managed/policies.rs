@@ -21,6 +21,22 @@ async fn with_status(plane: &Plane, kind: &str, status: &str) -> serde_json::Val
     .await
 }
 
+/// At the first start, nothing existed. Two kinds of documents are listed and watched.
+async fn missing_objects_and_watches_count(replicas: &[Replica]) {
+    let sum = async |purpose: &str, outcome: &str| {
+        let labels = format!("{{purpose=\"{purpose}\",outcome=\"{outcome}\"}}");
+        let mut sum = 0.0;
+        for replica in replicas {
+            sum += replica.sum(&format!("statusgate_api_requests_total{labels}")).await;
+        }
+        sum
+    };
+    assert!(sum("certificates", "not_found").await >= 1.0);
+    assert!(sum("registrations", "not_found").await >= 3.0);
+    assert!(sum("documents", "success").await >= 8.0);
+    assert!(sum("leases", "success").await >= 4.0);
+}
+
 #[test]
 fn two_replicas_that_start_together_install_themselves_once() {
     in_turn(async |plane| {
@@ -49,6 +65,7 @@ fn two_replicas_that_start_together_install_themselves_once() {
         let later = plane.objects(POLICY).get("appcat").await.unwrap();
         let version = |policy: &serde_json::Value| policy["metadata"]["resourceVersion"].clone();
         assert_eq!(version(&later), version(&policy), "{policy:#} became {later:#}");
+        missing_objects_and_watches_count(&replicas).await;
     });
 }
 

@@ -10,21 +10,18 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::{DOCUMENTS, Documents, Shared, Store, document_type};
+use super::{Documents, Shared, Store, document_type};
 use crate::cluster::{Cluster, ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
 use crate::manager::exchange::Exchange;
 use crate::manager::registry::DocumentId;
-use crate::manager::requests::counted;
 use crate::manager::trouble::Trouble;
 use crate::manager::writes::{View, Write};
-use crate::telemetry::Metrics;
 
 /// Writes the entries of this replica and the conditions of all documents.
 pub(super) struct StatusWriter {
     cluster: Cluster,
     exchange: Arc<Exchange>,
-    metrics: Arc<Metrics>,
     replica: String,
     manages_registrations: bool,
     clock: fn() -> Timestamp,
@@ -82,7 +79,6 @@ impl StatusWriter {
         Self {
             cluster: documents.cluster.clone(),
             exchange: Arc::clone(&documents.exchange),
-            metrics: Arc::clone(&documents.metrics),
             replica: documents.replica.clone(),
             manages_registrations: documents.manages_registrations,
             clock: documents.clock,
@@ -160,14 +156,14 @@ impl StatusWriter {
 
     /// Writes until an error concerns more than one document.
     async fn perform(&mut self, jobs: Vec<Job>) -> Result<(), ClusterError> {
-        let (cluster, metrics) = (&self.cluster, &self.metrics);
+        let cluster = &self.cluster;
         let mut results = stream::iter(jobs)
             .map(async |job| {
                 let (manager, status) = job.write.body();
                 let of = document_type(job.id.kind);
                 let done =
                     cluster.apply_document_status(of, &job.target, &manager, status.as_ref()).await;
-                (job, counted(metrics, DOCUMENTS, done))
+                (job, done)
             })
             .buffer_unordered(IN_FLIGHT);
         let mut failed = None;
