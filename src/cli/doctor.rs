@@ -8,8 +8,8 @@ use anyhow::Context;
 use super::connection::{Connection, block_on};
 use super::output::Output;
 use super::policies::following;
-use super::{Outcome, checks, time};
-use crate::cluster::doctor::{Address, Examination};
+use super::{Outcome, checks, time, values};
+use crate::cluster::doctor::{Address, Examination, Place};
 use crate::cluster::{Check, ClusterError, StoredDocument};
 use crate::documents::DocumentKind;
 use crate::manager::documents::document_type;
@@ -21,7 +21,8 @@ use crate::policy::PolicySet;
 #[command(
     after_help = "Changes nothing. Checks that the CRDs declare the fields that the policies set, \
                   that the webhook registrations match the resources that the policies select, and \
-                  that the registered CA verifies the served certificate.\n\n\
+                  that the registered CA verifies the served certificate. Of servers with managed \
+                  parts, checks their CRDs, their Leases and the Secret of the certificate.\n\n\
                   Exit code 0: no problem; there may be warnings. 1: there is a problem. 2: the API \
                   server does not respond."
 )]
@@ -43,6 +44,15 @@ pub struct Args {
     /// valid for the name that the API server uses.
     #[arg(long, value_name = "URL")]
     url: Option<Address>,
+
+    /// The namespace of the servers. Default: that of the Service that the registrations call, or
+    /// statusgate-system.
+    #[arg(long, value_name = "NAME", value_parser = values::namespace)]
+    namespace: Option<String>,
+
+    /// The Secret with the managed certificate.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-tls")]
+    certificate_secret: String,
 
     /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -91,6 +101,7 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
     let examination = Examination {
         registrations: args.registrations.clone(),
         address: args.url.clone(),
+        place: Place { namespace: args.namespace.clone(), secret: args.certificate_secret.clone() },
         documents: documents.collect(),
     };
     Ok(examination.run(&cluster, &policies, time::clock()).await?)

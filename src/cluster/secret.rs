@@ -133,6 +133,13 @@ impl Secret {
     }
 }
 
+#[cfg(test)]
+impl Secret {
+    pub(super) fn of(data: BTreeMap<String, Vec<u8>>) -> Self {
+        Self { data, object: Value::Null }
+    }
+}
+
 fn encoded(data: &BTreeMap<String, Vec<u8>>) -> Value {
     data.iter().map(|(name, value)| (name.clone(), STANDARD.encode(value))).collect()
 }

@@ -36,6 +36,7 @@ mod plane;
 mod replica;
 
 mod clock;
+mod doctor;
 mod killed;
 mod outage;
 mod permissions;

@@ -42,7 +42,7 @@ fn one(kind: &str, document: &StoredDocument) -> Check {
     Check::ok(ID, subject, message(enforced))
 }
 
-fn condition<'s>(status: &'s Value, kind: &str) -> &'s Value {
+pub(super) fn condition<'s>(status: &'s Value, kind: &str) -> &'s Value {
     let conditions = status["conditions"].as_array();
     let found = conditions.and_then(|list| list.iter().find(|condition| condition["type"] == kind));
     found.unwrap_or(&Value::Null)

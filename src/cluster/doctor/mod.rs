@@ -5,6 +5,7 @@
 
 mod documents;
 mod hook;
+mod managed;
 mod rules;
 mod service;
 mod serving;
@@ -16,16 +17,19 @@ use std::pin::Pin;
 
 use jiff::Timestamp;
 
+pub use managed::Place;
 pub use serving::Address;
 
 use self::hook::{Hook, Kind};
+use self::managed::Managed;
 use super::{Check, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
 use crate::model::Webhook;
 use crate::policy::PolicySet;
 
 /// The checks, in the order of the report.
-const CHECKS: [RunCheck; 9] = [
+const CHECKS: [RunCheck; 10] = [
     |facts| done(vec![api_server(facts)]),
+    |facts| done(managed::check(facts)),
     |facts| done(documents::check(facts)),
     |facts| done(precheck::gaps(&facts.targets)),
     |facts| done(schemas(facts)),
@@ -41,12 +45,14 @@ type RunCheck = for<'f> fn(&'f Facts<'f>) -> Running<'f>;
 type Running<'f> = Pin<Box<dyn Future<Output = Vec<Check>> + 'f>>;
 
 /// The options of `doctor`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Examination {
     /// The names of the registrations; without names, those that look like statusgate's.
     pub registrations: Vec<String>,
     /// Where to reach statusgate from here, if not by the name of its Service.
     pub address: Option<Address>,
+    /// Where servers keep their objects.
+    pub place: Place,
     /// The policies and conventions of the cluster by kind, or why they cannot be read.
     pub documents: Vec<(&'static str, Result<Vec<StoredDocument>, String>)>,
 }
@@ -57,6 +63,7 @@ struct Facts<'f> {
     policies: &'f PolicySet,
     address: Option<&'f Address>,
     documents: &'f [(&'static str, Result<Vec<StoredDocument>, String>)],
+    managed: Managed,
     now: Timestamp,
     targets: Targets,
     /// One for each target.
@@ -89,6 +96,7 @@ impl Examination {
                 Err(error) => unread.push((kind, error.to_string())),
             }
         }
+        let managed = Managed::read(cluster, &self.place, &hooks).await;
         let address = self.address.as_ref();
         let documents = &self.documents;
         let facts = Facts {
@@ -96,6 +104,7 @@ impl Examination {
             policies,
             address,
             documents,
+            managed,
             now,
             targets,
             definitions,
