@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::objects::{COMPOSITE, CRD, MUTATING};
+use crate::objects::{COMPOSITE, CRD, Kind, MUTATING, VALIDATING};
 use crate::patience::until;
-use crate::plane::{LEASE, NAMESPACE, POLICY, in_turn};
+use crate::plane::{LEASE, NAMESPACE, POLICY, Plane, SECRET, documents, in_turn};
 use crate::process::run;
 use crate::replica::Installation;
 
@@ -33,6 +33,58 @@ fn a_restart_of_the_api_server_changes_nothing() {
     });
 }
 
+const DEPLOYMENT: Kind = Kind {
+    api_version: "apps/v1",
+    kind: "Deployment",
+    path: "/apis/apps/v1/namespaces/statusgate-system/deployments",
+};
+
+/// Its subresources.
+const OF_THE_DEPLOYMENT: Kind = Kind {
+    api_version: "autoscaling/v1",
+    kind: "Scale",
+    path: "/apis/apps/v1/namespaces/statusgate-system/deployments/statusgate",
+};
+
+/// Sets `failurePolicy: Fail` for all webhooks about objects, also for those that the servers create with
+/// Ignore.
+async fn fail_everywhere(plane: &Plane) {
+    for kind in [MUTATING, VALIDATING] {
+        let registrations = plane.objects(kind);
+        until("each webhook fails", async || {
+            let mut stored = registrations.get("statusgate").await.ok()?;
+            for webhook in stored["webhooks"].as_array_mut()? {
+                webhook["failurePolicy"] = "Fail".into();
+            }
+            registrations.put(&stored).await.ok()
+        })
+        .await;
+    }
+}
+
+/// The installation without a kubelet: a Deployment that users scale, upgrade and restart.
+async fn change_the_deployment(plane: &Plane) {
+    let printed = run(["manifests", "install"]);
+    let mut objects = documents(&printed.out).into_iter();
+    let deployment = objects.find(|object| object["kind"] == "Deployment").unwrap();
+    let deployments = plane.objects(DEPLOYMENT);
+    deployments.create(&deployment).await.unwrap();
+    let replicas = json!({"spec": {"replicas": 3}});
+    let scaled = plane.objects(OF_THE_DEPLOYMENT).merge("scale", replicas).await.unwrap();
+    assert_eq!(scaled["spec"]["replicas"], 3);
+    let container = json!({"name": "statusgate", "image": "statusgate:next"});
+    let upgrade = json!({
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"template": {
+            "metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "now"}},
+            "spec": {"containers": [container]},
+        }},
+    });
+    deployments.merge("statusgate", upgrade).await.unwrap();
+    deployments.merge_status("statusgate", json!({"observedGeneration": 1})).await.unwrap();
+    deployments.delete("statusgate").await.unwrap();
+}
+
 #[test]
 fn without_replicas_and_with_fail_users_can_still_repair_everything_of_statusgate() {
     in_turn(async |plane| {
@@ -41,12 +93,15 @@ fn without_replicas_and_with_fail_users_can_still_repair_everything_of_statusgat
         let [one, two] = installation.two().await;
         let name = plane.composite("locked").await;
         plane.judged(&name).await;
+        fail_everywhere(plane).await;
         one.kill();
         two.kill();
 
         let objects = plane.objects(COMPOSITE);
         let failed = objects.merge_status(&name, json!({"currentVersion": "1"})).await;
         assert!(failed.unwrap_err().to_string().contains("failed calling webhook"));
+        change_the_deployment(plane).await;
+        plane.objects(SECRET).delete("statusgate-tls").await.unwrap();
         // Specs, policies, Leases, namespaces, CRDs, registrations: all writes still pass.
         objects.merge(&name, json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
         let policies = plane.objects(POLICY);
@@ -57,8 +112,18 @@ fn without_replicas_and_with_fail_users_can_still_repair_everything_of_statusgat
         plane.objects(NAMESPACE).merge("statusgate-system", label.clone()).await.unwrap();
         plane.objects(CRD).merge("statuspolicies.statusgate.dev", label.clone()).await.unwrap();
         plane.objects(MUTATING).merge("statusgate", label).await.unwrap();
+        // The finalizers of a deleted object end with a write of its metadata.
+        let finalizers = |list| json!({"metadata": {"finalizers": list}});
+        objects.merge(&name, finalizers(json!(["test.statusgate.dev/wait"]))).await.unwrap();
         objects.delete(&name).await.unwrap();
+        objects.merge(&name, finalizers(json!([]))).await.unwrap();
+        until("it is deleted", async || objects.get(&name).await.err()).await;
         plane.create_policy().await;
+        // An invalid policy is stored now, and can be corrected.
+        for convention in ["apcat", "appcat"] {
+            let change = json!({"spec": {"convention": convention}});
+            policies.merge("appcat", change).await.unwrap();
+        }
 
         // A new replica repairs it, and without one the command does.
         let replica = installation.replica("again").await;
