@@ -32,12 +32,14 @@ mod process;
 #[path = "../control_plane/traffic.rs"]
 mod traffic;
 
+mod caller;
 mod plane;
 mod replica;
 
 mod clock;
 mod doctor;
 mod killed;
+mod many;
 mod outage;
 mod permissions;
 mod policies;

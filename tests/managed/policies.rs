@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use crate::caller::{Caller, Write};
 use crate::objects::{COMPOSITE, VALIDATING, refusal};
 use crate::patience::until;
 use crate::plane::{LEASE, POLICY, Plane, SECRET, condition, in_turn};
@@ -73,21 +74,24 @@ fn two_replicas_that_start_together_install_themselves_once() {
 fn a_change_of_a_policy_is_in_force_within_seconds_and_an_invalid_one_is_rejected() {
     in_turn(async |plane| {
         let installation = Installation::new(plane, &[]).await;
-        let _replicas = installation.two().await;
+        let replicas = installation.two().await;
         let name = plane.composite("change").await;
         plane.create_policy().await;
         plane.judged(&name).await;
         with_status(plane, "Enforced", "True").await;
 
         let policies = plane.objects(POLICY);
-        let start = Instant::now();
+        let (caller, changed) = (Caller::new(plane).await, Instant::now());
         policies.merge("appcat", json!({"spec": {"enforcement": "Warn"}})).await.unwrap();
+        let group = "vshn.appcat.vshn.io".to_owned();
+        let status = json!({"phase": "Nonsense"});
+        let wrong = Write { group, plural: "xvshnpostgresqls", status };
+        caller.live(&replicas, changed, &wrong, true).await;
         let objects = plane.objects(COMPOSITE);
         until("the policy only warns", async || {
             objects.dry_merge_status(&name, json!({"phase": "Nonsense"})).await.ok()
         })
         .await;
-        println!("a changed policy is in force after {:?}", start.elapsed());
         with_status(plane, "Enforced", "True").await;
 
         let wrong = json!({"spec": {"enforcement": "Deny", "convention": "apcat"}});
