@@ -38,6 +38,7 @@ mod replica;
 
 mod clock;
 mod doctor;
+mod files;
 mod killed;
 mod many;
 mod outage;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::balancer::Balancer;
 use crate::leash::Leashed;
@@ -15,6 +15,8 @@ use crate::process::STATUSGATE;
 pub(crate) struct Installation<'p> {
     plane: &'p Plane,
     service: Balancer,
+    /// Where the certificate comes from.
+    certificate: Vec<String>,
     flags: Vec<&'static str>,
     kubeconfig: PathBuf,
 }
@@ -40,7 +42,20 @@ impl<'p> Installation<'p> {
     /// Without replicas. `flags` are in addition to those that manage everything.
     pub(crate) async fn new(plane: &'p Plane, flags: &[&'static str]) -> Self {
         let (service, kubeconfig) = (Balancer::start().await, plane.kubeconfig());
-        Self { plane, service, flags: flags.to_vec(), kubeconfig }
+        let managed = ["--manage-certificates", "--certificate-secret=statusgate-tls"];
+        let certificate = managed.map(str::to_owned).into();
+        Self { plane, service, certificate, flags: flags.to_vec(), kubeconfig }
+    }
+
+    /// With a certificate and a key from the files `tls.crt` and `tls.key` in a folder.
+    pub(crate) async fn with_files(
+        plane: &'p Plane,
+        folder: &Path,
+        flags: &[&'static str],
+    ) -> Self {
+        let file = |flag, name| format!("{flag}={}", folder.join(name).display());
+        let certificate = vec![file("--tls-cert", "tls.crt"), file("--tls-key", "tls.key")];
+        Self { certificate, ..Self::new(plane, flags).await }
     }
 
     /// With replicas that accept any certificate of the API server.
@@ -98,13 +113,12 @@ impl<'p> Installation<'p> {
             format!("--kubeconfig={}", self.kubeconfig.display()),
             "--namespace=statusgate-system".to_owned(),
             "--watch-policies".to_owned(),
-            "--manage-certificates".to_owned(),
-            "--certificate-secret=statusgate-tls".to_owned(),
             "--manage-webhooks".to_owned(),
             format!("--webhook-url=https://{}", self.service.address()),
         ];
         let flags = self.flags.iter().map(|flag| (*flag).to_owned());
-        let arguments = environment.iter().cloned().chain(arguments).chain(flags);
+        let arguments = environment.iter().cloned().chain(arguments);
+        let arguments = arguments.chain(self.certificate.iter().cloned()).chain(flags);
         Starting { process: Leashed::start(&log, "env", arguments) }
     }
 
