@@ -127,7 +127,7 @@ impl<'de> Reader<'de> {
     }
 
     /// A string, borrowed if it has no escapes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text(&mut self) -> Option<Cow<'de, str>> {
         let start = trimmed(self.rest);
         self.rest = start;
@@ -231,10 +231,10 @@ impl<'de> Reader<'de> {
             return ReadError::NotJson(error);
         }
         let before = &self.text.as_bytes()[..self.text.len() - self.rest.len()];
-        let line = before.split(|byte| *byte == b'\n');
+        let of_line = before.rsplit(|byte| *byte == b'\n').next();
         ReadError::Unexpected {
-            line: line.clone().count(),
-            column: line.last().map_or(0, <[u8]>::len) + 1,
+            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            column: of_line.map_or(0, <[u8]>::len) + 1,
         }
     }
 }

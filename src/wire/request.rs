@@ -77,7 +77,7 @@ impl<'a> AdmissionRequest<'a> {
     /// Bytes that are not an AdmissionReview.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ReviewError> {
         // One pass here saves a check of each string later.
-        let text = std::str::from_utf8(bytes)
+        let text = simdutf8::compat::from_utf8(bytes)
             .map_err(|error| ReviewError::NotUtf8(error.valid_up_to()))?;
         match read(text, Envelope::read) {
             Ok(envelope) => envelope.into_request(),

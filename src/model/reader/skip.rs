@@ -47,8 +47,17 @@ fn head(bytes: &[u8]) -> Option<u64> {
 // These functions return the text after a token at the start of `rest`, or `None`. They use local variables
 // instead of the reader, which needs a third of the instructions.
 
+/// Most texts have no white space between values.
 #[inline]
-pub(super) fn trimmed(mut rest: &[u8]) -> &[u8] {
+pub(super) fn trimmed(rest: &[u8]) -> &[u8] {
+    match rest {
+        [b' ' | b'\n' | b'\r' | b'\t', ..] => without_spaces(rest),
+        _ => rest,
+    }
+}
+
+#[inline(never)]
+fn without_spaces(mut rest: &[u8]) -> &[u8] {
     while let [b' ' | b'\n' | b'\r' | b'\t', behind @ ..] = rest {
         rest = behind;
     }

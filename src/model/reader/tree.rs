@@ -16,7 +16,9 @@ impl<'de> Reader<'de> {
     /// A tree. Too many values are an error.
     pub(crate) fn json(&mut self) -> Option<Json<'de>> {
         self.left = Some(MAX_VALUES);
-        self.value(0)
+        let mut tree = Json::Null;
+        self.value(&mut tree, 0)?;
+        Some(tree)
     }
 
     /// A tree, or a text if it has too many values.
@@ -30,22 +32,27 @@ impl<'de> Reader<'de> {
         self.skip().map(|text| Json::Large(text.into()))
     }
 
-    fn value(&mut self, depth: u8) -> Option<Json<'de>> {
+    /// Reads a value to its final place: moving it there would take a third of the time, because processors wait
+    /// when they read as one what was just written in parts.
+    fn value(&mut self, place: &mut Json<'de>, depth: u8) -> Option<()> {
         self.left = self.left.and_then(|left| left.checked_sub(1));
         self.left?;
         if depth == MAX_DEPTH {
-            return self.skip().map(|_| Json::Deep);
+            self.skip()?;
+            *place = Json::Deep;
+            return Some(());
         }
         match self.next_byte()? {
-            b'"' => self.text().map(Json::String),
+            b'"' => *place = Json::String(self.text()?),
             b'{' => {
                 // A metav1 condition has six members.
                 let mut members = Vec::with_capacity(6);
                 self.members(|reader, name| {
-                    members.push((name, reader.value(depth + 1)?));
-                    Some(())
+                    members.push((name, Json::Null));
+                    let (_, place) = members.last_mut()?;
+                    reader.value(place, depth + 1)
                 })?;
-                Some(Json::Object(members.into()))
+                *place = Json::Object(members.into());
             }
             b'[' => {
                 let mut items = Vec::new();
@@ -55,14 +62,15 @@ impl<'de> Reader<'de> {
                     if items.is_empty() {
                         items.reserve_exact(12);
                     }
-                    items.push(reader.value(depth + 1)?);
-                    Some(())
+                    items.push(Json::Null);
+                    reader.value(items.last_mut()?, depth + 1)
                 })?;
-                Some(Json::Array(items))
+                *place = Json::Array(items);
             }
-            b'n' => self.literal("null").map(|()| Json::Null),
-            b't' | b'f' => self.bool().map(Json::Bool),
-            _ => self.number().map(Json::Number),
+            b'n' => self.literal("null")?,
+            b't' | b'f' => *place = Json::Bool(self.bool()?),
+            _ => *place = Json::Number(self.number()?),
         }
+        Some(())
     }
 }
