@@ -156,7 +156,7 @@ impl Prepared {
                 metrics: Arc::clone(running.metrics()),
                 clock: options.clock,
                 rules: options.registrations.is_some(),
-                authorities: manages_certificates,
+                secret: options.certificate.as_ref().map(|managed| managed.secret.clone()),
             };
             tasks.spawn(registrar.run());
         }

@@ -28,6 +28,7 @@ use crate::manifests::rules::{Rule, coverage, rules};
 use crate::model::Webhook;
 use crate::policy::PolicySet;
 use crate::telemetry::Metrics;
+use crate::tls::rotation::Stored;
 
 /// The part of the manager that writes registrations.
 #[derive(Clone)]
@@ -48,8 +49,8 @@ pub struct Registrar {
     pub clock: fn() -> Timestamp,
     /// Whether it creates registrations and keeps their rules.
     pub rules: bool,
-    /// Whether it keeps the caBundles.
-    pub authorities: bool,
+    /// The Secret with the authorities, if it keeps the caBundles.
+    pub secret: Option<String>,
 }
 
 /// The definitions in the cluster: those that are known, and whether they are all.
@@ -203,7 +204,6 @@ impl Registrar {
         resources: Option<&[CustomResource]>,
         memory: &mut Memory,
     ) -> Result<(Duration, Duration), ClusterError> {
-        let authorities = self.exchange.authorities.borrow().clone();
         let mut stored = [None, None, None];
         for ((kind, name), stored) in REGISTRATIONS.into_iter().zip(&mut stored) {
             *stored = self.cluster.registration(kind, name).await?;
@@ -223,12 +223,14 @@ impl Registrar {
             return Ok((QUIET, RESYNC));
         }
         // Until the definitions are known, the rules stay as they are.
-        let managed =
-            Managed { rules: self.rules && resources.is_some(), authorities: self.authorities };
+        let managed = Managed {
+            rules: self.rules && resources.is_some(),
+            authorities: self.secret.is_some(),
+        };
         let settings = Settings {
             namespace: self.namespace.clone(),
             address: self.address.clone(),
-            authorities: if self.authorities { authorities } else { String::new() },
+            authorities: self.authorities().await?,
             failure_policy: self.failure_policy,
             match_conditions: has_match_conditions(self.cluster.version()),
         };
@@ -260,6 +262,17 @@ impl Registrar {
             }
         }
         Ok((PAUSE, PAUSE))
+    }
+
+    /// What each caBundle has to contain. Read after the registrations, so that a server that has missed a
+    /// change of the Secret removes no authority from a caBundle.
+    async fn authorities(&self) -> Result<String, ClusterError> {
+        let Some(name) = &self.secret else { return Ok(String::new()) };
+        let secret = self.counted(self.cluster.secret(&self.namespace, name).await)?;
+        let stored = secret.and_then(|secret| Stored::parse(&secret.data).ok());
+        // A missing or invalid Secret is written back.
+        let known = || self.exchange.authorities.borrow().clone();
+        Ok(stored.map_or_else(known, |stored| stored.authorities().to_owned()))
     }
 
     /// The custom resources that policies may select; `None` until the definitions are known. Reads only

@@ -58,7 +58,7 @@ impl Server {
             metrics: Arc::new(Metrics::new(None)),
             clock: || jiff::Timestamp::UNIX_EPOCH,
             rules,
-            authorities: true,
+            secret: Some("statusgate-tls".into()),
         };
         Self { exchange, task: tokio::spawn(registrar.run()) }
     }
