@@ -22,7 +22,7 @@ pub struct Exchange {
     /// How the registrations cover the resources of each policy; `None` until it is known. From the
     /// registrations; for the status of policies.
     pub coverage: watch::Sender<Option<BTreeMap<String, Coverage>>>,
-    /// The replicas that are alive, this one included. From their Leases; for the certificates and the
+    /// The replicas that may serve, this one included. From their Leases; for the certificates and the
     /// status of policies.
     pub replicas: watch::Sender<Vec<Replica>>,
 }
@@ -40,7 +40,7 @@ impl Exchange {
     }
 }
 
-/// A running server.
+/// A server with a Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
     /// Its name, unique in the namespace: in a pod the name of the pod and the port.
@@ -48,4 +48,6 @@ pub struct Replica {
     /// The SHA-256 fingerprint of the authority that signed its serving certificate, as hex; empty if it
     /// does not manage certificates.
     pub authority: String,
+    /// Whether it renews its Lease. Otherwise it has ended, or it serves without a path to the API server.
+    pub is_live: bool,
 }

@@ -102,9 +102,7 @@ impl Prepared {
                     namespace: options.namespace.clone(),
                     secret: secret.clone(),
                     names: options.names.clone(),
-                    lifetimes: Lifetimes::of_leaf(
-                        SignedDuration::try_from(*lifetime).unwrap_or(SignedDuration::MAX),
-                    ),
+                    lifetimes: lifetimes(*lifetime),
                     replica: options.replica.clone(),
                     clock: options.clock,
                 };
@@ -164,11 +162,13 @@ impl Prepared {
         if let Some(documents) = documents {
             tasks.spawn(documents.run());
         }
-        let Options { namespace, replica, clock, .. } = options;
+        let Options { namespace, replica: name, clock, .. } = options;
         let metrics = Arc::clone(running.metrics());
         let cluster = counted(&cluster, &metrics, "leases");
+        let lifetimes = options.certificate.map(|managed| lifetimes(managed.lifetime));
+        let lifetimes = lifetimes.unwrap_or_default();
         let replicas =
-            Replicas::new(cluster, namespace, replica, exchange, metrics, authority, clock);
+            Replicas { cluster, namespace, name, exchange, metrics, authority, lifetimes, clock };
         let replicas = keeps_lease.then(|| Arc::new(replicas));
         if let Some(replicas) = replicas.clone() {
             tasks.spawn(async move { replicas.run().await });
@@ -192,6 +192,10 @@ impl Manager {
 fn counted(cluster: &Cluster, metrics: &Arc<Metrics>, purpose: &'static str) -> Cluster {
     let metrics = Arc::clone(metrics);
     cluster.reporting(move |code| metrics.api_request(purpose, code))
+}
+
+fn lifetimes(leaf: Duration) -> Lifetimes {
+    Lifetimes::of_leaf(SignedDuration::try_from(leaf).unwrap_or(SignedDuration::MAX))
 }
 
 /// Connects when the API server is available.

@@ -268,7 +268,7 @@ impl Registrar {
     /// change of the Secret removes no authority from a caBundle.
     async fn authorities(&self) -> Result<String, ClusterError> {
         let Some(name) = &self.secret else { return Ok(String::new()) };
-        let secret = self.counted(self.cluster.secret(&self.namespace, name).await)?;
+        let secret = self.cluster.secret(&self.namespace, name).await?;
         let stored = secret.and_then(|secret| Stored::parse(&secret.data).ok());
         // A missing or invalid Secret is written back.
         let known = || self.exchange.authorities.borrow().clone();

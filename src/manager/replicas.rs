@@ -3,6 +3,9 @@
 //! A replica is alive while its Lease changes. As in client-go's leader election, times of other machines
 //! are not compared with the own clock. Unlike there, the measure is the number of lists in which a Lease
 //! did not change: after an outage of the API server, all Leases are old, but no replica has ended.
+//!
+//! A replica that lost only its path to the API server still serves. So its Lease stays as long as its
+//! certificate may be valid: the older authorities must not be removed before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,33 +19,29 @@ use super::exchange::{Exchange, Replica};
 use super::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError, Lease};
 use crate::telemetry::Metrics;
+use crate::tls::rotation::Lifetimes;
 
 /// Keeps the Lease of this replica, and publishes [`Exchange::replicas`].
 pub struct Replicas {
-    cluster: Cluster,
-    namespace: String,
-    name: String,
-    exchange: Arc<Exchange>,
-    metrics: Arc<Metrics>,
-    authority: watch::Receiver<String>,
-    clock: fn() -> Timestamp,
+    /// The API server.
+    pub cluster: Cluster,
+    /// The namespace of the Leases.
+    pub namespace: String,
+    /// The name of this replica and of its Lease.
+    pub name: String,
+    /// Where the other parts are.
+    pub exchange: Arc<Exchange>,
+    /// Where it counts requests and replicas.
+    pub metrics: Arc<Metrics>,
+    /// The fingerprint of the authority of the serving certificate; empty if it is not managed.
+    pub authority: watch::Receiver<String>,
+    /// Those of the certificates of all replicas.
+    pub lifetimes: Lifetimes,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
 }
 
 impl Replicas {
-    /// `name` is the name of this replica and of its Lease. `authority` is the fingerprint of the authority
-    /// of its serving certificate; empty if it does not manage certificates.
-    pub const fn new(
-        cluster: Cluster,
-        namespace: String,
-        name: String,
-        exchange: Arc<Exchange>,
-        metrics: Arc<Metrics>,
-        authority: watch::Receiver<String>,
-        clock: fn() -> Timestamp,
-    ) -> Self {
-        Self { cluster, namespace, name, exchange, metrics, authority, clock }
-    }
-
     /// Renews the Lease until it is dropped.
     pub async fn run(&self) {
         let mut authority = self.authority.clone();
@@ -76,28 +75,33 @@ impl Replicas {
         observed: &mut Observed,
         is_beat: bool,
     ) -> Result<(), ClusterError> {
+        let now = (self.clock)();
         let lease = Lease {
             name: self.name.clone(),
             holder: self.name.clone(),
             authority: authority.to_owned(),
-            renewed: (self.clock)(),
+            renewed: now,
             version: String::new(),
         };
         self.cluster.renew_lease(&self.namespace, &lease, LEASE_SECONDS).await?;
         let leases = self.cluster.leases(&self.namespace).await?;
-        let (live, abandoned) = observed.observe(&leases, is_beat);
-        let replicas: Vec<Replica> = live.into_iter().map(replica).collect();
-        self.metrics.replicas(replicas.len());
+        let (abandoned, kept): (Vec<_>, Vec<_>) = observed
+            .observe(&leases, is_beat)
+            .into_iter()
+            .partition(|(lease, beats)| is_abandoned(lease, *beats, &self.lifetimes, now));
+        let replica = |(lease, beats): (&Lease, u32)| Replica {
+            name: lease.holder.clone(),
+            authority: lease.authority.clone(),
+            is_live: beats < LEASE_BEATS,
+        };
+        let replicas: Vec<Replica> = kept.into_iter().map(replica).collect();
+        self.metrics.replicas(replicas.iter().filter(|replica| replica.is_live).count());
         self.exchange.replicas.send_if_modified(|known| {
-            let ids = |replicas: &[Replica]| -> Vec<(String, String)> {
-                let id = |replica: &Replica| (replica.name.clone(), replica.authority.clone());
-                replicas.iter().map(id).collect()
-            };
-            let is_new = ids(known) != ids(&replicas);
+            let is_new = *known != replicas;
             *known = replicas;
             is_new
         });
-        for Lease { name, holder, version, .. } in abandoned {
+        for (Lease { name, holder, version, .. }, _) in abandoned {
             tracing::info!(replica = holder, "deleting the Lease of a replica that ended");
             self.cluster.delete_lease(&self.namespace, name, version).await?;
         }
@@ -105,8 +109,10 @@ impl Replicas {
     }
 }
 
-fn replica(lease: &Lease) -> Replica {
-    Replica { name: lease.holder.clone(), authority: lease.authority.clone() }
+/// Whether a Lease can be deleted: its replica has ended, or its certificate has expired.
+fn is_abandoned(lease: &Lease, beats: u32, lifetimes: &Lifetimes, now: Timestamp) -> bool {
+    let serves = !lease.authority.is_empty() && now < lifetimes.last_handshake(lease.renewed);
+    beats >= ABANDONED_BEATS && !serves
 }
 
 /// How often each Lease was read without a change.
@@ -114,36 +120,28 @@ fn replica(lease: &Lease) -> Replica {
 struct Observed(BTreeMap<String, (String, u32)>);
 
 impl Observed {
-    /// Returns the Leases of live replicas, and those that are unchanged for long. `is_beat` is false for
-    /// a list in between, which says nothing about how old a Lease is.
-    fn observe<'l>(
-        &mut self,
-        leases: &'l [Lease],
-        is_beat: bool,
-    ) -> (Vec<&'l Lease>, Vec<&'l Lease>) {
+    /// Returns each Lease with the number of beats without a change. `is_beat` is false for a list in
+    /// between, which says nothing about how old a Lease is.
+    fn observe<'l>(&mut self, leases: &'l [Lease], is_beat: bool) -> Vec<(&'l Lease, u32)> {
         let known = std::mem::take(&mut self.0);
         let unchanged = |lease: &Lease| match known.get(&lease.name) {
             Some((version, count)) if *version == lease.version => count + u32::from(is_beat),
             _ => 0,
         };
-        let (mut live, mut abandoned) = (Vec::new(), Vec::new());
-        for lease in leases {
-            let count = unchanged(lease);
-            if count < LEASE_BEATS {
-                live.push(lease);
-            } else if count >= ABANDONED_BEATS {
-                abandoned.push(lease);
-            }
-            self.0.insert(lease.name.clone(), (lease.version.clone(), count));
-        }
-        (live, abandoned)
+        let counted: Vec<(&Lease, u32)> =
+            leases.iter().map(|lease| (lease, unchanged(lease))).collect();
+        let entry =
+            |(lease, count): &(&Lease, u32)| (lease.name.clone(), (lease.version.clone(), *count));
+        self.0 = counted.iter().map(entry).collect();
+        counted
     }
 }
 
 /// A write of a small object every ten seconds, as kubelet's for its node.
 const BEAT: Duration = Duration::from_secs(10);
 
-/// A Lease that did not change in this many beats belongs to a replica that ended.
+/// A Lease that did not change in this many beats belongs to a replica that ended or cannot reach the API
+/// server.
 const LEASE_BEATS: u32 = 4;
 
 const LEASE_SECONDS: u32 = 40;
@@ -153,6 +151,8 @@ const ABANDONED_BEATS: u32 = 3 * LEASE_BEATS;
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
 
     fn lease(name: &str, version: u32) -> Lease {
@@ -165,29 +165,42 @@ mod tests {
         }
     }
 
+    /// The beats without a change of each Lease.
+    fn beats(observed: &mut Observed, leases: &[Lease], is_beat: bool) -> Vec<u32> {
+        observed.observe(leases, is_beat).into_iter().map(|(_, beats)| beats).collect()
+    }
+
     #[test]
-    fn a_replica_is_alive_while_its_lease_changes() {
+    fn beats_count_while_a_lease_does_not_change() {
         let mut observed = Observed::default();
-        let mut counts = Vec::new();
         for beat in 0..=12 {
             let leases = [lease("a", beat), lease("b", 0)];
-            let (live, abandoned) = observed.observe(&leases, true);
-            counts.push((live.len(), abandoned.len()));
+            assert_eq!(beats(&mut observed, &leases, true), [0, beat]);
         }
-        assert_eq!(counts[..4], [(2, 0); 4]);
-        assert_eq!(counts[4..12], [(1, 0); 8]);
-        assert_eq!(counts[12], (1, 1));
         let leases = [lease("a", 13), lease("b", 1)];
-        let (live, _) = observed.observe(&leases, true);
-        assert_eq!(live.len(), 2, "it renewed its Lease again");
+        assert_eq!(beats(&mut observed, &leases, true), [0, 0], "it renewed its Lease again");
+    }
+
+    #[test]
+    fn a_lease_stays_while_the_certificate_of_its_replica_may_be_valid() {
+        let lifetimes = Lifetimes::default();
+        let renewed = Timestamp::UNIX_EPOCH;
+        let abandoned = |authority: &str, beats, days: i64| {
+            let lease = Lease { authority: authority.to_owned(), ..lease("a", 0) };
+            is_abandoned(&lease, beats, &lifetimes, renewed + SignedDuration::from_hours(days * 24))
+        };
+        assert!(!abandoned("ca1", 1000, 89));
+        assert!(abandoned("ca1", 12, 90));
+        assert!(!abandoned("ca1", 11, 90));
+        assert!(abandoned("", 12, 0));
+        assert!(!abandoned("", 11, 0));
     }
 
     #[test]
     fn lists_between_two_beats_do_not_count() {
         let mut observed = Observed::default();
         for _ in 0..20 {
-            let leases = [lease("a", 0)];
-            assert_eq!(observed.observe(&leases, false).0.len(), 1);
+            assert_eq!(beats(&mut observed, &[lease("a", 0)], false), [0]);
         }
     }
 }

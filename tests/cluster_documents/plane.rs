@@ -149,7 +149,11 @@ impl Running {
     }
 
     pub(crate) fn sees(&self, names: &[&str]) {
-        let replica = |name: &&str| Replica { name: (*name).to_owned(), authority: String::new() };
+        let replica = |name: &&str| Replica {
+            name: (*name).to_owned(),
+            authority: String::new(),
+            is_live: true,
+        };
         self.exchange.replicas.send_replace(names.iter().map(replica).collect());
     }
 }

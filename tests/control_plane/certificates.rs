@@ -152,15 +152,16 @@ impl Place {
         )
         .await;
         let served = Arc::new(Mutex::new(bundle));
-        let replicas = Arc::new(Replicas::new(
-            connected,
-            self.namespace.clone(),
-            name.to_owned(),
-            Arc::clone(&exchange),
-            Arc::clone(&metrics),
-            published,
+        let replicas = Arc::new(Replicas {
+            cluster: connected,
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+            exchange: Arc::clone(&exchange),
+            metrics: Arc::clone(&metrics),
+            authority: published,
+            lifetimes: self.lifetimes,
             clock,
-        ));
+        });
         let mut tasks = JoinSet::new();
         let (beating, target) = (Arc::clone(&replicas), Arc::clone(&served));
         tasks.spawn(async move { beating.run().await });

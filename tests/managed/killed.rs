@@ -19,8 +19,7 @@ use crate::replica::Installation;
 use crate::traffic::{Failure, Traffic};
 use crate::writes::writers;
 
-/// A replica is alive until its Lease did not change in four lists, one every ten seconds. The Lease is
-/// deleted after twelve.
+/// A replica is alive until its Lease did not change in four lists, one every ten seconds.
 const LEASE_ENDS: Duration = Duration::from_secs(240);
 
 /// A port that a replica can use again after its end. The kernel uses higher ports for outgoing connections.
@@ -39,7 +38,7 @@ async fn entries(plane: &Plane) -> Option<Vec<String>> {
 }
 
 #[test]
-fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothing_behind() {
+fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_only_its_lease() {
     alone(async |plane| {
         let installation = Installation::new(plane, &["--failure-policy=fail"]).await;
         plane.create_policy().await;
@@ -97,11 +96,9 @@ fn a_killed_replica_fails_no_write_after_the_service_dropped_it_and_leaves_nothi
         })
         .await;
         plane.enforced(1).await;
-        until_within(LEASE_ENDS, "its Lease is deleted", async || {
-            let leases = plane.list(LEASE).await;
-            (!leases.iter().any(|lease| name_of(lease).ends_with(&name))).then_some(())
-        })
-        .await;
+        // It could be a replica that serves without a path to the API server.
+        let leases = plane.list(LEASE).await;
+        assert!(leases.iter().any(|lease| name_of(lease).ends_with(&name)));
         assert_eq!(plane.kept().await, kept_before);
     });
 }

@@ -117,8 +117,9 @@ impl StatusWriter {
 
     /// The writes that are needed now.
     fn jobs(&mut self, now: Timestamp) -> Vec<Job> {
-        let live = self.exchange.replicas.borrow().clone();
-        let mut live: Vec<String> = live.into_iter().map(|replica| replica.name).collect();
+        let replicas = self.exchange.replicas.borrow().clone();
+        let live = replicas.into_iter().filter(|replica| replica.is_live);
+        let mut live: Vec<String> = live.map(|replica| replica.name).collect();
         live.sort_unstable();
         let coverage = self.exchange.coverage.borrow().clone();
         let view = View {

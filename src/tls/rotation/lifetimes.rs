@@ -43,6 +43,11 @@ impl Lifetimes {
         earlier(authority.not_after, self.leaf + self.leaf / 3)
     }
 
+    /// When the leaf of a replica has expired at the latest, if the replica last read the Secret at this time.
+    pub fn last_handshake(&self, read: Timestamp) -> Timestamp {
+        later(read, self.leaf)
+    }
+
     /// The validity of a new leaf, from an authority with this validity.
     pub(super) fn new_leaf(
         &self,

@@ -4,29 +4,15 @@
 //! Time passes only when no replica has anything left to do: a replica needs milliseconds for what
 //! [`Lifetimes::settle`] gives it seconds.
 
+mod fault;
+
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use self::fault::Fault;
 use super::*;
-
-/// What may go wrong, once, at any moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// Somebody deletes the Secret.
-    Delete,
-    /// Somebody makes the Secret invalid.
-    Garble,
-    /// A replica ends and starts again.
-    Crash,
-    /// The clock of one replica jumps by this many seconds.
-    Jump(i64),
-    /// The clock of everything jumps by this many seconds.
-    JumpAll(i64),
-    /// No replica can read or write for this many seconds.
-    Outage(i64),
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
@@ -48,6 +34,8 @@ struct State {
     faults: usize,
     /// The end of an outage.
     down_until: i64,
+    /// The start and the end of a partition of the first replica.
+    partition: (i64, i64),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,7 +83,13 @@ impl State {
             signers: BTreeSet::new(),
             faults,
             down_until: 0,
+            partition: (0, 0),
         }
+    }
+
+    fn is_up(&self, index: usize) -> bool {
+        let is_apart = index == 0 && self.partition.1 > self.time;
+        !is_apart && self.down_until <= self.time
     }
 
     /// The states after each action that is possible now.
@@ -120,7 +114,7 @@ impl State {
     fn tick(&self) -> Self {
         let mut state = Self { time: self.time + 1, writes: 0, ..self.clone() };
         for index in 0..2 {
-            if self.down_until > self.time {
+            if !self.is_up(index) {
                 state.replicas[index].registered.restart(uptime(state.time));
             }
         }
@@ -130,7 +124,7 @@ impl State {
     fn actions(&self, index: usize) -> Vec<Self> {
         let mut next = Vec::new();
         let replica = &self.replicas[index];
-        let up = self.down_until <= self.time;
+        let up = self.is_up(index);
         // Publish the Lease.
         let served = replica.served.as_ref().map_or("", |served| &served.authority.id);
         if up && replica.lease != served {
@@ -154,11 +148,11 @@ impl State {
             next.push(state);
         }
         // Update the registrations, or create them.
-        if let Some((_, Some(Some(facts)))) = &replica.seen
-            && up
+        if let (Some((_, Some(Some(seen)))), true) = (&replica.seen, up)
             && replica.seen_bundles.as_ref() == Some(&self.bundles)
         {
-            let wanted: Vec<String> = ids(facts);
+            let stored = self.secret.as_ref().and_then(Option::as_ref);
+            let wanted: Vec<String> = ids(stored.unwrap_or(seen));
             if self.bundles.as_ref() != Some(&wanted) {
                 next.push(Self { bundles: Some(wanted), ..self.clone() });
             }
@@ -172,9 +166,13 @@ impl State {
         let replica = &self.replicas[index];
         let (version, seen) = replica.seen.as_ref()?;
         let now = at(self.time + replica.offset);
-        let leases: Vec<String> =
-            self.replicas.iter().map(|replica| replica.lease.clone()).collect();
         let (names, lifetimes) = (names(), lifetimes());
+        let leases = self.replicas.iter().enumerate();
+        // The other replica deletes a Lease that is not renewed.
+        let leases = leases.filter(|(index, _)| {
+            self.is_up(*index) || now < lifetimes.last_handshake(at(self.partition.0))
+        });
+        let leases: Vec<String> = leases.map(|(_, replica)| replica.lease.clone()).collect();
         let step = step(&World {
             now,
             uptime: uptime(self.time),
@@ -246,41 +244,6 @@ impl State {
         Some(state)
     }
 
-    fn fault(&self, fault: Fault) -> Vec<Self> {
-        // If no running replica has the Secret in memory, its loss cannot be hidden.
-        let is_remembered = self.replicas.iter().any(|replica| replica.served.is_some());
-        match fault {
-            Fault::Delete if is_remembered => {
-                vec![Self { secret: None, version: self.version + 1, ..self.clone() }]
-            }
-            Fault::Garble if is_remembered => {
-                vec![Self { secret: Some(None), version: self.version + 1, ..self.clone() }]
-            }
-            Fault::Delete | Fault::Garble => Vec::new(),
-            Fault::Crash => {
-                let crash = |index| self.with(index, |replica| *replica = Replica::default());
-                let other_remembers = |index: &usize| self.replicas[1 - index].served.is_some();
-                (0..2).filter(other_remembers).map(crash).collect()
-            }
-            // A replica that starts with a wrong clock has no valid leaf to keep.
-            Fault::Jump(by) => {
-                let Replica { served, registered, .. } = &self.replicas[0];
-                let is_installed = self.time > 0 && matches!(registered, Registered::Everywhere(_));
-                let runs = is_installed && served.is_some();
-                let jump = runs.then(|| self.with(0, |replica| replica.offset += by));
-                jump.into_iter().collect()
-            }
-            Fault::JumpAll(by) => {
-                let mut state = Self { offset: self.offset + by, ..self.clone() };
-                state.replicas.iter_mut().for_each(|replica| replica.offset += by);
-                vec![state]
-            }
-            Fault::Outage(seconds) => {
-                vec![Self { down_until: self.time + seconds, ..self.clone() }]
-            }
-        }
-    }
-
     fn with(&self, index: usize, change: impl FnOnce(&mut Replica)) -> Self {
         let mut state = self.clone();
         change(&mut state.replicas[index]);
@@ -297,10 +260,12 @@ impl State {
         replica.registered.observe(bundles.as_deref(), uptime(self.time));
     }
 
-    /// The registrations contain the authority of every served leaf.
+    /// The registrations contain the authority of every served leaf that has not expired.
     fn no_handshake_fails(&self) {
         for replica in &self.replicas {
-            if let (Some(served), Some(bundles)) = (&replica.served, &self.bundles) {
+            if let (Some(served), Some(bundles)) = (&replica.served, &self.bundles)
+                && served.leaf.validity.contains(at(self.time + self.offset))
+            {
                 assert!(bundles.contains(&served.authority.id), "a handshake fails: {self:?}");
             }
         }
@@ -377,6 +342,19 @@ fn no_interleaving_of_two_replicas_breaks_a_handshake_over_several_rotations() {
 fn no_lost_secret_and_no_restart_at_any_moment_breaks_a_handshake() {
     for fault in [Fault::Delete, Fault::Garble, Fault::Crash, Fault::Outage(1)] {
         explore(28, &[fault], strict);
+    }
+}
+
+/// The certificate of the replica may expire meanwhile. Then it cannot serve in any case.
+#[test]
+fn no_rotation_breaks_the_handshakes_of_a_replica_without_a_path_to_the_api_server() {
+    for seconds in [3, 8] {
+        for faults in [
+            [Fault::Partition(seconds), Fault::Disclose],
+            [Fault::Disclose, Fault::Partition(seconds)],
+        ] {
+            explore(20, &faults, strict);
+        }
     }
 }
 

@@ -77,7 +77,8 @@ pub struct World<'w> {
     pub served: Option<&'w Served>,
     /// The caBundles.
     pub registered: &'w Registered,
-    /// The authorities of the leaves of all live replicas, this one included; empty if it is unknown.
+    /// The authorities of the leaves of all replicas that may serve, this one included, also of those that
+    /// cannot reach the API server; empty if it is unknown.
     pub replicas: &'w [String],
     /// Whether another replica may have the Secret in memory, and will write it back.
     pub rescuer: bool,
