@@ -36,6 +36,9 @@ pub const STATUS_CHANGES_EXPRESSION: &str = "request.subResource != 'status' || 
 /// until one without it exists again.
 pub const UNINSTALL: &str = "statusgate.dev/uninstall";
 
+/// The annotation of a registration with webhooks that get their failure policy when they have a caBundle.
+pub const RAISE: &str = "statusgate.dev/failure-policy";
+
 /// The kind of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {

@@ -1,0 +1,214 @@
+//! Each write, from a desired and a stored state.
+
+use super::*;
+use crate::manifests::registrations::{Address, Settings, registrations};
+
+const ALL: Managed = Managed { rules: true, authorities: true };
+const RULES: Managed = Managed { rules: true, authorities: false };
+const AUTHORITIES: Managed = Managed { rules: false, authorities: true };
+
+fn rule(plural: &str) -> Rule {
+    let rule = json!({"apiGroups": ["a.io"], "apiVersions": ["v1"], "operations": ["UPDATE"],
+        "resources": [plural]});
+    serde_json::from_value(rule).unwrap()
+}
+
+fn settings(authorities: &str) -> Settings {
+    Settings {
+        namespace: "n".into(),
+        address: Address::Service("statusgate".into()),
+        authorities: authorities.into(),
+        failure_policy: FailurePolicy::Ignore,
+        match_conditions: false,
+    }
+}
+
+fn desired(authorities: &str) -> [Value; 3] {
+    registrations(&[rule("foos/status")], &settings(authorities))
+}
+
+/// As the API server stores it.
+fn stored(desired: &[Value; 3]) -> [Option<Value>; 3] {
+    let mut stored = desired.clone();
+    for registration in &mut stored {
+        registration["metadata"]["resourceVersion"] = "7".into();
+        for webhook in registration["webhooks"].as_array_mut().unwrap() {
+            webhook["objectSelector"] = json!({});
+        }
+    }
+    stored.map(Some)
+}
+
+/// The patches without their test, by registration.
+fn patches(steps: &[Step]) -> Vec<Value> {
+    let patch = |step: &Step| {
+        let Step::Patch { patch, .. } = step else { panic!("{step:?}") };
+        let version = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"});
+        assert_eq!(patch[0], version);
+        patch.as_array().unwrap()[1..].iter().cloned().collect()
+    };
+    steps.iter().map(patch).collect()
+}
+
+#[test]
+fn missing_registrations_are_created_when_the_authority_is_known() {
+    let none = [None, None, None];
+    assert_eq!(steps(&desired(""), &none, ALL), []);
+    assert_eq!(steps(&desired("CA"), &none, AUTHORITIES), []);
+    assert_eq!(steps(&desired("CA"), &none, ALL).len(), 3);
+    assert_eq!(steps(&desired(""), &none, RULES).len(), 3);
+}
+
+#[test]
+fn registrations_that_agree_are_not_written() {
+    for managed in [ALL, RULES, AUTHORITIES] {
+        assert_eq!(steps(&desired("CA"), &stored(&desired("CA")), managed), []);
+    }
+}
+
+#[test]
+fn only_rules_and_authorities_are_changed_and_only_if_they_are_managed() {
+    let mut stored = stored(&registrations(&[rule("bars/status")], &settings("OLD")));
+    let user = json!({"name": "user.example.org", "clientConfig": {"caBundle": "x"}});
+    let validating = stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap();
+    validating.insert(0, user);
+    validating[1]["failurePolicy"] = "Fail".into();
+    validating[2]["timeoutSeconds"] = 9.into();
+    let desired = desired("NEW");
+    let bundle = &desired[0]["webhooks"][0]["clientConfig"]["caBundle"];
+    let rules = &desired[0]["webhooks"][0]["rules"];
+    let of_rules =
+        |index| json!({"op": "add", "path": format!("/webhooks/{index}/rules"), "value": rules});
+    let of_bundle = |index| {
+        let path = format!("/webhooks/{index}/clientConfig/caBundle");
+        json!({"op": "add", "path": path, "value": bundle})
+    };
+    assert_eq!(
+        patches(&steps(&desired, &stored, ALL)),
+        [
+            json!([of_rules(0), of_bundle(0)]),
+            json!([of_rules(1), of_bundle(1), of_rules(2), of_bundle(2)]),
+            json!([of_bundle(0)]),
+        ]
+    );
+    let only_rules = [json!([of_rules(0)]), json!([of_rules(1), of_rules(2)])];
+    assert_eq!(patches(&steps(&desired, &stored, RULES)), only_rules);
+    let only_bundles =
+        [json!([of_bundle(0)]), json!([of_bundle(1), of_bundle(2)]), json!([of_bundle(0)])];
+    assert_eq!(patches(&steps(&desired, &stored, AUTHORITIES)), only_bundles);
+}
+
+#[test]
+fn a_missing_webhook_is_added_also_to_a_registration_without_any() {
+    let desired = desired("CA");
+    let mut stored = stored(&desired);
+    stored[0].as_mut().unwrap().as_object_mut().unwrap().remove("webhooks");
+    stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap().remove(0);
+    let mandatory = &desired[1]["webhooks"][0];
+    assert_eq!(
+        patches(&steps(&desired, &stored, ALL)),
+        [
+            json!([{"op": "add", "path": "/webhooks", "value": desired[0]["webhooks"]}]),
+            json!([{"op": "add", "path": "/webhooks/-", "value": mandatory}]),
+        ]
+    );
+    assert_eq!(steps(&desired, &stored, AUTHORITIES), []);
+}
+
+#[test]
+fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() {
+    let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings("") };
+    let desired = registrations(&[rule("foos/status")], &settings);
+    let created = steps(&desired, &[None, None, None], RULES);
+    let created = created.into_iter().map(|step| {
+        let Step::Create { registration, .. } = step else { panic!("{step:?}") };
+        registration
+    });
+    let created: [Value; 3] = created.collect::<Vec<_>>().try_into().unwrap();
+    let marks = created.each_ref().map(|of| &of["metadata"]["annotations"][RAISE]);
+    assert_eq!(marks, [&json!("Fail"), &json!("Fail"), &Value::Null]);
+    for webhook in created.iter().flat_map(webhooks) {
+        assert_eq!(webhook["failurePolicy"], "Ignore");
+    }
+    // The tool sets them one after the other.
+    let mut stored = stored(&created);
+    assert_eq!(steps(&desired, &stored, RULES), []);
+    let of = |stored: &mut [Option<Value>; 3], index: usize, webhook: usize| {
+        let client = &mut stored[index].as_mut().unwrap()["webhooks"][webhook]["clientConfig"];
+        client["caBundle"] = "Q0E=".into();
+    };
+    of(&mut stored, 1, 0);
+    assert_eq!(steps(&desired, &stored, RULES), []);
+    of(&mut stored, 0, 0);
+    of(&mut stored, 1, 1);
+    let path = "/metadata/annotations/statusgate.dev~1failure-policy";
+    let raised = json!([
+        {"op": "add", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
+        {"op": "remove", "path": path},
+    ]);
+    assert_eq!(patches(&steps(&desired, &stored, RULES)), [raised.clone(), raised]);
+    // Later, the failure policy belongs to the user.
+    for registration in stored.iter_mut().flatten() {
+        registration["metadata"]["annotations"] = json!({});
+    }
+    assert_eq!(steps(&desired, &stored, RULES), []);
+}
+
+#[test]
+fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
+    let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings("") };
+    let desired = registrations(&[rule("foos/status")], &settings);
+    let mut stored = stored(&desired);
+    let [first, second, third] = &mut stored;
+    *third = None;
+    for registration in [first.as_mut().unwrap(), second.as_mut().unwrap()] {
+        registration.as_object_mut().unwrap().remove("webhooks");
+    }
+    let annotations = json!({"cert-manager.io/inject-ca-from": "n/statusgate"});
+    first.as_mut().unwrap()["metadata"]["annotations"] = annotations;
+    let steps = steps(&desired, &stored, RULES);
+    let patches = patches(&steps[..2]);
+    for patch in &patches {
+        assert_eq!(patch[0]["path"], "/webhooks");
+        let policies = patch[0]["value"].as_array().unwrap().iter();
+        assert!(policies.map(|of| &of["failurePolicy"]).all(|policy| policy == "Ignore"));
+    }
+    let path = "/metadata/annotations/statusgate.dev~1failure-policy";
+    assert_eq!(patches[0][1], json!({"op": "add", "path": path, "value": "Fail"}));
+    let added = json!({"op": "add", "path": "/metadata/annotations", "value": {RAISE: "Fail"}});
+    assert_eq!(patches[1][1], added);
+}
+
+#[test]
+fn another_url_replaces_the_address_and_a_changed_service_stays() {
+    let mut service = stored(&desired("CA"));
+    service[2].as_mut().unwrap()["webhooks"][0]["clientConfig"]["service"]["port"] = 8443.into();
+    assert_eq!(steps(&desired("CA"), &service, ALL), []);
+    let address = Address::Url("https://127.0.0.1:1".into());
+    let url = registrations(&[rule("foos/status")], &Settings { address, ..settings("") });
+    let patches = patches(&steps(&url, &service, RULES));
+    assert_eq!(patches.len(), 3);
+    let bundle = &desired("CA")[0]["webhooks"][0]["clientConfig"]["caBundle"];
+    let client = json!({"url": "https://127.0.0.1:1/mutate", "caBundle": bundle});
+    let operation = json!({"op": "add", "path": "/webhooks/0/clientConfig", "value": client});
+    assert_eq!(patches[0], json!([operation]));
+}
+
+#[test]
+fn our_match_condition_is_added_to_those_of_the_user() {
+    let mut stored = stored(&desired("CA"));
+    let own = json!({"name": "own", "expression": "true"});
+    stored[1].as_mut().unwrap()["webhooks"][0]["matchConditions"] = json!([own]);
+    let supported = Settings { match_conditions: true, ..settings("CA") };
+    let desired = registrations(&[rule("foos/status")], &supported);
+    let patches = patches(&steps(&desired, &stored, ALL));
+    let ours = &desired[1]["webhooks"][0]["matchConditions"][0];
+    let path = |index| format!("/webhooks/{index}/matchConditions");
+    assert_eq!(
+        patches,
+        [json!([
+            {"op": "add", "path": path(0), "value": [own, ours]},
+            {"op": "add", "path": path(1), "value": [ours]},
+        ])]
+    );
+}
