@@ -27,10 +27,16 @@ pub const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 /// The name of the match condition that omits writes without a change of the status.
 pub const STATUS_CHANGES: &str = "status-changes";
 
-/// A write through `/status` that leaves the status as it is never has a finding. The stored status of an
-/// object without one may have defaults of the schema, so a missing status counts as a change.
-pub const STATUS_CHANGES_EXPRESSION: &str = "request.subResource != 'status' || !has(oldObject.status) \
-    || !has(object.status) || object.status != oldObject.status";
+/// For validating webhooks. A write that leaves the status as it is may not fail while no replica answers:
+/// without the status subresource, it may remove a finalizer.
+pub const STATUS_CHANGES_EXPRESSION: &str = "request.operation != 'UPDATE' \
+    || has(object.status) != has(oldObject.status) \
+    || (has(object.status) && object.status != oldObject.status)";
+
+/// In addition for the mutating webhook: a write through `/status` without a change lets it set the defaults
+/// of a stored object. The API server omits an empty `subResource`.
+pub const THROUGH_STATUS_EXPRESSION: &str =
+    "(has(request.subResource) && request.subResource == 'status')";
 
 /// The annotation of a registration that is about to be deleted: running servers leave all of them alone
 /// until one without it exists again.
@@ -172,10 +178,14 @@ fn object_webhook(
     webhook["namespaceSelector"] = json!({"matchExpressions": [
         {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [settings.namespace]}
     ]});
-    // Not for the mutating webhook: a write without a change lets it set the defaults of a stored object.
-    if settings.match_conditions && of != Webhook::Mutate {
-        webhook["matchConditions"] =
-            json!([{"name": STATUS_CHANGES, "expression": STATUS_CHANGES_EXPRESSION}]);
+    if settings.match_conditions {
+        let expression = match of {
+            Webhook::Mutate => {
+                format!("{THROUGH_STATUS_EXPRESSION} || {STATUS_CHANGES_EXPRESSION}")
+            }
+            _ => STATUS_CHANGES_EXPRESSION.to_owned(),
+        };
+        webhook["matchConditions"] = json!([{"name": STATUS_CHANGES, "expression": expression}]);
     }
     webhook
 }
@@ -276,11 +286,52 @@ mod tests {
         assert_eq!(members(&settings, "/clientConfig/service"), vec![Value::Null; 4]);
     }
 
-    #[test]
-    fn only_validating_webhooks_about_objects_omit_writes_without_a_change() {
+    /// Whether the API server sends an UPDATE to the mutating and to the validating webhooks.
+    fn is_sent(subresource: &str, old: &Value, new: &Value) -> [bool; 2] {
+        let mut request = json!({"operation": "UPDATE"});
+        if !subresource.is_empty() {
+            request["subResource"] = subresource.into();
+        }
+        is_matched(&request, old, new)
+    }
+
+    fn is_matched(request: &Value, old: &Value, new: &Value) -> [bool; 2] {
         let settings = Settings { match_conditions: true, ..settings() };
-        let names = members(&settings, "/matchConditions/0/name");
-        assert_eq!(names, [Value::Null, STATUS_CHANGES.into(), STATUS_CHANGES.into(), Value::Null]);
+        let conditions = members(&settings, "/matchConditions/0/expression");
+        assert_eq!((&conditions[1], &conditions[3]), (&conditions[2], &Value::Null));
+        [&conditions[0], &conditions[1]].map(|condition| {
+            let program = cel::Program::compile(condition.as_str().unwrap()).unwrap();
+            let mut context = cel::Context::default();
+            context.add_variable("request", request).unwrap();
+            context.add_variable("object", new).unwrap();
+            context.add_variable("oldObject", old).unwrap();
+            program.execute(&context).unwrap() == cel::Value::Bool(true)
+        })
+    }
+
+    #[test]
+    fn a_write_that_leaves_the_status_as_it_is_can_never_fail() {
+        let old = json!({"metadata": {"finalizers": ["a"]}, "status": {"phase": "Ready"}});
+        let without_finalizer = json!({"metadata": {}, "status": {"phase": "Ready"}});
+        assert_eq!(is_sent("", &old, &without_finalizer), [false, false]);
+        let (empty, old_empty) = (json!({"metadata": {}}), json!({"metadata": {"finalizers": []}}));
+        assert_eq!(is_sent("", &old_empty, &empty), [false, false]);
+        // The mutating webhook sets defaults of the stored object.
+        assert_eq!(is_sent("status", &old, &old), [true, false]);
+        assert_eq!(is_sent("status", &empty, &empty), [true, false]);
+    }
+
+    #[test]
+    fn a_write_that_changes_the_status_is_judged() {
+        let (ready, failed) =
+            (json!({"status": {"phase": "Ready"}}), json!({"status": {"phase": "Failed"}}));
+        for subresource in ["", "status"] {
+            assert_eq!(is_sent(subresource, &ready, &failed), [true; 2]);
+            assert_eq!(is_sent(subresource, &json!({}), &ready), [true; 2]);
+            assert_eq!(is_sent(subresource, &ready, &json!({})), [true; 2]);
+        }
+        let create = json!({"operation": "CREATE"});
+        assert_eq!(is_matched(&create, &Value::Null, &json!({})), [true; 2]);
     }
 
     #[test]

@@ -202,13 +202,17 @@ fn our_match_condition_is_added_to_those_of_the_user() {
     let supported = Settings { match_conditions: true, ..settings("CA") };
     let desired = registrations(&[rule("foos/status")], &supported);
     let patches = patches(&steps(&desired, &stored, ALL));
-    let ours = &desired[1]["webhooks"][0]["matchConditions"][0];
+    let [of_mutating, ours] =
+        [0, 1].map(|index| &desired[index]["webhooks"][0]["matchConditions"][0]);
     let path = |index| format!("/webhooks/{index}/matchConditions");
     assert_eq!(
         patches,
-        [json!([
-            {"op": "add", "path": path(0), "value": [own, ours]},
-            {"op": "add", "path": path(1), "value": [ours]},
-        ])]
+        [
+            json!([{"op": "add", "path": path(0), "value": [of_mutating]}]),
+            json!([
+                {"op": "add", "path": path(0), "value": [own, ours]},
+                {"op": "add", "path": path(1), "value": [ours]},
+            ])
+        ]
     );
 }
