@@ -5,7 +5,9 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use crate::manifests::registrations::{FailurePolicy, Kind, RAISE, REGISTRATIONS, STATUS_CHANGES};
+use crate::manifests::registrations::{
+    DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, STATUS_CHANGES,
+};
 use crate::manifests::rules::{Rule, are_equivalent};
 
 /// What this server keeps up to date.
@@ -44,8 +46,8 @@ impl Step {
 
 /// The writes that make the stored registrations agree with the desired ones, both in the order of
 /// [`REGISTRATIONS`]. Everything that is not managed belongs to the user or to another tool: failure
-/// policies, selectors, timeouts, annotations and other webhooks are as at creation or as somebody set
-/// them.
+/// policies (except for documents), selectors, timeouts, annotations and other webhooks are as at creation
+/// or as somebody set them.
 ///
 /// Without a caBundle every call fails. So a new webhook ignores failures until another tool has set its
 /// caBundle, and the annotation [`RAISE`] remembers the failure policy until then.
@@ -135,8 +137,11 @@ fn operations(desired: &Value, stored: &Value, managed: Managed) -> Vec<Value> {
         let twin = webhooks(desired).find(|twin| twin["name"] == webhook["name"]);
         let twin = twin.filter(|_| managed.rules);
         if let Some(twin) = twin {
-            if raises && twin["failurePolicy"] == FAIL && webhook["failurePolicy"] != FAIL {
-                add(format!("{path}/failurePolicy"), FAIL.into());
+            let raises = raises && twin["failurePolicy"] == FAIL;
+            // With `Fail`, a wrong policy could not be corrected while no replica answers.
+            let is_owned = raises || webhook["name"] == DOCUMENTS_WEBHOOK;
+            if is_owned && webhook["failurePolicy"] != twin["failurePolicy"] {
+                add(format!("{path}/failurePolicy"), twin["failurePolicy"].clone());
             }
             if !are_equivalent(&rules_of(webhook), &rules_of(twin)) {
                 add(format!("{path}/rules"), twin["rules"].clone());

@@ -180,6 +180,21 @@ fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
 }
 
 #[test]
+fn documents_can_be_corrected_without_replicas_whatever_a_user_sets() {
+    let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings("CA") };
+    let desired = registrations(&[rule("foos/status")], &settings);
+    let mut stored = stored(&desired);
+    for webhook in stored.iter_mut().flatten().flat_map(|of| of["webhooks"].as_array_mut().unwrap())
+    {
+        webhook["failurePolicy"] = "Fail".into();
+    }
+    let path = "/webhooks/0/failurePolicy";
+    let operation = json!({"op": "add", "path": path, "value": "Ignore"});
+    assert_eq!(patches(&steps(&desired, &stored, ALL)), [json!([operation])]);
+    assert_eq!(steps(&desired, &stored, AUTHORITIES), []);
+}
+
+#[test]
 fn another_url_replaces_the_address_and_a_changed_service_stays() {
     let mut service = stored(&desired("CA"));
     service[2].as_mut().unwrap()["webhooks"][0]["clientConfig"]["service"]["port"] = 8443.into();
