@@ -58,8 +58,8 @@ pub(super) struct Managed {
     #[arg(long, value_name = "NAME", default_value = "statusgate", value_parser = values::dns_name)]
     service: String,
 
-    /// An address for registrations to call instead of the Service, for a server outside the cluster, such
-    /// as https://192.0.2.7:8443.
+    /// An address for registrations to call instead of the Service, for servers outside the cluster, such
+    /// as https://192.0.2.7:8443. All servers need the same.
     #[arg(long, value_name = "URL", value_parser = values::https_url)]
     webhook_url: Option<String>,
 
