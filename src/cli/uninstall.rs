@@ -8,22 +8,25 @@ use anyhow::bail;
 use super::connection::{Connection, block_on};
 use super::{Outcome, values};
 use crate::cluster::Cluster;
+use crate::manager::replicas::BEAT;
 use crate::manifests::registrations::REGISTRATIONS;
 
 /// The arguments of `uninstall`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Run it before the Deployment is deleted: no write then waits for a server that is gone. \
-                  Running servers do not create the registrations again. It may be repeated.\n\n\
+                  Running servers do not create the registrations again, but a server that starts later \
+                  does. So delete the Deployment, then repeat the command.\n\n\
                   Policies, conventions and their CustomResourceDefinitions stay. To delete them:\n  \
                   kubectl delete crd statuspolicies.statusgate.dev statusconventions.statusgate.dev\n\n\
-                  Exit code 0: nothing is left. 2: an object cannot be deleted."
+                  Exit code 0: the objects are deleted. 2: an object cannot be deleted, or a server runs (--all)."
 )]
 pub struct Args {
     #[command(flatten)]
     connection: Connection,
 
-    /// Also delete the Secret with the certificate, and the Leases of the servers.
+    /// Also delete the Secret with the certificate, and the Leases of the servers. Servers must not run: they
+    /// would create them again.
     #[arg(long)]
     all: bool,
 
@@ -74,6 +77,11 @@ async fn delete_registrations(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 async fn delete_others(cluster: &Cluster, namespace: &str, secret: &str) -> anyhow::Result<()> {
+    if let Some(server) = running(cluster, namespace).await? {
+        bail!(
+            "the server {server} runs and would create the Secret again: delete the Deployment, then repeat this command"
+        )
+    }
     let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
     if cluster.delete(&format!("delete the Secret {namespace}/{secret}"), &path).await? {
         say_deleted(&format!("Secret {namespace}/{secret}"))?;
@@ -87,6 +95,17 @@ async fn delete_others(cluster: &Cluster, namespace: &str, secret: &str) -> anyh
         }
     }
     Ok(())
+}
+
+/// A server that renews its Lease. One that was killed leaves a Lease behind.
+async fn running(cluster: &Cluster, namespace: &str) -> anyhow::Result<Option<String>> {
+    let known = cluster.leases(namespace).await?;
+    if known.is_empty() {
+        return Ok(None);
+    }
+    tokio::time::sleep(BEAT * 3 / 2).await;
+    let mut leases = cluster.leases(namespace).await?.into_iter();
+    Ok(leases.find(|lease| !known.contains(lease)).map(|lease| lease.holder))
 }
 
 fn say_deleted(object: &str) -> io::Result<()> {

@@ -138,7 +138,7 @@ impl Observed {
 }
 
 /// A write of a small object every ten seconds, as kubelet's for its node.
-const BEAT: Duration = Duration::from_secs(10);
+pub const BEAT: Duration = Duration::from_secs(10);
 
 /// A Lease that did not change in this many beats belongs to a replica that ended or cannot reach the API
 /// server.

@@ -138,3 +138,36 @@ fn without_replicas_and_with_fail_users_can_still_repair_everything_of_statusgat
         assert_eq!(again.code, Some(0), "{}", again.text());
     });
 }
+
+#[test]
+fn uninstall_leaves_nothing_behind_when_it_succeeds_after_the_servers_ended() {
+    in_turn(async |plane| {
+        let installation = Installation::new(plane, &["--failure-policy=fail"]).await;
+        plane.create_policy().await;
+        let replica = installation.replica("uninstalled").await;
+        let name = plane.composite("uninstalled").await;
+        plane.judged(&name).await;
+        let kubeconfig = format!("--kubeconfig={}", plane.kubeconfig().display());
+        let all = || run(["uninstall", "--all", &kubeconfig, "--namespace=statusgate-system"]);
+        let registrations = async || {
+            let (mutating, validating) = (plane.list(MUTATING).await, plane.list(VALIDATING).await);
+            mutating.len() + validating.len()
+        };
+        let ended = all();
+        assert_eq!(ended.code, Some(2), "{}", ended.text());
+        assert!(ended.text().contains("delete the Deployment"), "{}", ended.text());
+        assert_eq!(registrations().await, 0);
+        assert!(plane.objects(SECRET).get("statusgate-tls").await.is_ok());
+
+        // A pod may be replaced before the Deployment is deleted.
+        let later = installation.replica("later").await;
+        until("the registrations exist again", async || (registrations().await == 3).then_some(()))
+            .await;
+        replica.terminate();
+        later.kill();
+        let ended = all();
+        assert_eq!(ended.code, Some(0), "{}", ended.text());
+        assert_eq!((registrations().await, plane.list(LEASE).await.len()), (0, 0));
+        assert!(plane.objects(SECRET).get("statusgate-tls").await.is_err());
+    });
+}
