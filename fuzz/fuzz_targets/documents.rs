@@ -1,0 +1,45 @@
+//! The text of policies and conventions: mistakes are reported, and documents without mistakes can be
+//! linted and explained.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use statusgate::explain::{Graph, Page, render};
+use statusgate::lint::{lint, lint_policy};
+use statusgate::policy::{PolicySet, Source};
+
+fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
+    statusgate_fuzz::run(data, || {
+        if let Some(policies) = read(data) {
+            prove(&policies);
+        }
+    });
+});
+
+fn read(data: &[u8]) -> Option<PolicySet> {
+    let text = std::str::from_utf8(data).ok()?;
+    PolicySet::compile(&[Source::new("input.yaml", text)])
+        .map_err(|mistakes| {
+            assert!(!mistakes.to_string().is_empty() && mistakes.to_json().is_array());
+        })
+        .ok()
+}
+
+fn prove(policies: &PolicySet) {
+    for name in policies.given_names() {
+        assert!(lint(policies, name).is_ok());
+    }
+    for policy in policies.policies() {
+        lint_policy(policies, policy);
+    }
+    let given: Vec<&str> = policies.given_names().collect();
+    for (_, convention) in
+        policies.conventions().iter().filter(|(name, _)| given.contains(&name.as_str()))
+    {
+        let page = Page::of(convention);
+        assert!(!render::text(&page).is_empty() && !render::markdown(&page).is_empty());
+        if let Some(graph) = Graph::of(convention) {
+            graph.to_mermaid();
+        }
+    }
+}

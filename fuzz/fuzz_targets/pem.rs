@@ -1,0 +1,58 @@
+//! Certificates, keys and CA files: as PEM text, or as DER that this target encodes.
+
+#![no_main]
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use libfuzzer_sys::fuzz_target;
+use statusgate::tls::{Authority, Bundle, ClientAuthorities, Issued, Pem, subject};
+
+fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
+    statusgate_fuzz::run(data, || read(data));
+});
+
+fn read(data: &[u8]) {
+    if data.starts_with(b"-") {
+        return read_pem(data, data);
+    }
+    let encoded = |label: &str| {
+        format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(data))
+    };
+    read_pem(encoded("CERTIFICATE").as_bytes(), encoded("PRIVATE KEY").as_bytes());
+}
+
+fn read_pem(certificate: &[u8], key: &[u8]) {
+    let pem = |text| Pem { name: "file", text };
+    let (issued, own_key) = (pem(ISSUED.certificate.as_bytes()), pem(ISSUED.key.as_bytes()));
+    let (certificate, key) = (pem(certificate), pem(key));
+    for (certificate, key) in [(certificate, own_key), (issued, key), (certificate, key)] {
+        match Bundle::parse(certificate, key, now()) {
+            Ok(bundle) => {
+                assert!(!bundle.names.is_empty() && bundle.not_after >= now());
+                bundle.is_trusted_by(certificate, now());
+            }
+            Err(error) => assert!(error.to_string().contains("file")),
+        }
+    }
+    if let Ok(bundle) = Bundle::parse(issued, own_key, now()) {
+        assert!(!bundle.is_trusted_by(certificate, now()));
+    }
+    let _ = ClientAuthorities::parse(certificate);
+    let _ = subject(certificate);
+    let text = |pem: Pem<'_>| String::from_utf8_lossy(pem.text).into_owned();
+    let _ = Authority::from_pem(&text(certificate), &text(key));
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_790_000_000).expect("a time in 2026")
+}
+
+static ISSUED: LazyLock<Issued> = LazyLock::new(|| {
+    let day = Duration::from_secs(86_400);
+    let authority = Authority::make("test", 10 * day, now()).expect("an authority");
+    authority.issue(&["localhost".to_owned()], day, now()).expect("a certificate")
+});

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with coverage counters and runs each for SECONDS (60), one after another.
+#
+#     hack/fuzz.sh [SECONDS] [TARGET…]
+#
+# A run begins with fuzz/corpus/TARGET and with the inputs of earlier runs, and writes new inputs to target/fuzz/found/TARGET. A failing input
+# is written to target/fuzz/failed/, and this script prints how to repeat it.
+#
+# It needs no nightly compiler: these flags of rustc are stable, and libFuzzer is compiled from the sources in `libfuzzer-sys`.
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+
+seconds=${1:-60}
+shift || true
+targets=("$@")
+if [[ ${#targets[@]} -eq 0 ]]; then
+    for file in fuzz/fuzz_targets/*.rs; do
+        targets+=("$(basename "$file" .rs)")
+    done
+fi
+
+hack/packages.sh g++
+# With an explicit target, the flags do not apply to build scripts and macros.
+triple=$(rustc -vV | sed -n 's/^host: //p')
+flags=(
+    -Cpasses=sancov-module
+    -Cllvm-args=-sanitizer-coverage-level=4
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+    -Cllvm-args=-sanitizer-coverage-pc-table
+    -Cllvm-args=-sanitizer-coverage-trace-compares
+    # Otherwise the linker drops counters.
+    -Clink-dead-code
+)
+RUSTFLAGS="${flags[*]}" "${CARGO:-cargo}" build --quiet --locked --release --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir target/fuzz
+binaries=target/fuzz/$triple/release
+
+# The stack of a thread of the server. A deeper recursion must fail here, too.
+ulimit -s 2048
+mkdir -p target/fuzz/failed
+# The targets also make temporary files.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+log=$TMPDIR/log
+for target in "${targets[@]}"; do
+    found=target/fuzz/found/$target
+    mkdir -p "$found"
+    options=(-max_len=65536 -timeout=60 -rss_limit_mb=2048 "-artifact_prefix=target/fuzz/failed/$target-")
+    dictionary=fuzz/dict/$target.dict
+    [[ ! -e $dictionary ]] || options+=("-dict=$dictionary")
+    status=0
+    "$binaries/$target" "${options[@]}" "-max_total_time=$seconds" -print_final_stats=1 "$found" "fuzz/corpus/$target" >"$log" 2>&1 || status=$?
+    stat() { sed -n "s/^stat::$1: *//p" "$log" | tail -1; }
+    coverage=$(sed -n 's/.* cov: \([0-9]*\) ft: \([0-9]*\) .*/\1 places, \2 features/p' "$log" | tail -1)
+    echo "$target: $(stat number_of_executed_units) executions, $(stat average_exec_per_sec)/s, coverage $coverage, $(stat new_units_added) new inputs"
+    # The targets report inputs that take long.
+    slowest=$(grep '^slowest: ' "$log" | tail -1 || true)
+    [[ -z $slowest ]] || echo "$target: $slowest"
+    if [[ $status -ne 0 ]]; then
+        grep -v '^#' "$log" | tail -60
+        input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
+        echo "fuzz: $target failed with ${input:-exit code $status}" >&2
+        [[ -z $input ]] || echo "fuzz: repeat with: $binaries/$target $input" >&2
+        exit 1
+    fi
+done
