@@ -20,7 +20,8 @@ if [[ ${#targets[@]} -eq 0 ]]; then
 fi
 
 hack/packages.sh g++
-# With an explicit target, the flags do not apply to build scripts and macros.
+# With an explicit target, the flags do not apply to build scripts and macros. clippy-driver is rustc with lints: `cargo clippy` would
+# check all crates once more.
 triple=$(rustc -vV | sed -n 's/^host: //p')
 flags=(
     -Cpasses=sancov-module
@@ -28,10 +29,9 @@ flags=(
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
     -Cllvm-args=-sanitizer-coverage-pc-table
     -Cllvm-args=-sanitizer-coverage-trace-compares
-    # Otherwise the linker drops counters.
-    -Clink-dead-code
 )
-RUSTFLAGS="${flags[*]}" "${CARGO:-cargo}" build --quiet --locked --release --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir target/fuzz
+RUSTFLAGS="${flags[*]}" RUSTC_WORKSPACE_WRAPPER=clippy-driver \
+    "${CARGO:-cargo}" build --quiet --locked --release --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir target/fuzz
 binaries=target/fuzz/$triple/release
 
 # The stack of a thread of the server. A deeper recursion must fail here, too.

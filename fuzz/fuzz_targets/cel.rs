@@ -29,7 +29,7 @@ fn compile_and_evaluate(data: &[u8]) {
         }
     };
     for old in [None, Some(OLD)] {
-        for new in [OLD, NEW] {
+        for new in [OLD, &*NEW] {
             let subject = subject(old, new);
             let verdict =
                 decide(&policies, &subject, Webhook::Validate, jiff::Timestamp::UNIX_EPOCH);
@@ -63,9 +63,12 @@ static CONVENTION: LazyLock<Source> = LazyLock::new(|| {
 const OLD: &str = r#"{"apiVersion":"g/v1","kind":"Thing","metadata":{"name":"n","namespace":"s","generation":3},
     "spec":{"replicas":3,"names":["a","b","a"]},"status":{"phase":"Unknown"}}"#;
 
-const NEW: &str = r#"{"apiVersion":"g/v1","kind":"Thing","metadata":{"name":"n","namespace":"s","generation":3,
+static NEW: LazyLock<String> =
+    LazyLock::new(|| TEMPLATE.replace("MANY", &["0"; 100].join(",")));
+
+const TEMPLATE: &str = r#"{"apiVersion":"g/v1","kind":"Thing","metadata":{"name":"n","namespace":"s","generation":3,
     "creationTimestamp":"2024-06-01T09:00:00Z"},"spec":{"replicas":3,"names":["a","b","a"],"x":{"y":{"z":null}}},
     "status":{"phase":"Ready","n":7,"big":9223372036854775807,"half":0.5,"text":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaä",
-    "list":[1,2.5,"x",null,true,[],{}],"map":{"a":1,"b":{"c":[1,2,3]},"":"empty"},"conditions":[
+    "many":[MANY],"list":[1,2.5,"x",null,true,[],{}],"map":{"a":1,"b":{"c":[1,2,3]},"":"empty"},"conditions":[
     {"type":"Ready","status":"True","reason":"Up","message":"","lastTransitionTime":"2024-06-01T10:00:00Z"},
     {"type":"Synced","status":"False","reason":"Down"}]}}"#;

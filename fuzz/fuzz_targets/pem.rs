@@ -2,14 +2,11 @@
 
 #![no_main]
 
-use std::sync::LazyLock;
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
-use statusgate::tls::{Authority, Bundle, ClientAuthorities, Issued, Pem, subject};
+use statusgate::tls::{Authority, Bundle, ClientAuthorities, Pem, subject};
 
 fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
     statusgate_fuzz::run(data, || read(data));
@@ -27,7 +24,7 @@ fn read(data: &[u8]) {
 
 fn read_pem(certificate: &[u8], key: &[u8]) {
     let pem = |text| Pem { name: "file", text };
-    let (issued, own_key) = (pem(ISSUED.certificate.as_bytes()), pem(ISSUED.key.as_bytes()));
+    let (issued, own_key) = (pem(CERTIFICATE), pem(KEY));
     let (certificate, key) = (pem(certificate), pem(key));
     for (certificate, key) in [(certificate, own_key), (issued, key), (certificate, key)] {
         match Bundle::parse(certificate, key, now()) {
@@ -51,8 +48,6 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_790_000_000).expect("a time in 2026")
 }
 
-static ISSUED: LazyLock<Issued> = LazyLock::new(|| {
-    let day = Duration::from_secs(86_400);
-    let authority = Authority::make("test", 10 * day, now()).expect("an authority");
-    authority.issue(&["localhost".to_owned()], day, now()).expect("a certificate")
-});
+// Fixed, so that the corpus has other certificates of the same key.
+const CERTIFICATE: &[u8] = include_bytes!("../pem/certificate.pem");
+const KEY: &[u8] = include_bytes!("../pem/key.pem");

@@ -80,11 +80,13 @@ struct Answer {
 fn answer(webhook: Webhook, body: &[u8], now: &str) -> Option<Answer> {
     let now = now.parse::<Timestamp>().expect("a time");
     let (mut findings, mut deletes, mut denied) = (Vec::new(), false, false);
+    let mut uid = String::new();
     let reply = admit(&POLICIES, webhook, body, now, |request, verdict| {
         assert!(!verdict.patch_failed, "a patch always applies");
         findings = verdict.findings.iter().map(written).collect();
         findings.sort_unstable();
         denied = verdict.is_denied();
+        uid = request.uid.to_string();
         deletes = request.subject.operation == Operation::Delete;
     });
     let again = admit(&POLICIES, webhook, body, now, |_, _| {});
@@ -98,7 +100,7 @@ fn answer(webhook: Webhook, body: &[u8], now: &str) -> Option<Answer> {
     let response = &review["response"];
     let allowed = response["allowed"].as_bool().expect("allowed is a boolean");
     assert_eq!(allowed, !denied);
-    assert!(response["uid"].is_string());
+    assert_eq!(response["uid"], uid);
     let patch = response["patch"].as_str().map(|text| {
         assert_eq!(response["patchType"], "JSONPatch");
         let bytes = STANDARD.decode(text).expect("the patch is base64");
