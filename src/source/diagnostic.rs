@@ -1,5 +1,6 @@
 //! Mistakes in texts: data first, a picture with carets at the end.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use annotate_snippets::{Group, Level, Origin, Renderer};
@@ -108,6 +109,10 @@ impl fmt::Display for Warning {
 /// Bytes kept on each side of a mistake. The renderer fits them into the width of a terminal.
 const MAX_LINE: usize = 1 << 12;
 
+/// The mistakes of a source that are kept. Each keeps up to [`MAX_LINE`] bytes twice: without a limit, the
+/// 130,000 mistakes in a line of 260 KB need 1.2 GB.
+const MAX_MISTAKES: usize = 1000;
+
 /// All mistakes of all sources. Its `Display` draws each with file, line and a caret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
@@ -123,6 +128,7 @@ impl Diagnostics {
             (diagnostic.inherited_by.is_some(), *source, bytes.start)
         });
         list.dedup();
+        let list = limited(list);
         let sources: Vec<Lines<'_>> = sources.iter().map(Lines::of).collect();
         let located =
             list.into_iter().map(|diagnostic| match sources.get(diagnostic.span.source) {
@@ -174,6 +180,30 @@ impl Diagnostics {
         // A record of numbers and texts always is JSON.
         records.filter_map(|record| serde_json::to_value(record).ok()).collect()
     }
+}
+
+/// Keeps the first mistakes of each source and of each convention that inherits them. Callers filter by both,
+/// so no limit may drop all mistakes of one.
+fn limited(list: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut kept: Vec<Diagnostic> = Vec::new();
+    // For each of them, the number of mistakes and the index of the last one that is kept.
+    let mut groups: HashMap<(usize, Option<String>), (usize, usize)> = HashMap::new();
+    for diagnostic in list {
+        let group = (diagnostic.span.source, diagnostic.inherited_by.clone());
+        let (count, last) = groups.entry(group).or_default();
+        *count += 1;
+        if *count <= MAX_MISTAKES {
+            *last = kept.len();
+            kept.push(diagnostic);
+        }
+    }
+    for (count, last) in groups.into_values().filter(|(count, _)| *count > MAX_MISTAKES) {
+        if let Some(diagnostic) = kept.get_mut(last) {
+            diagnostic.message = format!("{} more mistakes from here on", count - MAX_MISTAKES + 1);
+            diagnostic.help = None;
+        }
+    }
+    kept
 }
 
 impl IntoIterator for Diagnostics {
@@ -242,6 +272,39 @@ mod tests {
                 {"file": "policy.yaml", "line": 2, "column": 4, "endLine": 2, "endColumn": 6, "message": "wrong", "help": "right"},
             ])
         );
+    }
+
+    #[test]
+    fn of_thousands_of_mistakes_in_a_text_the_first_are_kept() {
+        let text = "x,".repeat(5000);
+        let mistakes: Vec<_> = (0..5000).map(|at| (2 * at..2 * at + 1, Some("help"))).collect();
+        let kept = diagnostics(&text, &mistakes);
+        assert_eq!(kept.list().len(), MAX_MISTAKES);
+        let last: Vec<_> = kept.list().iter().rev().take(2).collect();
+        assert_eq!((&*last[0].message, &last[0].help), ("4001 more mistakes from here on", &None));
+        assert_eq!(kept.place(last[0]), ("policy.yaml", 1, 1999));
+        assert_eq!((&*last[1].message, last[1].help.as_deref()), ("wrong", Some("help")));
+    }
+
+    /// Otherwise the invalid documents of a cluster are not found one by one.
+    #[test]
+    fn each_text_and_each_heir_keeps_mistakes() {
+        let sources = ["a.yaml", "b.yaml"].map(|name| Source::new(name, "x"));
+        let mistake = |source, number: usize, heir: Option<&str>| Diagnostic {
+            inherited_by: heir.map(str::to_owned),
+            ..Diagnostic::new(Span { source, bytes: 0..1 }, number.to_string())
+        };
+        let groups = [(0, None), (0, Some("one")), (0, Some("two")), (1, None)];
+        let list = groups.iter().flat_map(|(source, heir)| {
+            (0..MAX_MISTAKES + 2).map(move |number| mistake(*source, number, *heir))
+        });
+        let kept = Diagnostics::new(&sources, list.collect());
+        for (source, heir) in groups {
+            let of_group =
+                kept.filter(|one| one.span.source == source && one.inherited_by.as_deref() == heir);
+            assert_eq!(of_group.list().len(), MAX_MISTAKES, "{source} {heir:?}");
+        }
+        assert_eq!(kept.list().len(), 4 * MAX_MISTAKES);
     }
 
     #[test]
