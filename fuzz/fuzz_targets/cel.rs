@@ -63,8 +63,7 @@ static CONVENTION: LazyLock<Source> = LazyLock::new(|| {
 const OLD: &str = r#"{"apiVersion":"g/v1","kind":"Thing","metadata":{"name":"n","namespace":"s","generation":3},
     "spec":{"replicas":3,"names":["a","b","a"]},"status":{"phase":"Unknown"}}"#;
 
-static NEW: LazyLock<String> =
-    LazyLock::new(|| TEMPLATE.replace("MANY", &["0"; 100].join(",")));
+static NEW: LazyLock<String> = LazyLock::new(|| TEMPLATE.replace("MANY", &["0"; 100].join(",")));
 
 const TEMPLATE: &str = r#"{"apiVersion":"g/v1","kind":"Thing","metadata":{"name":"n","namespace":"s","generation":3,
     "creationTimestamp":"2024-06-01T09:00:00Z"},"spec":{"replicas":3,"names":["a","b","a"],"x":{"y":{"z":null}}},
