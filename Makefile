@@ -32,8 +32,8 @@ test-random: ## run the property tests with a random seed, for at most a minute
 	hack/random-properties.sh
 
 .PHONY: fuzz
-fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel"
-	hack/fuzz.sh "$(SECONDS)" $(TARGETS)
+fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED=
+	SEED="$(SEED)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
 
 .PHONY: test-deploy
 test-deploy: ## test deploy/ and `manifests install` on a real API server

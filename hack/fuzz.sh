@@ -6,6 +6,9 @@
 # A run begins with fuzz/corpus/TARGET and with the inputs of earlier runs, and writes new inputs to target/fuzz/found/TARGET. A failing input
 # is written to target/fuzz/failed/, and this script prints how to repeat it.
 #
+# SEED sets the numbers that decide the changes of inputs; by default they are random, and printed. The number of executions in a minute
+# still differs.
+#
 # It needs no nightly compiler: these flags of rustc are stable, and libFuzzer is compiled from the sources in `libfuzzer-sys`.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -18,6 +21,9 @@ if [[ ${#targets[@]} -eq 0 ]]; then
         targets+=("$(basename "$file" .rs)")
     done
 fi
+
+seed=${SEED:-$RANDOM}
+echo "fuzz: SEED=$seed"
 
 hack/packages.sh g++
 # With an explicit target, the flags do not apply to build scripts and macros. clippy-driver is rustc with lints: `cargo clippy` would
@@ -45,7 +51,7 @@ log=$TMPDIR/log
 for target in "${targets[@]}"; do
     found=target/fuzz/found/$target
     mkdir -p "$found"
-    options=(-max_len=65536 -timeout=60 -rss_limit_mb=2048 "-artifact_prefix=target/fuzz/failed/$target-")
+    options=("-seed=$seed" -max_len=65536 -timeout=60 -rss_limit_mb=2048 "-artifact_prefix=target/fuzz/failed/$target-")
     dictionary=fuzz/dict/$target.dict
     [[ ! -e $dictionary ]] || options+=("-dict=$dictionary")
     status=0

@@ -3,7 +3,6 @@
 
 #![no_main]
 
-use std::fmt::Debug;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
@@ -140,14 +139,16 @@ fn an_unchanged_status_has_no_findings(mut review: Value) {
 
 /// The reader of this crate and serde_json accept the same texts, with the same values.
 fn readers_agree(text: &str) {
-    let same = |own: Option<String>, theirs: Option<String>| assert_eq!(own, theirs, "{text}");
-    let debug = |value: &dyn Debug| format!("{value:?}");
-    same(
-        Json::parse(text).ok().map(|json| debug(&json)),
-        from_str::<Json<'_>>(text).ok().map(|json| debug(&json)),
-    );
-    if let Ok(theirs) = from_str::<Object<'_>>(text) {
-        same(Object::parse(text).ok().map(|object| debug(&object)), Some(debug(&theirs)));
+    match (Json::parse(text), from_str::<Value>(text)) {
+        (Ok(own), Ok(theirs)) if own.is_whole() => {
+            assert_eq!(format!("{own:?}"), format!("{:?}", Json::from(&theirs)));
+        }
+        // A tree has a limit of depth, and serde_json another one.
+        (Ok(own), _) => assert!(!own.is_whole()),
+        (Err(_), Ok(_)) => {
+            assert!(matches!(Json::parse_any_size(text), Ok(Json::Large(_))), "too many values");
+        }
+        (Err(_), Err(_)) => {}
     }
 }
 
