@@ -39,6 +39,7 @@ impl Drop for Sent {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::sync::{Mutex, PoisonError};
     use std::time::Duration;
 
@@ -55,9 +56,10 @@ mod tests {
 
     /// A client of a server that answers with these codes, and what is reported. 0 is no response.
     fn client(codes: &[u16]) -> (Client, Arc<Mutex<Vec<Option<u16>>>>) {
-        let codes = Arc::new(Mutex::new(codes.to_vec().into_iter()));
+        let codes = Arc::new(Mutex::new(VecDeque::from(codes.to_vec())));
         let server = service_fn(move |_: Request<Body>| {
-            let code = codes.lock().unwrap_or_else(PoisonError::into_inner).next().unwrap_or(0);
+            let code =
+                codes.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(0);
             async move {
                 if code == 0 {
                     std::future::pending::<()>().await;

@@ -53,7 +53,7 @@ pub enum ReviewError {
     NotAnObject,
     /// A member has the wrong type.
     #[error(
-        "the body is not an AdmissionReview: a member has the wrong type at line {0}, column {1}"
+        "the body is not an AdmissionReview: a member has the wrong type or value at line {0}, column {1}"
     )]
     WrongType(usize, usize),
     /// The document has another kind.
