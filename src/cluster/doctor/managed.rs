@@ -123,7 +123,8 @@ fn replicas(subject: &str, leases: &[Lease], now: Timestamp) -> Vec<Check> {
     }];
     checks.extend(old.into_iter().map(|Lease { holder, renewed, .. }| {
         let message = format!("{holder} did not renew its Lease since {renewed:.0}");
-        let help = "other replicas delete it two minutes after the end of this one; otherwise read its log";
+        let help =
+            "if its pod is gone, delete the Lease: it delays rotations; otherwise read its log";
         Check::warning(REPLICAS, subject, message, help)
     }));
     checks
