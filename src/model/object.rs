@@ -92,7 +92,7 @@ impl<'a> Object<'a> {
     pub(crate) fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut object = Self::default();
         reader.object(|reader, name| {
-            match name {
+            match &*name {
                 "apiVersion" => object.api_version = text(reader)?,
                 "kind" => object.kind = text(reader)?,
                 "metadata" => {
@@ -172,7 +172,7 @@ impl<'a> Metadata<'a> {
         let mut metadata = Self::default();
         let time = |text: Cow<'a, str>| if text.is_empty() { None } else { Some(text) };
         reader.object(|reader, name| {
-            match name {
+            match &*name {
                 "name" => metadata.name = text(reader)?,
                 "namespace" => metadata.namespace = text(reader)?,
                 "uid" => metadata.uid = text(reader)?,

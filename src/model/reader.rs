@@ -79,15 +79,8 @@ impl<'de> Reader<'de> {
     }
 
     /// An object: calls `member` for each name, to read the value.
-    pub(crate) fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &str) -> Option<()>,
-    ) -> Option<()> {
-        self.members(|reader, name| member(reader, &name))
-    }
-
     #[inline]
-    fn members(
+    pub(crate) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'de, str>) -> Option<()>,
     ) -> Option<()> {

@@ -45,7 +45,7 @@ impl<'a> Envelope<'a> {
     pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut envelope = Self::default();
         reader.object(|reader, name| {
-            match name {
+            match &*name {
                 "apiVersion" => envelope.api_version = reader.text()?,
                 "kind" => envelope.kind = reader.text()?,
                 "request" => envelope.request = reader.optional(Request::read)?,
@@ -63,7 +63,7 @@ impl<'a> Request<'a> {
     fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut request = Self::default();
         reader.object(|reader, name| {
-            match name {
+            match &*name {
                 "uid" => request.uid = reader.text()?,
                 "kind" => request.kind = Kind::read(reader)?,
                 "resource" => request.resource = resource(reader)?,
@@ -92,7 +92,7 @@ fn optional_text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
 fn resource<'a>(reader: &mut Reader<'a>) -> Option<Resource<'a>> {
     let mut resource = Resource::default();
     reader.object(|reader, name| {
-        match name {
+        match &*name {
             "group" => resource.group = reader.text()?,
             "version" => resource.version = reader.text()?,
             "resource" => resource.resource = reader.text()?,
@@ -109,7 +109,7 @@ impl<'a> Kind<'a> {
     fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut kind = Self::default();
         reader.object(|reader, name| {
-            match name {
+            match &*name {
                 "group" => kind.group = reader.text()?,
                 "kind" => kind.kind = reader.text()?,
                 _ => {
@@ -126,7 +126,7 @@ impl<'a> User<'a> {
     fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut user = Self::default();
         reader.object(|reader, name| {
-            match name {
+            match &*name {
                 "username" => user.name = reader.text()?,
                 "groups" => user.groups = reader.optional(groups)?.unwrap_or_default(),
                 _ => {

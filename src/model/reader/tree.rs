@@ -47,7 +47,7 @@ impl<'de> Reader<'de> {
             b'{' => {
                 // A metav1 condition has six members.
                 let mut members = Vec::with_capacity(6);
-                self.members(|reader, name| {
+                self.object(|reader, name| {
                     members.push((name, Json::Null));
                     let (_, place) = members.last_mut()?;
                     reader.value(place, depth + 1)
