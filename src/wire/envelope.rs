@@ -16,7 +16,8 @@ pub(super) struct Envelope<'a> {
 #[derive(Default)]
 pub(super) struct Request<'a> {
     pub(super) uid: Cow<'a, str>,
-    pub(super) kind: Kind<'a>,
+    pub(super) kind_group: Cow<'a, str>,
+    pub(super) kind: Cow<'a, str>,
     pub(super) resource: Resource<'a>,
     pub(super) subresource: Cow<'a, str>,
     pub(super) name: Cow<'a, str>,
@@ -26,12 +27,6 @@ pub(super) struct Request<'a> {
     pub(super) object: Option<Object<'a>>,
     pub(super) old: Option<Object<'a>>,
     pub(super) dry_run: bool,
-}
-
-#[derive(Default)]
-pub(super) struct Kind<'a> {
-    pub(super) group: Cow<'a, str>,
-    pub(super) kind: Cow<'a, str>,
 }
 
 #[derive(Default)]
@@ -65,8 +60,14 @@ impl<'a> Request<'a> {
         reader.object(|reader, name| {
             match &*name {
                 "uid" => request.uid = reader.text()?,
-                "kind" => request.kind = Kind::read(reader)?,
-                "resource" => request.resource = resource(reader)?,
+                "kind" => {
+                    [request.kind_group, request.kind] = texts(reader, ["group", "kind"])?;
+                }
+                "resource" => {
+                    let names = ["group", "version", "resource"];
+                    let [group, version, resource] = texts(reader, names)?;
+                    request.resource = Resource { group, version, resource };
+                }
                 "subResource" => request.subresource = optional_text(reader)?,
                 "name" => request.name = optional_text(reader)?,
                 "namespace" => request.namespace = optional_text(reader)?,
@@ -89,37 +90,22 @@ fn optional_text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
     reader.optional(Reader::text).map(Option::unwrap_or_default)
 }
 
-fn resource<'a>(reader: &mut Reader<'a>) -> Option<Resource<'a>> {
-    let mut resource = Resource::default();
+/// The texts of these members of an object.
+fn texts<'a, const N: usize>(
+    reader: &mut Reader<'a>,
+    names: [&str; N],
+) -> Option<[Cow<'a, str>; N]> {
+    let mut texts = [const { Cow::Borrowed("") }; N];
     reader.object(|reader, name| {
-        match &*name {
-            "group" => resource.group = reader.text()?,
-            "version" => resource.version = reader.text()?,
-            "resource" => resource.resource = reader.text()?,
-            _ => {
+        match names.iter().position(|known| *known == name) {
+            Some(index) => texts[index] = reader.text()?,
+            None => {
                 reader.skip()?;
             }
         }
         Some(())
     })?;
-    Some(resource)
-}
-
-impl<'a> Kind<'a> {
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let mut kind = Self::default();
-        reader.object(|reader, name| {
-            match &*name {
-                "group" => kind.group = reader.text()?,
-                "kind" => kind.kind = reader.text()?,
-                _ => {
-                    reader.skip()?;
-                }
-            }
-            Some(())
-        })?;
-        Some(kind)
-    }
+    Some(texts)
 }
 
 impl<'a> User<'a> {

@@ -143,8 +143,8 @@ impl<'a> Envelope<'a> {
             Operation::parse(&request.operation).ok_or(ReviewError::UnknownOperation)?;
         Ok(AdmissionRequest {
             uid: request.uid,
-            kind_group: request.kind.group,
-            kind: request.kind.kind,
+            kind_group: request.kind_group,
+            kind: request.kind,
             name: request.name,
             namespace: request.namespace,
             dry_run: request.dry_run,
