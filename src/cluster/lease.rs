@@ -8,6 +8,9 @@ use serde_json::json;
 use super::client::Call;
 use super::{Cluster, ClusterError, Patience};
 
+/// `spec.leaseDurationSeconds`: for people and `doctor`; servers count the lists without a change.
+pub(super) const LEASE_SECONDS: i64 = 40;
+
 /// The Lease of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
@@ -29,12 +32,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server rejects it or does not respond.
-    pub async fn renew_lease(
-        &self,
-        namespace: &str,
-        lease: &Lease,
-        seconds: u32,
-    ) -> Result<(), ClusterError> {
+    pub async fn renew_lease(&self, namespace: &str, lease: &Lease) -> Result<(), ClusterError> {
         let Lease { name, holder, authority, renewed, .. } = lease;
         let object = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -46,7 +44,7 @@ impl Cluster {
             },
             "spec": {
                 "holderIdentity": holder,
-                "leaseDurationSeconds": seconds,
+                "leaseDurationSeconds": LEASE_SECONDS,
                 // A MicroTime has exactly six digits.
                 "renewTime": format!("{renewed:.6}"),
             },

@@ -83,7 +83,7 @@ impl Replicas {
             renewed: now,
             version: String::new(),
         };
-        self.cluster.renew_lease(&self.namespace, &lease, LEASE_SECONDS).await?;
+        self.cluster.renew_lease(&self.namespace, &lease).await?;
         let leases = self.cluster.leases(&self.namespace).await?;
         let (abandoned, kept): (Vec<_>, Vec<_>) = observed
             .observe(&leases, is_beat)
@@ -143,8 +143,6 @@ pub const BEAT: Duration = Duration::from_secs(10);
 /// A Lease that did not change in this many beats belongs to a replica that ended or cannot reach the API
 /// server.
 const LEASE_BEATS: u32 = 4;
-
-const LEASE_SECONDS: u32 = 40;
 
 /// Three durations: then a replica that only was slow would have renewed it.
 const ABANDONED_BEATS: u32 = 3 * LEASE_BEATS;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Facts;
 use super::hook::{Hook, Kind};
+use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
 use crate::cluster::{Check, Cluster, ClusterError, Lease, Patience, Secret};
 use crate::manifests::crds::{VERSION, crds};
@@ -132,7 +133,7 @@ fn replicas(subject: &str, leases: &[Lease], now: Timestamp) -> Vec<Check> {
 
 /// Servers compare no clocks, but they read the Leases several times.
 fn is_live(lease: &Lease, now: Timestamp) -> bool {
-    now.duration_since(lease.renewed) < LEASE
+    now.duration_since(lease.renewed) < SignedDuration::from_secs(LEASE_SECONDS)
 }
 
 /// Checks the Secret if servers keep their certificate there: then it has the key of the authority, or
@@ -192,9 +193,6 @@ fn not_checked(id: &'static str, subject: String, reason: &str, verb: &str) -> C
 
 const REPLICAS: &str = "replicas";
 const SECRET: &str = "secret";
-
-/// `spec.leaseDurationSeconds` of the Leases.
-const LEASE: SignedDuration = SignedDuration::from_secs(40);
 
 #[cfg(test)]
 mod tests {
