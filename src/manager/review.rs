@@ -202,9 +202,11 @@ impl Linter {
         let (busy, id) = (Busy(Arc::clone(&self.busy)), document.id.clone());
         let (sender, receiver) = mpsc::channel();
         let run = move || {
-            let _busy = busy;
+            let remarks = remarks(&set, &id);
+            // Before the answer: the next document may follow at once.
+            drop(busy);
             // The other side may have stopped waiting.
-            let _ = sender.send(remarks(&set, &id));
+            let _ = sender.send(remarks);
         };
         if thread::Builder::new().name("lint".to_owned()).spawn(run).is_err() {
             return vec![not_linted("no thread can be started")];

@@ -168,3 +168,14 @@ fn a_document_that_no_watch_could_read_is_rejected() {
     assert!(text.contains("nested deeper than 128 levels"), "{text}");
     assert_eq!(review(b"{", &Linter::default(), PATIENCE, alone).status, StatusCode::BAD_REQUEST);
 }
+
+#[test]
+fn documents_one_after_the_other_are_all_linted() {
+    let linter = Linter::default();
+    for _ in 0..200 {
+        let body = request("CREATE", object("p", &spec()), Value::Null).to_string();
+        let reply = review(body.as_bytes(), &linter, PATIENCE, alone);
+        let text = String::from_utf8(reply.body).unwrap();
+        assert!(!text.contains("not linted"), "{text}");
+    }
+}
