@@ -68,11 +68,16 @@ impl View<'_> {
             });
             writes.push(Write::Entry(self.own.to_owned(), wanted));
         }
-        if self.live.is_empty() {
+        // Others are removed when the own one is stored: Kubernetes 1.20 makes a list without an element null,
+        // and rejects it.
+        if self.live.is_empty() || !writes.is_empty() {
             return writes;
         }
         let dead = seen.status.dead(self.live, now).filter(|name| *name != self.own);
         writes.extend(dead.map(|name| Write::Entry(name.to_owned(), None)));
+        if writes.len() == seen.status.replicas.len() {
+            writes.pop();
+        }
         // The entries change first, so that the conditions are written once. A replica that this one does not
         // know yet knows this one: it reads the Leases after it created its own.
         if writes.is_empty() && !seen.status.has_unknown(self.live, now) {
@@ -248,6 +253,35 @@ mod tests {
         let later = NOW + jiff::SignedDuration::from_secs(30);
         let writes = view.writes(&registry(1), &policy("p"), &seen, later);
         assert_eq!(writes, [Write::Entry("b".to_owned(), None)]);
+    }
+
+    #[test]
+    fn entries_of_dead_replicas_are_removed_while_another_one_is_stored() {
+        let live = ["a".to_owned()];
+        let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
+        let entry = |name: &str| ReplicaEntry {
+            name: name.to_owned(),
+            generation: 1,
+            loaded_time: "2026-01-01T00:00:00Z".to_owned(),
+        };
+        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
+        seen.status.replicas = vec![entry("b"), entry("c")];
+        let own = view.writes(&registry(1), &policy("p"), &seen, NOW);
+        assert!(matches!(&own[..], [Write::Entry(name, Some(_))] if name == "a"), "{own:?}");
+        apply(&mut seen, own);
+        let others = view.writes(&registry(1), &policy("p"), &seen, NOW);
+        assert_eq!(others, ["b", "c"].map(|name| Write::Entry(name.to_owned(), None)));
+        // A document that no replica enforces.
+        let invalid = Document::new(policy("p"), &json!({"convention": "nothing"}));
+        let mut without = Registry::default();
+        without.set(&policy("p"), Some(Document { uid: "u".to_owned(), ..invalid }));
+        without.settle(|documents| PolicySet::compile(&documents));
+        seen.status.replicas = vec![entry("b"), entry("c")];
+        let first = view.writes(&without, &policy("p"), &seen, NOW);
+        assert_eq!(first, [Write::Entry("b".to_owned(), None)]);
+        apply(&mut seen, first);
+        let then = view.writes(&without, &policy("p"), &seen, NOW);
+        assert!(matches!(&then[..], [Write::Conditions(..)]), "the last entry stays: {then:?}");
     }
 
     #[test]
