@@ -297,6 +297,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
     }
 
     fn judge_owners(&self, facts: &Facts<'_, '_>, violations: &mut dyn Sink<'p>) {
+        let Some(rule) = &self.policy.owner_rule else { return };
         let before = |path| facts.old.and_then(|old| old.at_status(path));
         let written = |path| facts.object.at_status(path);
         let others: Vec<&Owner> = self
@@ -322,7 +323,6 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             let restored = removed && self.policy.preserve.iter().any(preserved);
             let action = if restored { Action::Warn } else { Action::Deny };
             let message = format!("{} does not own this field", quoted(&self.subject.writer.user));
-            let rule = &self.policy.owner_rule;
             let found = Violation::new(rule, action, owner.path.field(), message);
             violations.push(found.cause(Cause::Forbidden).transition());
         }

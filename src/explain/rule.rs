@@ -63,10 +63,14 @@ impl RuleText {
     pub fn of_policy(policy: &Policy, id: &str) -> Option<Self> {
         let mut text = Self::declared(id, policy.declared.get(id)?);
         text.fields(&policy.fields);
-        for owner in &policy.owners {
+        let owned = policy
+            .owner_rule
+            .iter()
+            .flat_map(|rule| policy.owners.iter().map(move |owner| (rule, owner)));
+        for (rule, owner) in owned {
             let writers = owner.writers.users.iter().chain(&owner.writers.groups);
             let writers = words::any_of(writers.map(ToString::to_string));
-            text.check((&policy.owner_rule, Action::Deny), || {
+            text.check((rule, Action::Deny), || {
                 format!("a writer other than {writers} changes {}", owner.path.field())
             });
         }

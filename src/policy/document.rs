@@ -42,8 +42,8 @@ pub struct Policy {
     pub fields: Vec<FieldRule>,
     /// Who may set what.
     pub owners: Vec<Owner>,
-    /// The rule id of a change by someone who is not the owner.
-    pub owner_rule: Id,
+    /// The rule id of a change by someone who is not the owner; `None` without owners.
+    pub owner_rule: Option<Id>,
     /// What a writer cannot drop.
     pub preserve: Vec<Pointer>,
     /// What the convention cannot express.
@@ -138,7 +138,9 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         None => compiler,
     };
     let fields = compiler.fields(&spec.fields, at.key("fields"));
-    let owner_rule = compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Action::Deny);
+    // Policies without rules of their own share the list of ids in metrics.
+    let owner_rule = (!spec.owners.is_empty())
+        .then(|| compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Action::Deny));
     let lists =
         convention.as_ref().map(|convention| convention.conditions.as_slice()).unwrap_or_default();
     let inherited =
@@ -222,6 +224,9 @@ fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Conventi
     for (index, rule) in spec.rules.iter().enumerate() {
         let at = at.key("rules").item(index).key("name");
         match compiler.declarer(&rule.name) {
+            _ if *rule.name == *OWNER => {
+                Compiler::report_taken(at, &rule.name, Declarer::Owners.name());
+            }
             Some(Declarer::Check) => Compiler::report_taken(at, &rule.name, "a check of a field"),
             Some(other) => Compiler::report_taken(at, &rule.name, other.name()),
             None if of_convention(&rule.name) => {
