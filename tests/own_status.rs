@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use statusgate::kstatus::compute;
 use statusgate::manager::conditions::{Facts, Registered, ReplicaEntry, Status, seconds};
-use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind};
+use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
 use statusgate::manifests::rules::Coverage;
 use statusgate::model::Json;
 use support::{NOW, Write, following};
@@ -81,7 +81,7 @@ fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
         };
         let generation = stored.generation;
         let spec = json!({"convention": "metav1"});
-        let accepted = LastAccepted { generation: generation - 1, spec };
+        let accepted = LastAccepted { generation: generation - 1, spec: Spec::of(&spec) };
         stored.status.last_accepted = (choice % 3 > 0).then_some(accepted);
         let found = stored.write(&Facts { generation, problem, live: &live, registered });
         let read = !matches!(registered, Registered::NotRead);

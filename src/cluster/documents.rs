@@ -75,7 +75,8 @@ impl Cluster {
             plural: of.plural.to_owned(),
         };
         let api = Api::all_with(self.client(), &resource);
-        DocumentWatch { events: Watch::new(api, Config::default()), listed: Vec::new() }
+        let config = Config::default().page_size(PAGE);
+        DocumentWatch { events: Watch::new(api, config), listed: Vec::new() }
     }
 
     /// All documents of a kind; none if its CustomResourceDefinition is not installed.
@@ -133,6 +134,9 @@ impl Cluster {
         }
     }
 }
+
+/// Documents per response of a list. As trees with `managedFields`, each takes more than 10 KB.
+const PAGE: u32 = 50;
 
 /// The document whose status is written.
 #[derive(Clone, Debug, PartialEq, Eq)]

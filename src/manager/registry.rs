@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::documents::DocumentKind;
 use crate::manifests::crds::{GROUP, VERSION};
@@ -46,12 +47,38 @@ pub struct Document {
     /// `metadata.creationTimestamp`, as the API server writes it.
     pub created: String,
     /// `spec`.
-    pub spec: Value,
+    pub spec: Spec,
     /// The document without what only the API server needs, as YAML.
     pub source: Source,
     /// The convention that it follows or extends.
     pub convention: Option<String>,
 }
+
+/// A `spec` as JSON text, with sorted keys. Each map of a tree has room for eleven members.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Spec(Box<RawValue>);
+
+impl Spec {
+    /// The text of a tree.
+    pub fn of(spec: &Value) -> Self {
+        // A tree of JSON values always has a text.
+        Self(to_raw_value(spec).unwrap_or_default())
+    }
+
+    fn tree(&self) -> Value {
+        // It was read from a tree.
+        serde_json::from_str(self.0.get()).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Eq for Spec {}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,7 +112,8 @@ impl Document {
         let convention = spec.get(convention).and_then(Value::as_str).map(str::to_owned);
         let source = Source::new(id.to_string(), text);
         let (uid, created) = (String::new(), String::new());
-        Self { id, uid, generation: 0, created, spec: spec.clone(), source, convention }
+        let spec = Spec::of(spec);
+        Self { id, uid, generation: 0, created, spec, source, convention }
     }
 
     fn is_same(&self, other: &Self) -> bool {

@@ -1,6 +1,7 @@
 //! Writes the statuses of documents.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ pub(super) struct StatusWriter {
 struct Written {
     /// The `resourceVersion` before: no other write before its event.
     version: String,
-    /// The conditions without their times, when they were written, and how long they are not repeated.
-    conditions: Option<(Vec<Condition>, Instant, Duration)>,
+    /// The hash of the conditions, when they were written, and how long they are not repeated.
+    conditions: Option<(u64, Instant, Duration)>,
     /// Since when the stored conditions are others than these.
     differs: Option<Instant>,
 }
@@ -187,7 +188,7 @@ impl Written {
             return false;
         }
         match &self.conditions {
-            Some((last, at, wait)) if *last == without_times(conditions) => at.elapsed() >= *wait,
+            Some((last, at, wait)) if *last == hash(conditions) => at.elapsed() >= *wait,
             _ => true,
         }
     }
@@ -195,7 +196,7 @@ impl Written {
     fn note(&mut self, version: String, write: &Write) {
         self.version = version;
         if let Write::Conditions(_, conditions, _) = write {
-            let conditions = without_times(conditions);
+            let conditions = hash(conditions);
             let wait = match &self.conditions {
                 Some((last, _, wait)) if *last == conditions => (*wait * 2).min(LONGEST_REPEAT),
                 _ => REPEAT,
@@ -205,11 +206,13 @@ impl Written {
     }
 }
 
-fn without_times(conditions: &[Condition]) -> Vec<Condition> {
-    let condition = conditions.iter().cloned();
-    condition
-        .map(|condition| Condition { last_transition_time: String::new(), ..condition })
-        .collect()
+/// A hash of conditions without their times. It takes less memory than the conditions.
+fn hash(conditions: &[Condition]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for Condition { r#type, status, observed_generation, reason, message, .. } in conditions {
+        (r#type, status, observed_generation, reason, message).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 impl Write {

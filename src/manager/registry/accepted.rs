@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Document, DocumentId, Entry, Problem, Registry};
+use super::{Document, DocumentId, Entry, Problem, Registry, Spec};
 use crate::policy::{Diagnostics, Source};
 
 /// Bytes of a text. etcd accepts 1.5 MiB for an object, which has its spec twice then, and a third time in
@@ -23,7 +22,7 @@ pub struct LastAccepted {
     /// The generation that was accepted.
     pub generation: i64,
     /// The spec of this generation.
-    pub spec: Value,
+    pub spec: Spec,
 }
 
 impl LastAccepted {
@@ -55,7 +54,7 @@ impl Registry {
                 return Some(Arc::clone(latest));
             }
             let (uid, created) = (latest.uid.clone(), latest.created.clone());
-            let document = Document::new(id.clone(), &spec);
+            let document = Document::new(id.clone(), &spec.tree());
             let document = Document { uid, created, generation, ..document };
             (generation < latest.generation).then(|| Arc::new(document))
         });

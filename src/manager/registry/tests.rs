@@ -274,7 +274,8 @@ fn a_restarted_replica_enforces_the_last_accepted_texts() {
 fn an_accepted_text_of_a_status_is_not_trusted() {
     let id = policy("p");
     let invalid = spec_of_policy("nothing", &json!({}));
-    let accepted = |generation, spec: &Value| Some(LastAccepted { generation, spec: spec.clone() });
+    let accepted =
+        |generation, spec: &Value| Some(LastAccepted { generation, spec: Spec::of(spec) });
     let mut cluster = Cluster::default();
     // The spec of the document counts for its own generation, not a copy of it.
     let (deny, warn) = (json!({}), json!({"enforcement": "Warn"}));
@@ -320,7 +321,7 @@ fn a_replica_that_missed_an_accepted_generation_takes_it_from_the_status() {
     cluster.put(&id, 1, &spec_of_policy("metav1", &json!({}))).settle();
     cluster.put(&id, 3, &spec_of_policy("nothing", &json!({}))).settle();
     let spec = spec_of_policy("kstatus", &json!({}));
-    let accepted = Some(LastAccepted { generation: 2, spec });
+    let accepted = Some(LastAccepted { generation: 2, spec: Spec::of(&spec) });
     assert!(cluster.registry.set_accepted(&id, accepted.clone()));
     assert!(!cluster.registry.set_accepted(&id, accepted.clone()), "it is known");
     cluster.settle();
