@@ -177,8 +177,8 @@ pub struct LogError {
 }
 
 /// tracing-appender's default is 128,000 lines. With 400 bytes per line and a blocked stderr that
-/// is 50 MB, close to the memory limit of the whole server.
-const QUEUED_LINES: usize = 8_192;
+/// is 50 MB, close to the memory limit of the whole server. An empty queue takes 36 bytes per line.
+const QUEUED_LINES: usize = 2_048;
 
 #[cfg(test)]
 mod tests {

@@ -49,7 +49,7 @@ struct Written {
 const COLLECT: Duration = Duration::from_millis(300);
 
 /// Requests at the same time.
-const IN_FLIGHT: usize = 8;
+const IN_FLIGHT: usize = 4;
 
 /// How long a replica does not repeat conditions that another one has replaced. Both may see other replicas
 /// or registrations for some time, and must not take turns.
