@@ -123,14 +123,14 @@ url() { echo "https://127.0.0.1:${port[$1]}/$2"; }
 # The number of concurrent connections.
 readonly CONNECTIONS=64
 
-# drive_webhook SERVER WEBHOOK REVIEW SECONDS: sets $line to requests/s, CPU µs per request, p50 and p99 in µs. A command substitution
+# drive_webhook SERVER WEBHOOK REVIEW SECONDS [PAUSE]: sets $line to requests/s, CPU µs per request, p50 and p99 in µs. A command substitution
 # would delay signals.
 drive_webhook() {
     local before after requests taken p50 p99 failed
     before=$(cpu_of "$1")
     # One thread, to leave the other cores to the server.
     run wrk wrk --threads 1 --connections "$CONNECTIONS" --duration "${4}s" --timeout 10s -s "$bench/wrk.lua" \
-        "$(url "$1" "$2")" -- review "$3" >"$work/wrk" || die "wrk failed: $(<"$work/wrk")"
+        "$(url "$1" "$2")" -- review "$3" "${5:-0}" >"$work/wrk" || die "wrk failed: $(<"$work/wrk")"
     alive "$1"
     after=$(cpu_of "$1")
     read -r _ requests taken p50 p99 failed < <(grep '^result ' "$work/wrk") || die "wrk said nothing: $(<"$work/wrk")"

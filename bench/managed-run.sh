@@ -62,4 +62,10 @@ accepted() { kubectl get statuspolicies -o jsonpath='{range .items[*]}{.status.c
 until (($(accepted) == COUNT)); do sleep 0.2; done
 echo "$COUNT policies: all accepted $(since "$begin") later"
 report "$COUNT policies"
+kill -TERM "${pids[@]}"
+wait "${pids[@]}"
+pids=()
+start 18081
+start 18082
+report "restarted"
 grep -h . "$work"/*.log | head -5 || true

@@ -10,7 +10,7 @@ set -euo pipefail
 usage() {
     cat <<'USAGE'
 usage: bench/run.sh [--seconds N] [--rounds N] [--size KB]...
-  --seconds N   how long a round is for each server (2)
+  --seconds N   how long each half of a round is for each server: CPU without pauses, then latency with pauses (2)
   --rounds N    how many rounds a case has (5)
   --size KB     size of the reviews; may be repeated (4, 11 and 180)
 USAGE
@@ -32,6 +32,9 @@ while [[ $# -gt 0 ]]; do
 done
 [[ ${#sizes[@]} -gt 0 ]] || sizes=(4 11 180)
 readonly STARTS=15
+# Milliseconds between the requests of a connection, on average, while latency is measured. Without pauses, it is the length of a queue:
+# all connections wait for the same two CPUs, which the client uses too.
+readonly PAUSE=20
 
 peak_memory_of() { awk '$1 == "VmHWM:" { printf "%d", $2 }' "/proc/${children[$1]}/status"; }
 
@@ -53,7 +56,7 @@ check_counters() { # WEBHOOK
 }
 
 measure() { # WEBHOOK KB
-    local webhook=$1 kb=$2 review=$work/review-$2.json server round
+    local webhook=$1 kb=$2 review=$work/review-$2.json server round rate cpu p50 p99
     # New servers for every case, to measure its memory.
     for server in statusgate null; do
         start_server "$server"
@@ -63,7 +66,10 @@ measure() { # WEBHOOK KB
     for ((round = 1; round <= rounds; round++)); do
         for server in statusgate null; do
             drive_webhook "$server" "$webhook" "$review" "$seconds"
-            echo "$webhook $kb $server $round $line" >>"$work/rounds"
+            read -r rate cpu _ <<<"$line"
+            drive_webhook "$server" "$webhook" "$review" "$seconds" "$PAUSE"
+            read -r _ _ p50 p99 <<<"$line"
+            echo "$webhook $kb $server $round $rate $cpu $p50 $p99" >>"$work/rounds"
         done
     done
     for server in statusgate null; do

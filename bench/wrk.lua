@@ -1,4 +1,4 @@
--- The wrk script of the benchmarks: `wrk … -s bench/wrk.lua URL -- review FILE` posts a file repeatedly;
+-- The wrk script of the benchmarks: `wrk … -s bench/wrk.lua URL -- review FILE PAUSE` posts a file repeatedly, with pauses of 0 to 2 * PAUSE ms;
 -- `… -- status TOKEN OBJECTS SEED` patches the statuses of pg-1 … pg-N in turn. It prints a last line for the scripts:
 -- `result REQUESTS SECONDS P50_US P99_US FAILED`.
 
@@ -18,6 +18,10 @@ function init(args)
         file:close()
         wrk.headers["Content-Type"] = "application/json"
         -- wrk formats the request once, so Lua does not affect the measurement.
+        local pause = tonumber(args[3])
+        if pause > 0 then
+            delay = function() return math.random(0, 2 * pause) end
+        end
         return
     end
     local token, objects, seed = args[2], tonumber(args[3]), args[4]
