@@ -30,17 +30,17 @@ function init(args)
         ["Authorization"] = "Bearer " .. token,
         ["Content-Type"] = "application/merge-patch+json",
     }
-    -- A merge patch replaces lists, so it has the complete list. The message changes each time, because the API server does not store
-    -- an empty change.
+    -- A merge patch replaces lists, so it has the complete list. The version changes each time, because the API server does not store
+    -- an empty change. The conditions stay: AppCat warns if one changes without its time.
     local time = '"lastTransitionTime":"2026-03-02T08:21:30Z"'
     local condition = '{"type":"%s","status":"True","reason":"%s",' .. time .. ',"message":"%s"}'
     local start = '{"status":{"phase":"Ready","instanceNamespace":"vshn-postgresql",' .. time .. ',"conditions":['
         .. condition:format("Synced", "ReconcileSuccess", "in step") .. "," .. condition:format("PodReady", "Running", "3 of 3") .. ","
+        .. condition:format("Ready", "Available", "ready") .. '],"currentVersion":"'
     local number = offset
     request = function()
         number = number + 1
-        local message = seed .. "-" .. offset .. "-" .. number
-        local body = start .. condition:format("Ready", "Available", message) .. "]}}"
+        local body = start .. seed .. "-" .. offset .. "-" .. number .. '"}}'
         return wrk.format("PATCH", path .. "/pg-" .. (number % objects + 1) .. "/status", headers, body)
     end
     -- Print the first rejection for debugging.
