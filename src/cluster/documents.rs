@@ -135,7 +135,8 @@ impl Cluster {
     }
 }
 
-/// Documents per response of a list. As trees with `managedFields`, each takes more than 10 KB.
+/// Documents per response of a list. All of a response are in memory as trees with `managedFields`; kube's
+/// default is 500.
 const PAGE: u32 = 50;
 
 /// The document whose status is written.
