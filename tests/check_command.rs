@@ -176,7 +176,10 @@ fn an_unreadable_object_is_reported_and_the_others_are_judged() {
     ] {
         assert!(answer.err.contains(start), "{start}: {answer:#?}");
     }
-    assert!(answer.err.contains(" error: not YAML: ") && answer.err.contains('^'), "{answer:#?}");
+    assert!(
+        answer.err.contains(" error: invalid YAML: ") && answer.err.contains('^'),
+        "{answer:#?}"
+    );
     assert!(answer.err.ends_with("3 documents could not be read\n"), "{answer:#?}");
 }
 

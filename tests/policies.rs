@@ -143,7 +143,7 @@ fn mistakes_in_several_files_are_told_at_once_and_by_file() {
         "a.yaml:4: missing required key \"resources\"",
         "b.yaml:3: there is a policy \"same\" already",
         "c.yaml:3: there is a policy \"same\" already",
-        "d.yaml:1: not YAML",
+        "d.yaml:1: invalid YAML",
     ];
     assert_eq!(places.len(), starts.len(), "{places:#?}");
     for start in starts {
@@ -197,7 +197,7 @@ fn a_convention_that_may_be_in_a_broken_document_is_not_unknown() {
     let mistakes = PolicySet::compile(&[Source { name: "a.yaml".into(), text }]).unwrap_err();
     let messages: Vec<&str> =
         mistakes.list().iter().map(|mistake| mistake.message.as_str()).collect();
-    assert!(messages.len() == 1 && messages[0].starts_with("not YAML"), "{messages:?}");
+    assert!(messages.len() == 1 && messages[0].starts_with("invalid YAML"), "{messages:?}");
 }
 
 #[test]

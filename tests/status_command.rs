@@ -220,7 +220,7 @@ fn an_unreadable_object_is_reported_and_the_others_are_printed() {
     assert_eq!(ended.code, 2);
     assert!(ended.out.contains("Thing  s/a   Current"), "{}", ended.out);
     assert!(ended.err.contains("no/such/file.yaml: error: this cannot be read"), "{}", ended.err);
-    assert!(ended.err.contains("stdin:1:4: error: not YAML"), "{}", ended.err);
+    assert!(ended.err.contains("stdin:1:4: error: invalid YAML"), "{}", ended.err);
     let ended = status(&["--policies", "no/such/policy.yaml"], CURRENT);
     assert_eq!((ended.out.as_str(), ended.code), ("", 2));
     assert!(ended.err.contains("no/such/policy.yaml"), "{}", ended.err);

@@ -257,7 +257,7 @@ cases:
         "no policy selects this Tihng: nothing is tested",
         "these policies are invalid",
         "unknown convention \"apcat\"; did you mean \"appcat\"?",
-        "not YAML",
+        "invalid YAML",
         "nowhere: error: this cannot be read",
         "wrong.yaml:4:3",
     ] {
@@ -319,5 +319,5 @@ cases:
     let folder = desk(&[("a.yaml", &infinite)]);
     let (code, _, err) = test(folder.path(), &["a.yaml"]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("a.yaml:5:24: error: not YAML: "), "{err}");
+    assert!(err.contains("a.yaml:5:24: error: invalid YAML: "), "{err}");
 }

@@ -119,7 +119,7 @@ impl Check<'_> {
         let empty = items.is_empty() && schema.get("minItems").is_some_and(|least| *least != 0);
         if empty {
             let why = text(outer, "x-empty").or_else(|| text(schema, "x-empty"));
-            self.problems.report(span, why.unwrap_or("an empty list says nothing"));
+            self.problems.report(span, why.unwrap_or("this list must not be empty"));
         }
         !empty
     }
@@ -128,7 +128,7 @@ impl Check<'_> {
     fn mapping(&self, span: &Span, entries: &mut Vec<(Key, Node)>, schema: &Json) -> bool {
         let must_not_be_empty = schema.get("minProperties").is_some();
         if entries.is_empty() && must_not_be_empty {
-            let why = text(schema, "x-empty").unwrap_or("an empty mapping says nothing");
+            let why = text(schema, "x-empty").unwrap_or("this mapping must not be empty");
             self.problems.report(span, why);
             return false;
         }
@@ -269,7 +269,7 @@ impl Check<'_> {
 /// The placeholder of a pointer below `.status`.
 pub(crate) const PLACEHOLDER_POINTER: &str = "/status/placeholder";
 
-const NO_JSON: &str = "JSON has no such number";
+const NO_JSON: &str = "JSON does not support this number";
 
 fn property<'s>(schema: &'s Json, key: &str) -> Option<&'s Json> {
     schema.get("properties")?.get(key)

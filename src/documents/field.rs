@@ -56,7 +56,7 @@ document! {
         kind?: FieldType,
         /// The supported strings.
         #[serde(rename = "enum")]
-        #[schemars(length(min = 1), extend("x-empty" = "an empty enum says nothing"))]
+        #[schemars(length(min = 1), extend("x-empty" = "an enum must not be empty"))]
         values = Vec<String>,
         /// A regular expression that must match somewhere in the string.
         pattern?: Pattern,

@@ -157,7 +157,7 @@ impl Page {
             let off = off_unless_enabled(fill.optional);
             [fill.name.clone(), filling(fill), when, off, fill.source.clone()]
         });
-        self.table(["name", "fills in", "only where", "", "source"], rows.collect());
+        self.table(["name", "sets", "only where", "", "source"], rows.collect());
     }
 
     fn source(&mut self, source: &str) {

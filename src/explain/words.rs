@@ -14,7 +14,7 @@ pub(super) fn check(check: &Check) -> String {
         }
     };
     say(check.required, "required".to_owned());
-    say(check.forbidden, "must not be there".to_owned());
+    say(check.forbidden, "forbidden".to_owned());
     say(!check.nullable, "not null".to_owned());
     if let Some(kind) = check.kind {
         let plain =
@@ -86,8 +86,8 @@ pub(super) fn trigger(trigger: &Trigger) -> String {
         names.collect::<Vec<_>>().join(word)
     };
     match trigger {
-        Trigger::State => "every write that leaves it".to_owned(),
-        Trigger::Introduced => "writes that bring it in".to_owned(),
+        Trigger::State => "every write with it".to_owned(),
+        Trigger::Introduced => "writes that introduce it".to_owned(),
         Trigger::Moved(watched) => format!("writes that change {}", names(watched, " or ")),
         Trigger::CoWritten(watched) => {
             format!("writes that change {} together", names(watched, " and "))

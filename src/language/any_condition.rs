@@ -49,7 +49,7 @@ impl Word for AnyCondition {
 
     fn check(&self, check: &mut Check<'_>) {
         if self.is.is_none() {
-            let message = format!("nothing is asked of a {} condition", self.any_condition.name());
+            let message = format!("there is no test of a {} condition", self.any_condition.name());
             check.error(&message, Some("add is"));
         }
     }

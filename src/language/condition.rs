@@ -75,7 +75,7 @@ impl Word for Condition {
 
     fn check(&self, check: &mut Check<'_>) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
-            let message = format!("nothing is asked of condition {}", self.of.kind());
+            let message = format!("there is no test of condition {}", self.of.kind());
             check.error(&message, Some("add is, isNot, reason, present or changed"));
         }
     }
@@ -164,7 +164,7 @@ impl Word for Condition {
             Self { is_not: Some(unwanted), .. } => is(unwanted, !negated),
             Self { reason: Some(reasons), .. } => has_reason(&name, reasons, negated),
             Self { present: Some(present), .. } => {
-                format!("{name} is {}", if *present == negated { "absent" } else { "there" })
+                format!("{name} is {}", if *present == negated { "absent" } else { "present" })
             }
             Self { changed, .. } => {
                 let did = *changed == Some(negated);

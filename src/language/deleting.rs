@@ -26,7 +26,7 @@ impl Word for Deleting {
     }
 
     fn words(&self, _: Around, negated: bool) -> String {
-        format!("deletion was {}asked for", not(self.deleting == negated))
+        format!("the object is {}being deleted", not(self.deleting == negated))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

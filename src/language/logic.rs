@@ -183,5 +183,5 @@ impl Facts<'_, '_> {
 
 fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Predicate>, D::Error> {
     let parts = Vec::deserialize(from)?;
-    if parts.is_empty() { Err(D::Error::custom("an empty list says nothing")) } else { Ok(parts) }
+    if parts.is_empty() { Err(D::Error::custom("this list must not be empty")) } else { Ok(parts) }
 }

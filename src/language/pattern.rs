@@ -71,7 +71,7 @@ impl FromStr for Pattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::compile(text).map_err(|error| format!("not a pattern: {error}"))
+        Self::compile(text).map_err(|error| format!("invalid pattern: {error}"))
     }
 }
 

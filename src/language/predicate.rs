@@ -222,4 +222,4 @@ impl Scope {
     }
 }
 
-const EMPTY: &str = "an empty predicate says nothing";
+const EMPTY: &str = "a predicate must not be empty";

@@ -57,7 +57,7 @@ impl<'de, T: DeserializeOwned, const MIN: usize> Deserialize<'de> for Values<T, 
             one => vec![one],
         };
         if items.len() < MIN {
-            return Err(D::Error::custom("an empty list says nothing"));
+            return Err(D::Error::custom("this list must not be empty"));
         }
         let read = |item| serde_json::from_value(item).map_err(D::Error::custom);
         items.into_iter().map(read).collect::<Result<_, _>>().map(Self)

@@ -154,9 +154,9 @@ fn the_schema_accepts_exactly_the_valid_predicates() {
 #[test]
 fn errors_have_a_path_inside_the_predicate() {
     for (document, expected) in [
-        (json!({"condition": "A"}), "nothing is asked of condition A"),
-        (json!({"field": "/status/x"}), "nothing is asked of status.x"),
-        (json!({"anyCondition": "positive"}), "nothing is asked of a positive condition"),
+        (json!({"condition": "A"}), "there is no test of condition A"),
+        (json!({"field": "/status/x"}), "there is no test of status.x"),
+        (json!({"anyCondition": "positive"}), "there is no test of a positive condition"),
         (json!({"not": {"phase": "Redy"}}), "not phase 0 unknown phase Redy"),
         (
             json!({"any": [{"deleting": true}, {"oldPhase": ["Ready", "Redy"]}]}),
@@ -205,7 +205,7 @@ fn texts_are_checked_by_name() {
         check("operand", "/status"),
         Some("this must point below /status or /spec".to_owned())
     );
-    assert!(check("pattern", "(").unwrap().starts_with("not a pattern: "));
+    assert!(check("pattern", "(").unwrap().starts_with("invalid pattern: "));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn predicates_read_as_sentences() {
         ),
         (
             json!({"all": [{"deleting": false}, {"any": [{"condition": "A", "present": false}, {"condition": "A", "reason": ["B", "C"]}]}]}),
-            "deletion was not asked for and (A is absent or A has the reason B or C)",
+            "the object is not being deleted and (A is absent or A has the reason B or C)",
         ),
         (
             json!({"not": {"all": [{"condition": "A", "is": "True"}, {"set": "/status/x"}]}}),
@@ -226,7 +226,7 @@ fn predicates_read_as_sentences() {
         ),
         (
             json!({"not": {"any": [{"phase": "A"}, {"deleting": true}]}}),
-            "none of: (the phase is A; deletion was asked for)",
+            "none of: (the phase is A; the object is being deleted)",
         ),
         (
             json!({"not": {"phase": "A", "condition": "B", "changed": true}}),

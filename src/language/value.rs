@@ -122,7 +122,7 @@ impl Word for Value {
 
     fn check(&self, check: &mut Check<'_>) {
         if *self == Self::of(self.place.clone()) {
-            let message = format!("nothing is asked of {}", self.place);
+            let message = format!("there is no test of {}", self.place);
             let help =
                 "add is, isNot, set, changed, decreased, future, past, matches, equals or before";
             check.error(&message, Some(help));

@@ -81,8 +81,8 @@ impl<'c> Compiler<'c> {
 
     /// Reports that a rule id is used already.
     pub(crate) fn report_taken(at: At<'_>, rule: &str, by: &str) {
-        let message = format!("the rule id {rule} is taken, by {by}");
-        at.report_with_help(message, "give this one an id of its own");
+        let message = format!("the rule id {rule} is already used by {by}");
+        at.report_with_help(message, "give this one another id");
     }
 
     /// A predicate, after the check of what its schema cannot express.

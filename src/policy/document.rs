@@ -149,7 +149,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         let at = at.key("backfill").item(index);
         if at.position("optional").is_some() {
             at.key("optional").report_with_help(
-                "what a policy itself fills in is never optional",
+                "a default of a policy itself cannot be optional",
                 "leave it out; \"enable\" is for the optional parts of the convention",
             );
         }
@@ -242,8 +242,8 @@ fn check_resources(documents: &[Resources], at: At<'_>) {
         for (plural, glob) in document.resources.iter().enumerate() {
             if glob.to_string().contains('/') {
                 at.item(index).key("resources").item(plural).report_with_help(
-                    "a plural without its subresource is meant here",
-                    "status writes are selected by themselves; see statusSubresource",
+                    "write the plural without its subresource",
+                    "statusgate selects status writes automatically; see statusSubresource",
                 );
             }
         }

@@ -90,7 +90,7 @@ impl Compiler<'_> {
 /// A check that no value could pass would reject every write.
 fn reject_the_impossible(check: &documents::Check, at: At<'_>) {
     if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
-        at.key("enum").report("none of these has the pattern and the length that are asked");
+        at.key("enum").report("none of these values has the required pattern and length");
     }
     if let (Some(least), Some(most)) = (check.minimum, check.maximum)
         && least > most

@@ -267,7 +267,7 @@ fn compile_conventions(envelopes: &[Envelope], known: &mut Known) -> Vec<Diagnos
         match &envelope.name {
             Some(span) if is_taken => {
                 let message = format!("there is a convention \"{label}\" already");
-                let help = Some("give this one a name of its own".to_owned());
+                let help = Some("give this one another name".to_owned());
                 problems.report_with_help(span, message, help);
                 unnamed.push(envelope);
             }

@@ -65,7 +65,7 @@ impl Diagnostic {
     /// The fix for an inherited mistake.
     fn inheritance(&self) -> Option<String> {
         let heir = self.inherited_by.as_ref()?;
-        Some(format!("\"{heir}\" inherits this, and it does not fit what \"{heir}\" says itself"))
+        Some(format!("\"{heir}\" inherits this, and it conflicts with what \"{heir}\" declares"))
     }
 
     fn draw(&self, renderer: &Renderer) -> String {

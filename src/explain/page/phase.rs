@@ -90,7 +90,7 @@ fn about(rules: &PhaseRules) -> Vec<String> {
     }
     match &rules.default {
         Some(default) => points.push(format!("{default} where none is given")),
-        None => points.push("none is filled in where none is given".to_owned()),
+        None => points.push("an absent phase stays absent: there is no default".to_owned()),
     }
     if let Some(time) = &rules.transition_time {
         let path = time.path.field();

@@ -108,7 +108,7 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
     let (mut tree, places) = match parsed {
         Ok(Ok(parsed)) => parsed,
         Ok(Err(errors)) => return one(syntax::mistake(text, &errors)),
-        Err(_) => return one(Mistake::new(None, "not CEL: the parser failed")),
+        Err(_) => return one(Mistake::new(None, "invalid CEL: the parser failed")),
     };
     let mistakes = names::check(&tree, text, &places);
     if !mistakes.is_empty() {

@@ -86,7 +86,7 @@ impl Checker<'_> {
                 self.report(tree, &message.type_name, what, "use a map: {\"name\": value}");
             }
             Expr::Unspecified => {
-                self.report(tree, "", "not CEL: a part is missing".to_owned(), "complete it");
+                self.report(tree, "", "invalid CEL: a part is missing".to_owned(), "complete it");
             }
             Expr::List(_) | Expr::Map(_) | Expr::Literal(_) => {}
         }

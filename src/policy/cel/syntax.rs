@@ -9,7 +9,7 @@ pub(super) fn mistake(text: &str, errors: &cel::ParseErrors) -> Mistake {
     // An error of the grammar has a better location than one of the later walk.
     let found = errors.errors.iter().find(|error| error.msg.starts_with(GRAMMAR));
     let Some(error) = found.or_else(|| errors.errors.first()) else {
-        return Mistake::new(None, "not CEL");
+        return Mistake::new(None, "invalid CEL");
     };
     let (line, column) = error.pos;
     let place = usize::try_from(line).ok().zip(usize::try_from(column).ok());
@@ -19,7 +19,7 @@ pub(super) fn mistake(text: &str, errors: &cel::ParseErrors) -> Mistake {
         letters.map_or(text.len(), |(at, _)| before + at)
     });
     let (message, help) = in_words(error.msg.strip_prefix(GRAMMAR).unwrap_or(&error.msg));
-    let mistake = Mistake::new(at, format!("not CEL: {message}"));
+    let mistake = Mistake::new(at, format!("invalid CEL: {message}"));
     match help {
         Some(help) => mistake.help(help),
         None => mistake,

@@ -175,7 +175,7 @@ impl Compiler<'_> {
             {
                 if settled.contains(&path) {
                     let message = format!("an entry above always sets {path}");
-                    at.report_with_help(message, "say with \"when\" which of them counts");
+                    at.report_with_help(message, "choose between them with \"when\"");
                 }
                 if default.filling.is_sure() {
                     settled.push(path);
@@ -218,7 +218,7 @@ impl Compiler<'_> {
             (Some(path), None) => self.field(path, document, at),
             (None, Some(list)) => self.in_list(list, document, at),
             _ => {
-                at.report("either \"path\" or \"list\" says what is filled in");
+                at.report("a default needs either \"path\" or \"list\"");
                 None
             }
         };
@@ -235,17 +235,17 @@ impl Compiler<'_> {
     }
 
     fn field(&self, path: &Pointer, document: &documents::Backfill, at: At<'_>) -> Option<Filling> {
-        let help = "name the list with \"list\" in the place of \"path\"";
+        let help = "name the list with \"list\" instead of \"path\"";
         let mut of_elements = ["member", "element", "steadyWhile", "absentWhere"].into_iter();
         if let Some(key) = of_elements.find(|key| at.position(key).is_some()) {
-            let message = format!("\"{key}\" speaks of the elements of a list");
+            let message = format!("\"{key}\" is only for elements of a list");
             at.key(key).name().report_with_help(message, help);
             return None;
         }
         for (index, source) in document.copy_of.iter().flat_map(|from| from.iter()).enumerate() {
             if matches!(source, CopySource::Member(_)) {
                 let at = at.key("copyOf").item(index).key("condition").name();
-                at.report_with_help("\"condition\" speaks of the elements of a list", help);
+                at.report_with_help("\"condition\" is only for elements of a list", help);
             }
         }
         // A client-side `kubectl apply` drops `value: null`, but not "nullable".
@@ -307,7 +307,7 @@ impl Compiler<'_> {
 fn check_removed(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
     for list in lists.iter().filter(|list| list.path == *path) {
         if list.history.is_some() {
-            let message = format!("{path} is a history: what is in it does not change");
+            let message = format!("{path} is a history: its elements do not change");
             at.key("list").report(message);
         }
         let wanted = |check: &Check| check.required && check.action == Action::Deny;

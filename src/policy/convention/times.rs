@@ -54,7 +54,7 @@ impl Compiler<'_> {
     ) -> TransitionTimes {
         let skew = document.skew_seconds.unwrap_or(SKEW_SECONDS);
         if skew < 0 {
-            at.key("skewSeconds").report("clocks cannot differ by less than nothing");
+            at.key("skewSeconds").report("a difference of clocks cannot be negative");
         }
         if skew > MAX_SKEW_SECONDS {
             let message = format!("clocks differ by at most {MAX_SKEW_SECONDS} seconds, a day");

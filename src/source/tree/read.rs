@@ -333,7 +333,7 @@ impl Reader {
 
     fn mistake(&self, bytes: &Range<usize>, message: &str) -> Diagnostic {
         let span = Span { source: self.source, bytes: bytes.clone() };
-        Diagnostic::new(span, format!("not YAML: {message}"))
+        Diagnostic::new(span, format!("invalid YAML: {message}"))
     }
 }
 
@@ -520,7 +520,10 @@ mod tests {
             ("a:\n\tb: 1", "tab"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.starts_with("not YAML: ") && error.contains(said), "{text:?}: {error}");
+            assert!(
+                error.starts_with("invalid YAML: ") && error.contains(said),
+                "{text:?}: {error}"
+            );
         }
     }
 
@@ -549,7 +552,7 @@ mod tests {
     fn from_yaml(text: &str) -> Result<String, String> {
         match manifest(text, &(0..text.len())) {
             Ok((node, _)) => Ok(serde_json::to_string(&node).unwrap()),
-            Err(error) => Err(error.message.replace("not YAML: ", "")),
+            Err(error) => Err(error.message.replace("invalid YAML: ", "")),
         }
     }
 
