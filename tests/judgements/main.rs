@@ -1,0 +1,28 @@
+//! Writes that were once judged wrongly, each under the smallest policy that shows the fault. Most pass
+//! both webhooks, as the API server calls them.
+
+mod defaults;
+mod lists;
+mod owners;
+mod phases;
+#[path = "../support/mod.rs"]
+mod support;
+mod webhooks;
+
+use serde_json::{Value, json};
+use support::T0;
+
+const FAR: &str = "2999-01-01T00:00:00Z";
+
+fn condition(kind: &str, status: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": "R", "message": "m", "lastTransitionTime": T0})
+}
+
+fn ready(status: &str) -> Value {
+    json!([condition("Ready", status)])
+}
+
+fn with(mut object: Value, member: &str, value: impl Into<Value>) -> Value {
+    object[member] = value.into();
+    object
+}

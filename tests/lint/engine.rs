@@ -1,0 +1,107 @@
+//! The built-in conventions have no faults, and the engine confirms what lint proves.
+
+use serde_json::Value;
+use statusgate::lint::{self, Kind, Remark};
+use statusgate::policy::PolicySet;
+
+use crate::support::{Write, built_in, following};
+
+#[test]
+fn the_built_in_conventions_have_no_faults() {
+    for name in PolicySet::built_in_names() {
+        let report = lint::lint(built_in(), name).unwrap();
+        let faults: Vec<&Remark> =
+            report.remarks.iter().filter(|remark| remark.kind.is_fault()).collect();
+        assert!(faults.is_empty(), "{name}: {faults:#?}");
+        let unproven = report.remarks.iter().any(|remark| remark.kind == Kind::NotProven);
+        assert!(!unproven, "{name}: {:#?}", report.remarks);
+    }
+}
+
+/// In each row of each truth table with evidence, the two webhooks admit a phase, repair a contradicted
+/// phase to an admissible one, and change nothing in a second run.
+#[test]
+fn repair_lands_on_an_admissible_phase_in_every_row() {
+    use statusgate::explain::{Answer, Fact, Represents, Table, has_evidence};
+    let with_evidence = built_in()
+        .conventions()
+        .values()
+        .filter(|convention| convention.phase.as_ref().is_some_and(has_evidence));
+    let mut walked = 0;
+    for convention in with_evidence {
+        let rules = convention.phase.as_ref().unwrap();
+        let table = Table::of_phase(convention, rules).unwrap();
+        let policies = following(&convention.name, "disagreement: Repair");
+        for (number, outcome) in table.iter() {
+            assert!(outcome.admissible.contains(&true), "{}: row {number}", convention.name);
+            let combination = table.space.combination(number);
+            // An object for the row, built without the table's code.
+            let mut object =
+                serde_json::json!({"metadata": {"name": "x"}, "status": {"conditions": []}});
+            let mut old = object.clone();
+            for (fact, (answers, at)) in
+                table.space.facts.iter().zip(table.space.answers.iter().zip(&combination))
+            {
+                match (fact, &answers[*at]) {
+                    (Fact::Deleting, Answer::Flag(true)) => {
+                        object["metadata"]["deletionTimestamp"] = TIME.into();
+                    }
+                    (
+                        Fact::Condition { kind, .. },
+                        Answer::Condition { status, reason, represents },
+                    ) => {
+                        assert!(*represents == Represents::Anything || !reason.is_empty());
+                        object["status"]["conditions"].as_array_mut().unwrap().push(
+                            serde_json::json!({
+                                "type": kind, "status": status.name(), "reason": reason,
+                                "message": "", "lastTransitionTime": TIME,
+                            }),
+                        );
+                    }
+                    (Fact::Field { path, .. }, Answer::Value { value, .. }) => {
+                        object["status"][path.tokens().last().unwrap().as_str()] = value.clone();
+                    }
+                    (Fact::Phase { old: true }, Answer::Value { value, .. }) => {
+                        old["status"]["phase"] = value.clone();
+                    }
+                    (_, Answer::Absent | Answer::Flag(false)) => {}
+                    other => panic!("a fact that this test does not know: {other:?}"),
+                }
+            }
+            // A contradicted phase of each row, another one in each.
+            let wrong: Vec<usize> =
+                (0..rules.phases.len()).filter(|at| !outcome.admissible[*at]).collect();
+            walked += 1;
+            if wrong.is_empty() {
+                continue;
+            }
+            let written = &rules.phases[wrong[number % wrong.len()]];
+            object["status"]["phase"] = written.name.as_str().into();
+            let stood_before = old["status"]["phase"] == object["status"]["phase"];
+            let stored = mutated(&policies, &old, &object);
+            let phase = stored["status"]["phase"].as_str().unwrap();
+            let at = rules.phases.iter().position(|known| known.name == phase).unwrap();
+            if let Some(imposed) = outcome.imposed {
+                assert_eq!(at, imposed, "{}: row {number}", convention.name);
+            } else if !stood_before {
+                assert_eq!(Some(at), outcome.repairs[wrong[number % wrong.len()]]);
+                assert!(outcome.admissible[at], "{}: row {number}: {phase}", convention.name);
+            }
+            assert_eq!(
+                mutated(&policies, &old, &stored),
+                stored,
+                "{}: row {number}",
+                convention.name
+            );
+        }
+    }
+    // AppCat's 4032 and the proposed CSV's 252.
+    assert!(walked >= 4284, "{walked}");
+}
+
+const TIME: &str = "2026-01-01T00:00:00Z";
+
+fn mutated(policies: &PolicySet, old: &Value, new: &Value) -> Value {
+    let write = Write::of_texts(Some(old.to_string()), new.to_string());
+    write.at("2026-01-10T00:00:00Z").mutate(policies).object()
+}

@@ -1,0 +1,55 @@
+//! The server on real sockets: TLS, limits, reloads and shutdown. The last tests run the program; the
+//! others run the server in this process.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests, and their helpers too")]
+
+mod certificates;
+mod files;
+mod limits;
+mod program;
+mod protocols;
+mod shutdown;
+#[path = "../support/server.rs"]
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Client, LONG, REVIEW, head, post};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{sleep, timeout};
+
+async fn certificate_changes(served: &support::Served<'_>, old: &[u8]) {
+    let start = Instant::now();
+    while served.certificate().await == old {
+        assert!(start.elapsed() < LONG, "the old certificate is still served");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// With TLS 1.3 a client learns at its first read that the server rejected it.
+async fn is_served(served: &support::Served<'_>, trust: &support::Trust) -> bool {
+    let Ok(mut client) = served.connect_as(trust).await else { return false };
+    let sent = client.stream.write_all(post("/validate", REVIEW).as_bytes()).await;
+    sent.is_ok()
+        && matches!(support::Answer::read(&mut client.stream).await, Ok(a) if a.status == 200)
+}
+
+async fn is_closed(client: &mut Client) -> bool {
+    let mut byte = [0];
+    matches!(
+        timeout(Duration::from_millis(1), client.stream.read(&mut byte)).await,
+        Ok(Ok(0) | Err(_))
+    )
+}
+
+/// A request without its two bytes of body. The handler has read the head and waits for the body.
+async fn in_flight(served: &support::Served<'_>) -> Client {
+    let mut client = served.connect().await;
+    client.send(&expecting(REVIEW.len())).await;
+    assert_eq!(client.answer().await.status, 100);
+    client
+}
+
+fn expecting(length: usize) -> String {
+    head(length).replace("\r\n\r\n", "\r\nexpect: 100-continue\r\n\r\n")
+}
