@@ -68,7 +68,7 @@ fn a_page_has_at_most_120_columns() {
 }
 
 #[test]
-fn the_page_of_the_proposed_csv_says_evidence_moves_and_truth() {
+fn the_page_of_the_proposed_csv_has_evidence_moves_and_a_truth_table() {
     let policies = built_in();
     let page = Page::of(&policies.conventions()["olm-csv-proposed"]);
     let text = render::text(&page);

@@ -67,7 +67,7 @@ fn a_rule_reports_an_absent_condition_as_absent() {
 }
 
 #[test]
-fn a_rule_does_not_repeat_what_its_message_says() {
+fn a_rule_does_not_repeat_its_message() {
     let both = [condition("ScalingUp", "True"), condition("ScalingDown", "True")];
     let rule = "capi-v1beta2/scaling-up-and-down";
     let status = json!({"conditions": both});

@@ -114,7 +114,7 @@ fn two_conventions_may_have_the_first_list_of_each_other() {
 }
 
 #[test]
-fn mistakes_in_several_files_are_told_at_once_and_by_file() {
+fn mistakes_in_several_files_are_reported_together_and_by_file() {
     let broken = |name: &str, spec: &str| Source {
         name: name.into(),
         text: format!(
@@ -278,7 +278,7 @@ fn documents_in_the_page_about_policies_compile() {
 }
 
 #[test]
-fn the_mistake_of_the_page_about_policies_is_shown_as_it_says() {
+fn the_mistake_of_the_page_about_policies_is_shown_as_documented() {
     let expected = blocks("text").find(|block| block.contains("my-policy.yaml")).unwrap();
     let text = blocks("yaml").next().unwrap();
     let text = text.replace("has(self.status.message)", "has(self.stats.message)");
@@ -290,7 +290,7 @@ fn the_mistake_of_the_page_about_policies_is_shown_as_it_says() {
 /// Whatever a document holds, the compiler answers: every prefix of a good one, and every one with a
 /// line left out.
 #[test]
-fn no_part_of_a_document_is_too_little_to_be_read() {
+fn a_part_of_a_document_compiles_or_has_errors() {
     let text = fs::read_to_string(
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/fixtures/policies/ok/everything-a-policy-can-say.yaml"),

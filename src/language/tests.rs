@@ -281,7 +281,7 @@ impl Types for Known {
 }
 
 #[test]
-fn each_word_says_which_values_decided() {
+fn each_word_names_the_values_that_decided() {
     let object = json!({
         "metadata": {"generation": 3},
         "spec": {"gates": [{"conditionType": "Ready"}]},

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_says_what_is_missing() {
+    fn the_message_names_what_is_missing() {
         let live = names(&["a", "b"]);
         let status =
             |entries: &[ReplicaEntry]| Status { replicas: entries.to_vec(), ..Status::default() };

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_stand_before_what_they_explain() {
+    fn comments_precede_what_they_explain() {
         let value = json!({
             "#": "The whole.", "kind": "A", "#spec": "The members.",
             "spec": {"#b": "One.\n\n  kept", "b": 1, "verbs": ["get", "list"], "a": ["x", "# Next.", "y", {"#v": "Of v.", "v": 1, "m": 2}]},
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_about_an_element_stands_before_its_dash() {
+    fn a_comment_about_an_element_precedes_its_dash() {
         let value = json!({"ports": [{"#": "The probes.", "name": "probes", "port": 1}]});
         assert_eq!(print(&[value]), "ports:\n  # The probes.\n  - name: probes\n    port: 1\n");
     }

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_beyond_the_text_or_inside_a_character_does_no_harm() {
+    fn a_place_beyond_the_text_or_inside_a_character_is_handled() {
         for span in [99..999, 1..1, 1..2, 0..0, 2..3] {
             let list = diagnostics("äö\n", &[(span.clone(), None)]).to_json();
             let record = &list.as_array().unwrap()[0];

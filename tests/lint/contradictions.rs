@@ -200,7 +200,7 @@ fn checks_that_no_value_passes_are_reported() {
 }
 
 #[test]
-fn rules_that_fire_only_in_special_states_are_not_called_dead() {
+fn rules_that_fire_only_in_special_states_are_not_reported_as_dead() {
     for rule in [
         "{length: /status/history, atLeast: 200}",
         "{field: /status/x, isNot: [example, Other, Example]}",

@@ -175,7 +175,7 @@ fn a_convention_with_mistakes_does_not_change_its_policies() {
 }
 
 #[test]
-fn a_change_that_breaks_an_unchanged_document_is_taken_back_and_no_other_change() {
+fn a_change_that_breaks_an_unchanged_document_is_reverted_and_no_other_change() {
     let (p, c, other) = (policy("p"), convention("c"), policy("other"));
     let mut cluster = Cluster::default();
     let enable = spec_of_policy("c", &json!({"enable": ["x"]}));

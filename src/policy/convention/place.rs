@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_place_the_own_default_counts_whatever_the_other_is_called() {
+    fn the_own_default_of_a_place_replaces_an_inherited_one_of_any_name() {
         for (theirs, own) in [
             (
                 "{name: unit, path: /status/unit, value: theirs}",
