@@ -181,7 +181,7 @@ memory() {
         done
         wait "${children[many]}" || die "the run over many objects failed: $(<"$work/many.err")"
         unset 'children[many]'
-        [[ $(wc -l <"$work/many.out") -eq $count ]] || die "not every object was gone over"
+        [[ $(wc -l <"$work/many.out") -eq $count ]] || die "not every object was processed"
         awk -v kb="$peak" -v count="$count" -v how="${how%%=*}" 'BEGIN {
             printf "peak of %d objects of 5 KB, %s: %.1f MB (target 60 MB)%s\n", count, how, kb / 1000, (kb > 60000 ? "  MISSED" : "") }'
     done

@@ -116,7 +116,7 @@ register() { # SERVER
     start_server "$1"
     registration "$1" | kubectl_ apply -f -
     until (($(counter "${probe[$1]}" statusgate_connections_accepted_total) >= 1)); do
-        patch_one || die "the API server refuses a patch: $(<"$work/answer")"
+        patch_one || die "the API server rejects a patch: $(<"$work/answer")"
         ((SECONDS < until)) || die "the API server does not call $1"
         pause 0.1
     done
@@ -128,7 +128,7 @@ unregister() { # SERVER
     stop "$1"
     # The server is stopped and failurePolicy is Fail: patches are rejected until the API server sees both deletions.
     until patch_one; do
-        ((SECONDS < until)) || die "patches are refused without a webhook: $(<"$work/answer")"
+        ((SECONDS < until)) || die "patches are rejected without a webhook: $(<"$work/answer")"
         pause 0.1
     done
 }
@@ -176,7 +176,7 @@ create_objects
 printf 'API server %s, %d objects, %d connections, %d rounds of %d s each; %s CPUs, load %s\n' \
     "$(kubectl --request-timeout 20s get --raw /version | sed -n 's/.*"gitVersion": *"\([^"]*\)".*/\1/p')" \
     "$objects" "$connections" "$rounds" "$seconds" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
-patch_one || die "the API server refuses a patch: $(<"$work/answer")"
+patch_one || die "the API server rejects a patch: $(<"$work/answer")"
 for ((round = 1; round <= rounds; round++)); do
     measure "$round" none
     if ((round % 2)); then order=(null statusgate); else order=(statusgate null); fi

@@ -82,7 +82,7 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
     for kind in [DocumentKind::StatusConvention, DocumentKind::StatusPolicy] {
         let list = match cluster.documents(document_type(kind)).await {
             Ok(list) => Ok(list),
-            Err(error @ ClusterError::Refused { .. }) => Err(error.to_string()),
+            Err(error @ ClusterError::Rejected { .. }) => Err(error.to_string()),
             Err(error) => return Err(error.into()),
         };
         documents.push((kind, list));

@@ -244,7 +244,7 @@ async fn serve(args: &Args, telemetry: Telemetry<'_>) -> anyhow::Result<()> {
     let (running, manager) = if args.managed.is_used() {
         tokio::select! {
             started = start_managed(args, telemetry) => started?,
-            // Nobody has connected yet.
+            // No client has connected yet.
             () = signals.next() => return Ok(()),
         }
     } else {

@@ -14,7 +14,7 @@ use crate::manifests::registrations::REGISTRATIONS;
 /// The arguments of `uninstall`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Run it before the Deployment is deleted: no write then waits for a server that is gone. \
+    after_help = "Run it before the Deployment is deleted: no write then waits for a deleted server. \
                   Running servers do not create the registrations again, but a server that starts later \
                   does. So delete the Deployment, then repeat the command.\n\n\
                   Policies, conventions and their CustomResourceDefinitions stay. To delete them:\n  \

@@ -198,7 +198,7 @@ impl Cluster {
         let what = what.to_owned();
         match error {
             kube::Error::Api(status) => {
-                ClusterError::Refused { what, code: status.code, message: status.message }
+                ClusterError::Rejected { what, code: status.code, message: status.message }
             }
             error => {
                 let (server, source) = (self.server.clone(), error.into());
@@ -212,7 +212,7 @@ impl Cluster {
         let what = what.to_owned();
         match reply {
             Ok(answer) => {
-                ClusterError::Refused { what, code: answer.status, message: answer.message() }
+                ClusterError::Rejected { what, code: answer.status, message: answer.message() }
             }
             Err(source) => ClusterError::Unreachable { what, server: self.server.clone(), source },
         }

@@ -47,8 +47,10 @@ impl Cluster {
         let what = format!("read the CustomResourceDefinition {name}");
         match self.read(&what, &crd_path(&name), Patience::SHORT).await {
             Ok(body) => Ok(Definition::read(&body, &target.version)),
-            Err(ClusterError::Refused { code: 404, .. }) => Ok(Definition::Other),
-            Err(error @ ClusterError::Refused { .. }) => Ok(Definition::Unknown(error.to_string())),
+            Err(ClusterError::Rejected { code: 404, .. }) => Ok(Definition::Other),
+            Err(error @ ClusterError::Rejected { .. }) => {
+                Ok(Definition::Unknown(error.to_string()))
+            }
             Err(error) => Err(error),
         }
     }

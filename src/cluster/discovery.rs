@@ -81,7 +81,7 @@ impl Cluster {
                 let path = format!("/apis/{}/{version}", group.name);
                 match self.resources(&group.name, version, &path).await {
                     Ok(resources) => served.extend(resources),
-                    Err(error @ ClusterError::Refused { .. }) => {
+                    Err(error @ ClusterError::Rejected { .. }) => {
                         let api_version = format!("{}/{version}", group.name);
                         let reason = error.to_string();
                         targets.gaps.push(Gap::Unavailable { api_version, reason });

@@ -92,7 +92,7 @@ impl Cluster {
         let path = format!("/apis/{GROUP}/{VERSION}/{}", of.plural);
         match self.read_as::<List>(&what, &path, Patience::SHORT).await {
             Ok(list) => Ok(list.items.into_iter().map(StoredDocument::of).collect()),
-            Err(ClusterError::Refused { code: 404, .. }) => Ok(Vec::new()),
+            Err(ClusterError::Rejected { code: 404, .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

@@ -26,7 +26,7 @@ pub enum ClusterError {
     },
     /// A response with an error status.
     #[error("cannot {what}: {}{message}", hint(*code))]
-    Refused {
+    Rejected {
         /// `list xvshnredis.vshn.appcat.vshn.io`.
         what: String,
         /// The HTTP status.
@@ -59,7 +59,7 @@ impl ClusterError {
     /// The HTTP status of an error response.
     pub const fn code(&self) -> Option<u16> {
         match self {
-            Self::Refused { code, .. } => Some(*code),
+            Self::Rejected { code, .. } => Some(*code),
             _ => None,
         }
     }

@@ -16,7 +16,7 @@ impl Cluster {
         let what = "get the namespace kube-system";
         let body = match self.read(what, NAMESPACE, Patience::SHORT).await {
             Ok(body) => body,
-            Err(ClusterError::Refused { code: 401 | 403 | 404, .. }) => {
+            Err(ClusterError::Rejected { code: 401 | 403 | 404, .. }) => {
                 return Ok(by_authority(&self.authority().concat()));
             }
             Err(error) => return Err(error),

@@ -125,7 +125,7 @@ impl Item {
 /// An apply that would create the Lease needs the permission to create it. The API server does not name
 /// it: its reason is empty (kube-apiserver, endpoints/handlers/update.go, withAuthorization).
 fn with_reason(mut error: ClusterError, namespace: &str) -> ClusterError {
-    if let ClusterError::Refused { code: 403, message, .. } = &mut error
+    if let ClusterError::Rejected { code: 403, message, .. } = &mut error
         && message.trim_end().ends_with(" is forbidden:")
     {
         let text = format!("cannot create resource \"leases\" in the namespace \"{namespace}\"");

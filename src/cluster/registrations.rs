@@ -93,7 +93,7 @@ impl Cluster {
                 Ok(resource) => Ok(Some(resource)),
                 Err(source) => Err(ClusterError::BadAnswer { what, source }),
             },
-            Err(ClusterError::Refused { code: 404, .. }) => Ok(None),
+            Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -110,7 +110,7 @@ impl Cluster {
         let what = format!("read the {} {name}", kind.name());
         match self.read_as(&what, &path(kind, name), Patience::SHORT).await {
             Ok(registration) => Ok(Some(registration)),
-            Err(ClusterError::Refused { code: 404, .. }) => Ok(None),
+            Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -164,7 +164,7 @@ impl Cluster {
     /// Annotates a registration, so that servers no longer create it. Returns whether it exists.
     ///
     /// # Errors
-    /// When the API server refuses or does not respond.
+    /// When the API server rejects the request or does not respond.
     pub async fn announce_removal(&self, kind: Kind, name: &str) -> Result<bool, ClusterError> {
         let what = format!("annotate the {} {name}", kind.name());
         let path = format!("{}?{FIELD_MANAGER}", path(kind, name));
@@ -178,7 +178,7 @@ impl Cluster {
     /// Deletes a registration. Returns whether it existed.
     ///
     /// # Errors
-    /// When the API server refuses or does not respond.
+    /// When the API server rejects the request or does not respond.
     pub async fn delete_registration(&self, kind: Kind, name: &str) -> Result<bool, ClusterError> {
         self.delete(&format!("delete the {} {name}", kind.name()), &path(kind, name)).await
     }
@@ -186,7 +186,7 @@ impl Cluster {
     /// Deletes one object. Returns whether it existed.
     ///
     /// # Errors
-    /// When the API server refuses or does not respond.
+    /// When the API server rejects the request or does not respond.
     pub async fn delete(&self, what: &str, path: &str) -> Result<bool, ClusterError> {
         let (method, format) = (Method::DELETE, "application/json");
         let call = Call { method, path, format, body: Default::default() };

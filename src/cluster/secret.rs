@@ -37,7 +37,7 @@ impl Cluster {
         let read = self.read_as(&what, &path(namespace, name), Patience::NONE).await;
         match read.map(Secret::new) {
             Ok(secret) => Ok(Some(secret)),
-            Err(ClusterError::Refused { code: 404, .. }) => Ok(None),
+            Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

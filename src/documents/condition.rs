@@ -181,7 +181,7 @@ pub struct ReasonMembers {
     /// The statuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<OneOrMany<ConditionStatus>>,
-    /// The values of other members. The empty string also stands for absence.
+    /// The values of other members. The empty string also means an absent value.
     #[serde(flatten)]
     pub others: IndexMap<String, OneOrMany<Scalar>>,
 }

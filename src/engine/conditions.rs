@@ -131,7 +131,7 @@ fn judge_list<'p: 's, 's, 'a>(
         element.before = match keyed {
             true if twin || in_step => in_place(),
             true => stored_by_key.find(item, key).or_else(|| {
-                // Of elements without a key, only the index says which is which.
+                // Elements without a key are matched by index.
                 stored.get(index).filter(|other| key.is_missing(item) && key.is_missing(other))
             }),
             false => None,

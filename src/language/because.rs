@@ -12,7 +12,7 @@ use crate::model::quote;
 #[derive(Debug, Default)]
 pub struct Reasons {
     reasons: Vec<String>,
-    /// Whether to leave out what the predicate itself says.
+    /// Whether to leave out what the predicate already states.
     only_open: bool,
 }
 

@@ -14,7 +14,7 @@ enum Joint {
     Passes,
     /// These rules together reject everything, for example this.
     Rejected(Vec<String>, Scene),
-    /// These rules reject everything that was tried, but that does not stand for all there is.
+    /// These rules reject every status that was tried, but not every status can be tried.
     Open(Vec<String>),
     /// The search gave up.
     TooMany,

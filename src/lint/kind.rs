@@ -41,7 +41,7 @@ pub enum Kind {
     NoMoveOut,
     /// Several phases have the same reason.
     SharedReason,
-    /// There are too many combinations, or they do not stand for all values.
+    /// There are too many combinations, or they do not represent all values.
     NotProven,
 }
 

@@ -250,7 +250,7 @@ enum Found {
     Something,
     Nothing,
     TooMany,
-    /// Nothing, but the combinations do not stand for all values.
+    /// Nothing, but the combinations do not represent all values.
     Open,
 }
 

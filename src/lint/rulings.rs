@@ -18,7 +18,7 @@ pub(super) struct Ruling<'c> {
     pub(super) reads: Vec<&'c Pointer>,
     /// The list of its conditions, if it is not the first one.
     pub(super) list: Option<&'c ConditionList>,
-    /// Whether the values that are tried stand for all values.
+    /// Whether the values that are tried represent all values.
     pub(super) decided: bool,
 }
 

@@ -4,7 +4,7 @@
 //! agreement, and their goal is a state that one request could reach. They must arrive in every order.
 //! They arrive at the wanted phase with the wanted conditions, or at the phase that Repair sets instead.
 //!
-//! The rules treat states alike that they cannot tell apart, so one state of each kind is enough.
+//! Rules cannot distinguish states of the same kind, so one state of each kind is enough.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -94,7 +94,7 @@ const MAX_MESSAGE: usize = 32_768;
 /// The names in one sentence.
 const MAX_NAMES: usize = 10;
 
-/// How long an entry stays whose replica is not known to be alive. The entry of a new replica may be
+/// How long an entry stays without a Lease of its replica. The entry of a new replica may be
 /// written before its Lease is read.
 const GRACE_SECONDS: i64 = 20;
 

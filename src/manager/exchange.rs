@@ -1,4 +1,4 @@
-//! What the parts of the manager tell each other.
+//! The values that the parts of the manager exchange.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -178,7 +178,7 @@ impl Prepared {
 }
 
 impl Manager {
-    /// Stops all parts and tells the other replicas that this one has ended.
+    /// Stops all parts and deletes the Lease, so the other replicas know that this one has ended.
     pub async fn end(mut self) {
         self.tasks.shutdown().await;
         if let Some(replicas) = self.replicas {

@@ -319,7 +319,7 @@ impl Registry {
         chosen.collect()
     }
 
-    /// The changes that were not taken back, newest first.
+    /// The changes that were not reverted, newest first.
     fn open(&self, rejected: &Rejected, kept: &BTreeSet<DocumentId>) -> Vec<DocumentId> {
         let changed = self.entries.iter().filter(|(id, entry)| {
             entry.is_changed() && !rejected.contains_key(id) && !kept.contains(id)

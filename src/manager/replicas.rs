@@ -121,7 +121,7 @@ struct Observed(BTreeMap<String, (String, u32)>);
 
 impl Observed {
     /// Returns each Lease with the number of beats without a change. `is_beat` is false for a list in
-    /// between, which says nothing about how old a Lease is.
+    /// between, so it is no measure of the age of a Lease.
     fn observe<'l>(&mut self, leases: &'l [Lease], is_beat: bool) -> Vec<(&'l Lease, u32)> {
         let known = std::mem::take(&mut self.0);
         let unchanged = |lease: &Lease| match known.get(&lease.name) {

@@ -1,6 +1,6 @@
 //! Objects as YAML with comments.
 //!
-//! A comment stands in the value, next to what it explains: the member `#replicas` explains the member
+//! A comment is in the value, next to what it explains: the member `#replicas` explains the member
 //! `replicas`, the member `#` the whole object, and a string `# text` in a list the next element. So the
 //! manifests that people read and the objects that programs compare come from one value.
 
@@ -71,7 +71,7 @@ fn block(value: &Value, indent: usize, text: &mut String) {
                 if is_block(element) {
                     let mut lines = String::new();
                     block(element, indent + 2, &mut lines);
-                    // A comment before the first member stands before the dash.
+                    // A comment before the first member precedes the dash.
                     let first = lines.lines().take_while(|line| line.trim().starts_with('#'));
                     let length: usize = first.map(|line| line.len() + 1).sum();
                     let (about, rest) = lines.split_at(length);

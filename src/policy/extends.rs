@@ -3,8 +3,8 @@
 //! The trees are put together before they are checked and read, so that inherited parts are checked
 //! under its new name as if it had been written there: `{convention: appcat}` finds
 //! `appcat/condition-status`, wherever that came from. The rules are those of a JSON merge patch
-//! (what is there replaces, null removes), but lists whose items have a name of their own are put
-//! together by that name, and the list of conditions and its tables item by item.
+//! (a value replaces, null removes), but lists of named items are merged by name, and the list of
+//! conditions and its tables item by item.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ fn overlay_list(base: &Node, own: &Node) -> Node {
     overlay(Merge::of(ConventionSpec::schema()).key("conditions").item(), base, own)
 }
 
-/// One part over another, as its schema says.
+/// Merges one part over another, as its schema defines.
 fn overlay(merge: Merge<'_>, base: &Node, own: &Node) -> Node {
     let value = match (merge.how(), &base.value, &own.value) {
         (Some("keys" | "types"), Value::Map(theirs), Value::Map(ours)) => {
@@ -329,7 +329,7 @@ fn drop_items(list: &mut Node, unwanted: impl Fn(&Node) -> bool) -> bool {
     items.len() < before
 }
 
-/// A list as it will be once all of its convention is there.
+/// A list without the items that its own convention removes.
 fn without_unwanted(list: &Node, own: &Node) -> Node {
     let mut list = list.clone();
     for item in own.member("without").map(Node::items).unwrap_or_default() {

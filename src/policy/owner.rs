@@ -6,7 +6,7 @@ use crate::language::Glob;
 use crate::source::Diagnostic;
 use crate::source::tree::Node;
 
-/// A policy, and where it says what concerns other policies.
+/// A policy, and the places where it configures what other policies may also configure.
 pub(super) struct Claim<'n> {
     pub(super) policy: Policy,
     pub(super) resources: &'n [Node],

@@ -23,7 +23,7 @@ pub(super) struct Activity {
     in_head: AtomicBool,
     /// Requests in the service: at most one with HTTP/1, several with HTTP/2.
     requests: AtomicU32,
-    /// Counts changes, so that two checks can tell the same head from the next one.
+    /// Counts changes, so that two checks can distinguish the same head from the next one.
     changes: AtomicU64,
     /// Whether any request arrived.
     served: AtomicBool,

@@ -20,7 +20,7 @@ impl Source {
         Self { name: name.into(), text: without_byte_order_mark(text.into()) }
     }
 
-    /// Whether the name says that this is JSON and nothing else.
+    /// Whether the file name is that of JSON.
     pub(super) fn is_named_json(&self) -> bool {
         std::path::Path::new(&self.name).extension().is_some_and(|extension| extension == "json")
     }

@@ -40,7 +40,7 @@ impl Store {
         let what = format!("discover the resources of {API_VERSION}");
         match cluster.read(&what, &format!("/apis/{API_VERSION}"), Patience::SHORT).await {
             Ok(_) => Ok(Self::default()),
-            Err(ClusterError::Refused { code: 404, .. }) => Err(ClusterError::NoReports),
+            Err(ClusterError::Rejected { code: 404, .. }) => Err(ClusterError::NoReports),
             Err(error) => Err(error),
         }
     }

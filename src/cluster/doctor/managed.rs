@@ -42,7 +42,7 @@ impl Managed {
         for name in names.into_iter().flatten() {
             let read = cluster.read_as("read it", &crd_path(&name), Patience::SHORT).await;
             let read = match read {
-                Err(ClusterError::Refused { code: 404, .. }) => Ok(None),
+                Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
                 read => read.map(Some).map_err(|error| error.to_string()),
             };
             definitions.push((name, read));
@@ -125,7 +125,7 @@ fn replicas(subject: &str, leases: &[Lease], now: Timestamp) -> Vec<Check> {
     checks.extend(old.into_iter().map(|Lease { holder, renewed, .. }| {
         let message = format!("{holder} did not renew its Lease since {renewed:.0}");
         let help =
-            "if its pod is gone, delete the Lease: it delays rotations; otherwise read its log";
+            "if its pod was deleted, delete the Lease: it delays rotations; otherwise read its log";
         Check::warning(REPLICAS, subject, message, help)
     }));
     checks

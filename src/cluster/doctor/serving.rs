@@ -81,7 +81,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
             let message = format!("cannot reach {address}: {error}");
             return problem("reachable", message, "start statusgate there, or correct the address");
         }
-        Err(Miss::Refused(error)) => {
+        Err(Miss::Rejected(error)) => {
             let (mut message, help) = distrust(&error, &own.host);
             if let Some(Life { until, .. }) = authorities.invalid {
                 message.push_str(&format!(" (one registered CA is valid until {until})"));
@@ -119,7 +119,7 @@ fn own_address(hook: &Hook) -> Option<Address> {
 
 enum Miss {
     Unreachable(Silence),
-    Refused(rustls::Error),
+    Rejected(rustls::Error),
 }
 
 async fn connect(
@@ -142,7 +142,7 @@ async fn connect(
         let stream = stream.map_err(|error| unreachable(error.into()))?;
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(|error| {
             let refused = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-            refused.cloned().map_or_else(|| unreachable(error.into()), Miss::Refused)
+            refused.cloned().map_or_else(|| unreachable(error.into()), Miss::Rejected)
         })
     };
     let limit = tokio::time::timeout(LIMIT, exchange).await;

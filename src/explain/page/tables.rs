@@ -13,7 +13,7 @@ const READABLE: usize = 24;
 /// Combinations of one rule that are walked for a page: some seconds of work, in a debug build.
 pub(crate) const MAX_COMBINATIONS: usize = 1 << 15;
 
-/// The same of several rules, which can stand in tables of their own.
+/// The limit for several rules, which can have separate tables.
 const MAX_OF_SEVERAL: usize = 1 << 12;
 
 const ADMISSIBLE: &str = "admissible";
@@ -130,7 +130,7 @@ impl Page {
     }
 }
 
-/// Rules that share a fact stand in one table.
+/// Rules that share a fact share a table.
 fn groups(convention: &Convention, rules: &[usize]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Vec<Fact>, Vec<usize>)> = Vec::new();
     for rule in rules {

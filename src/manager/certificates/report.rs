@@ -2,7 +2,7 @@
 
 use crate::tls::rotation::{Facts, Pause, Step};
 
-/// Logs a step that is stored in the Secret. `reason` says why the content before was of no use.
+/// Logs a step that is stored in the Secret. `reason` is why the previous content is unusable.
 pub(super) fn written(step: &Step, secret: &str, reason: &str, facts: &Facts) {
     let not_after = facts.leaf.validity.not_after;
     match step {

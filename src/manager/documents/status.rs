@@ -220,7 +220,7 @@ impl Write {
     fn body(&self) -> (String, Option<Value>) {
         match self {
             Self::Entry(replica, entry) => {
-                // The end of a name tells pods of one Deployment apart.
+                // Pods of one Deployment differ in the end of their names.
                 let room = MAX_MANAGER - MANAGER.len() - 1;
                 let cut = replica.len().saturating_sub(room);
                 let end = replica.get(cut..).unwrap_or_default();

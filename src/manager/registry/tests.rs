@@ -181,7 +181,7 @@ fn a_change_that_breaks_an_unchanged_document_is_reverted_and_no_other_change() 
     let enable = spec_of_policy("c", &json!({"enable": ["x"]}));
     cluster.put(&c, 1, &spec_of_convention("x")).put(&p, 1, &enable).settle();
     cluster.put(&c, 2, &spec_of_convention("y"));
-    // Newer than the convention: it is taken back first, and put back.
+    // Newer than the convention: it is reverted first, and then restored.
     let spec = spec_of_policy("metav1", &json!({}));
     cluster.put_at(&other, 1, &spec, "2026-02-01T00:00:00Z");
     assert_eq!(cluster.settle(), ["other", "p"]);

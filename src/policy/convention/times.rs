@@ -92,7 +92,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The word that stands for every write.
+/// The word for every write.
 pub(super) const ANYTHING: &str = "anything";
 
 impl Movers {

@@ -99,7 +99,7 @@ impl Dialect {
     }
 }
 
-const NOT_ITS_TAG: &str = "this is not what its tag says";
+const NOT_ITS_TAG: &str = "the value does not match its tag";
 const UNKNOWN_TAG: &str = "this tag means nothing here";
 
 /// The name of a tag that YAML itself defines.

@@ -116,7 +116,7 @@ fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
 /// An API server sees a changed registration within a second, and a slow one within some seconds.
 const SETTLE: SignedDuration = SignedDuration::from_secs(30);
 
-/// Two durations of a Lease: after them, every replica that serves an older leaf has a Lease that says so.
+/// Two durations of a Lease: after them, every replica that serves an older leaf has a Lease that shows it.
 const GRACE: SignedDuration = SignedDuration::from_secs(80);
 
 #[cfg(test)]

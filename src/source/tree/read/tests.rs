@@ -213,7 +213,7 @@ fn errors_are_worded_for_authors_of_manifests() {
         ("a: *nobody", "unknown anchor"),
         ("a: {<<: 1}", "only mappings can be merged"),
         ("a: -.inf", "JSON has no number -.inf"),
-        ("a: !!int x", "this is not what its tag says"),
+        ("a: !!int x", "the value does not match its tag"),
         ("a: [1", "unclosed bracket '['"),
         (&nested(5000), "nested deeper than 128 levels"),
         (&repeated, "aliases repeat more than 200000 values"),
