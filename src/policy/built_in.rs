@@ -1,6 +1,6 @@
 //! The built-in conventions and the example policies: embedded documents like a user's own.
 //!
-//! Each is parsed and compiled when something names it, once per process: reloads share it.
+//! Each convention is compiled when something names it, once per process: reloads share it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -40,10 +40,8 @@ documents! {
     "olm-csv" "olm-csv-proposed" "stackable"
 }
 
-/// The documents that were parsed so far.
-static PARSED: [OnceLock<Vec<Document>>; COUNT] = [const { OnceLock::new() }; COUNT];
-
-/// The specs with everything that they extend, as far as something needed them.
+/// The specs that documents have extended so far, with everything that they extend themselves. The other
+/// specs are parsed again when they are needed: a tree is larger than the convention compiled from it.
 static SPECS: [OnceLock<Option<Arc<Node>>>; COUNT] = [const { OnceLock::new() }; COUNT];
 
 /// Those that were compiled so far.
@@ -69,44 +67,54 @@ pub(crate) fn examples() -> Vec<Source> {
 
 /// The spec of a convention, with everything that it extends.
 pub(crate) fn spec(name: &str) -> Option<Arc<Node>> {
-    let resolved = SPECS.get(position(name)?)?.get_or_init(|| {
-        let mut resolved = Specs::default();
-        resolved.add(related(name).into_iter(), &Problems::default());
-        resolved.resolved.remove(name).map(|whole| whole.spec)
-    });
-    resolved.clone()
+    SPECS.get(position(name)?)?.get_or_init(|| resolve(name)).clone()
 }
 
-/// The specs of a convention and of all that it refers to, as they are written. They are resolved in one
-/// go, because two conventions may have each other's list of conditions.
-fn related(name: &str) -> BTreeMap<&str, &'static Node> {
-    let (mut related, mut open) = (BTreeMap::new(), vec![name]);
+fn resolve(name: &str) -> Option<Arc<Node>> {
+    let documents = related(name);
+    let specs =
+        documents.iter().filter_map(|(name, document)| Some((name.as_str(), spec_of(document)?)));
+    let mut resolved = Specs::default();
+    resolved.add(specs, &Problems::default());
+    resolved.resolved.remove(name).map(|whole| whole.spec)
+}
+
+/// The documents of a convention and of all that it refers to. They are resolved in one go, because two
+/// conventions may have each other's list of conditions.
+fn related(name: &str) -> BTreeMap<String, Document> {
+    let (mut related, mut open) = (BTreeMap::new(), vec![name.to_owned()]);
     while let Some(name) = open.pop() {
-        let Some(spec) = written(name) else { continue };
-        if related.insert(name, spec).is_none() {
+        if related.contains_key(&name) {
+            continue;
+        }
+        let Some(document) = parse(&name) else { continue };
+        if let Some(spec) = spec_of(&document) {
             let lists = spec.member("conditions").map(Node::items).unwrap_or_default();
             let likes = lists.iter().filter_map(|list| list.member("like"));
             open.extend(likes.chain(spec.member("extends")).filter_map(|node| match &node.value {
-                Value::String(name) => Some(name.as_str()),
+                Value::String(name) => Some(name.clone()),
                 _ => None,
             }));
         }
+        related.insert(name, document);
     }
     related
 }
 
-/// A spec as it is written.
-fn written(name: &str) -> Option<&'static Node> {
+fn parse(name: &str) -> Option<Document> {
     let source = position(name)?;
     let (_, _, text) = CONVENTIONS.get(source)?;
-    let documents = PARSED.get(source)?.get_or_init(|| tree::parse(source, text).0);
-    documents.first()?.root.member("spec")
+    tree::parse(source, text).0.into_iter().next()
+}
+
+fn spec_of(document: &Document) -> Option<&Node> {
+    document.root.member("spec")
 }
 
 /// A convention. Its document is not checked again: tests prove that each of them is valid.
 pub(crate) fn convention(name: &str) -> Option<Arc<Convention>> {
     let convention = COMPILED.get(position(name)?)?.get_or_init(|| {
-        let whole = spec(name)?;
+        let whole = resolve(name)?;
         let problems = Problems::default();
         let spec = ConventionSpec::deserialize(&*whole).ok()?;
         let convention = convention::compile(name, &spec, true, At::root(&whole, &problems));
