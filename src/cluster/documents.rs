@@ -9,7 +9,7 @@ use kube::runtime::watcher::{self, Config, Event};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::Call;
+use super::call::Call;
 use super::watch::Watch;
 use super::{Cluster, ClusterError, Patience};
 use crate::manifests::crds::{GROUP, VERSION};

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::client::Call;
+use super::call::Call;
 use super::{Cluster, ClusterError, Patience};
 
 /// `spec.leaseDurationSeconds`: for people and `doctor`; servers count the lists without a change.

@@ -14,6 +14,7 @@
 
 pub mod audit;
 pub mod backfill;
+mod call;
 mod check;
 mod client;
 mod crd;
@@ -24,6 +25,7 @@ mod error;
 mod fingerprint;
 mod hash;
 mod identity;
+mod kubeconfig;
 mod lease;
 mod pages;
 mod patience;
@@ -34,8 +36,9 @@ mod secret;
 mod target;
 mod watch;
 
+pub use call::Answer;
 pub use check::{Check, Level};
-pub use client::{Answer, Cluster};
+pub use client::Cluster;
 pub use crd::{Definition, Place, Schema};
 pub use discovery::{Gap, Targets};
 pub use documents::{DocumentEvent, DocumentType, DocumentWatch, StatusTarget, StoredDocument};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 
-use super::client::{Call, Reply, passes, retry_after};
+use super::call::{Call, Reply, passes, retry_after};
 use super::{Cluster, ClusterError, Patience, Target};
 
 /// Which objects of a target, and how many per page.

@@ -11,7 +11,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use serde_json::{Value, json};
 
-use super::client::{Answer, Call};
+use super::call::{Answer, Call};
 use super::pages::crd_path;
 use super::watch::Watch;
 use super::{Cluster, ClusterError, Patience, with_causes};

@@ -50,7 +50,7 @@ mod tests {
     use kube::runtime::watcher::Config;
 
     use super::*;
-    use crate::cluster::client::Call;
+    use crate::cluster::call::Call;
     use crate::cluster::watch::{Watch, paced};
     use crate::cluster::{Cluster, Patience};
 

@@ -10,7 +10,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use serde_json::{Value, json};
 
-use super::client::Call;
+use super::call::Call;
 use super::watch::Watch;
 use super::{Cluster, ClusterError, Patience, with_causes};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use http::Method;
 use hyper::body::Bytes;
 
-use super::super::client::Call;
+use super::super::call::Call;
 use super::super::hash::fnv1a_64;
 use super::super::identity::read_object;
 use super::super::{Backoff, Cluster, ClusterError, Patience, Query, Target};

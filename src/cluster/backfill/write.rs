@@ -12,7 +12,7 @@ use super::change::Change;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
 use super::{Outcome, Plan, Target};
-use crate::cluster::client::{Call, Reply, is_internal, is_no_request, retry_after};
+use crate::cluster::call::{Call, Reply, is_internal, is_no_request, retry_after};
 use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
 use crate::policy::PolicySet;
 

@@ -22,7 +22,7 @@ use super::Facts;
 use super::hook::Hook;
 use super::trust::{Authorities, Life};
 use crate::cluster::Check;
-use crate::cluster::client::Silence;
+use crate::cluster::call::Silence;
 use crate::model::Webhook;
 use crate::tls::Expiry;
 
