@@ -257,7 +257,7 @@ impl Answer {
             Self::Count(count) => count.to_string(),
             Self::Gate(Some(true)) => "good".to_owned(),
             Self::Gate(Some(false)) => "bad".to_owned(),
-            Self::NotAsked => "nothing asked for".to_owned(),
+            Self::NotAsked => "none required".to_owned(),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Page {
             page.text(format!("Source: {}.", convention.source));
         }
         if !convention.differences.is_empty() {
-            page.heading("Where the system differs from what was written about it");
+            page.heading("Differences between the system and its documentation");
             page.list(convention.differences.clone());
         }
         for list in &convention.conditions {
@@ -124,7 +124,7 @@ impl Page {
                 check.source.clone(),
             ]
         });
-        self.table(["field", "what is asked", "rule", "source"], rows.collect());
+        self.table(["field", "requirement", "rule", "source"], rows.collect());
     }
 
     fn rules(&mut self, convention: &Convention) {
@@ -172,10 +172,15 @@ pub(super) fn generation_rules(rules: &GenerationRules) -> Vec<(String, &Sanctio
     let what = str::to_owned;
     let mut all = vec![(what("a generation that does not exist yet"), &rules.ahead)];
     if rules.ahead_at_first.action != rules.ahead.action {
-        all.push((what("the same where none was stored"), &rules.ahead_at_first));
+        all.push((
+            what("a generation that does not exist yet, if no generation was stored"),
+            &rules.ahead_at_first,
+        ));
     }
-    all.push((what("a lower generation than was observed before"), &rules.decreased));
-    all.extend(rules.reset.iter().map(|reset| (what("the object's own set back to 0"), reset)));
+    all.push((what("a lower generation than the stored one"), &rules.decreased));
+    all.extend(
+        rules.reset.iter().map(|reset| (what("the object's own generation reset to 0"), reset)),
+    );
     let minimum = rules.minimum.iter();
     all.extend(minimum.map(|Limit { value, sanction }| (format!("below {value}"), sanction)));
     all

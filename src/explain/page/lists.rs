@@ -16,7 +16,7 @@ impl Page {
                 [member.clone(), words::check(check), check.rule.to_string(), check.source.clone()]
             })
         });
-        self.table(["member", "what is asked", "rule", "source"], rows.collect());
+        self.table(["member", "requirement", "rule", "source"], rows.collect());
         let rows = list.types.known.iter().map(|kind| {
             let polarity = kind.polarity.name().to_owned();
             [kind.name.clone(), polarity, presence(kind), kind.meaning.clone(), kind.source.clone()]
@@ -171,7 +171,7 @@ fn presence(kind: &ConditionType) -> String {
     presence("missing", &kind.missing);
     presence("present", &kind.present);
     let sanctions = [
-        ("there but not True", &kind.not_true),
+        ("present but not True", &kind.not_true),
         ("removed", &kind.removed),
         ("no longer True", &kind.reverted),
     ];
@@ -179,7 +179,7 @@ fn presence(kind: &ConditionType) -> String {
         words.extend(sanction.as_ref().map(|sanction| format!("{what}: {}", said(sanction))));
     }
     if kind.mirrored {
-        words.push("its times are another object's".to_owned());
+        words.push("its times are those of another object".to_owned());
     }
     if let Some(key) = &kind.key {
         words.push(format!("one for each {}", key.join(" and ")));

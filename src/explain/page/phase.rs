@@ -77,7 +77,7 @@ impl Page {
         if !any.is_empty() {
             rows.push(["any phase".to_owned(), any]);
         }
-        self.text(format!("Moves; any other: {}.", words::said(&moves.sanction)));
+        self.text(format!("Allowed moves; every other move: {}.", words::said(&moves.sanction)));
         self.table(["from", "to"], rows);
     }
 }
@@ -89,17 +89,17 @@ fn about(rules: &PhaseRules) -> Vec<String> {
         points.push(format!("also read at {}", words::any_of(paths)));
     }
     match &rules.default {
-        Some(default) => points.push(format!("{default} where none is given")),
+        Some(default) => points.push(format!("{default} if the phase is absent")),
         None => points.push("an absent phase stays absent: there is no default".to_owned()),
     }
     if let Some(time) = &rules.transition_time {
         let path = time.path.field();
         points.push(if time.in_step {
-            format!("the mutating webhook keeps {path} in step with it")
+            format!("the mutating webhook changes {path} with the phase")
         } else {
             let (moved, kept) = (words::action(time.moved.action), words::action(time.kept.action));
             format!(
-                "{path} moves with it; alone: {moved}, not at all: {kept} [{}]",
+                "{path} changes with the phase; if only {path} changes: {moved}, if only the phase changes: {kept} [{}]",
                 time.moved.rule
             )
         });

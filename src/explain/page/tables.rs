@@ -26,7 +26,7 @@ impl Page {
             phase => {
                 if phase.is_some() {
                     self.heading("Truth table");
-                    self.text("Every phase is admissible in every state: none has evidence.");
+                    self.text("No phase has evidence: each is admissible in every state.");
                 }
                 self.truth_of_rules(convention);
             }
@@ -40,7 +40,7 @@ impl Page {
             Err(space) => return self.too_many(&space),
         };
         self.text(format!(
-            "All {} combinations of what evidence asks about. An empty cell: it makes no difference.",
+            "All {} combinations of the facts that evidence depends on. An empty cell means any value.",
             table.rows.len()
         ));
         let stored = table.space.facts.iter().position(|fact| *fact == Fact::Phase { old: true });
@@ -61,7 +61,7 @@ impl Page {
         let lines =
             table.collapsed(|combination, outcome| Some(vec![in_words(combination, outcome).0]));
         self.lines(&table.space, &lines, &[ADMISSIBLE]);
-        self.text("What Repair chooses in the place of a phase that is not admissible:");
+        self.text("The phase that Repair chooses instead of an inadmissible one:");
         let lines = table.collapsed(|combination, outcome| {
             let (admissible, repair) = in_words(combination, outcome);
             Some(vec![if repair.is_empty() { admissible } else { repair }])
@@ -85,7 +85,7 @@ impl Page {
             return;
         }
         self.heading("Truth table of the rules");
-        self.text("The states in which a rule is violated. An empty cell: it makes no difference.");
+        self.text("The states in which a rule is violated. An empty cell means any value.");
         let all: Vec<usize> = (0..convention.rules.len()).collect();
         for group in groups(convention, &all) {
             if !self.truth_of_group(convention, &group, READABLE) {
