@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
 
 use super::kind::Envelope;
-use super::schema::{Schema, text};
+use super::schema::{Part, Schema, text};
 use super::shapes::check_form;
 use super::{ConventionSpec, DocumentKind, PolicySpec};
 use crate::language::any_of;
+use crate::model::Json;
 use crate::source::tree::{Key, Node, Problems, Span, Value};
 
 static ENVELOPE: LazyLock<Schema> = LazyLock::new(Schema::of::<Envelope>);
@@ -64,7 +64,7 @@ struct Check<'c> {
 }
 
 impl Check<'_> {
-    fn node(&self, node: &mut Node, schema: &Json) {
+    fn node(&self, node: &mut Node, schema: &Part) {
         let choices = self.schema.choices(schema);
         if choices.iter().any(|choice| types(choice).is_empty()) {
             self.finite(node);
@@ -78,7 +78,7 @@ impl Check<'_> {
                 false
             }
             Value::Map(entries) => {
-                let known = |choice: &&Json| {
+                let known = |choice: &&Part| {
                     entries.iter().filter(|(key, _)| property(choice, &key.name).is_some()).count()
                 };
                 let best = fitting.into_iter().max_by_key(known);
@@ -95,7 +95,7 @@ impl Check<'_> {
         }
     }
 
-    fn wrong_type(&self, node: &Node, schema: &Json, choices: &[&Json]) {
+    fn wrong_type(&self, node: &Node, schema: &Part, choices: &[&Part]) {
         let mut wanted: Vec<&str> = Vec::new();
         for name in choices.iter().flat_map(|choice| types(choice)).map(called) {
             if !wanted.contains(&name) {
@@ -112,11 +112,12 @@ impl Check<'_> {
     }
 
     /// Whether a list has the items that it needs.
-    fn list(&self, span: &Span, items: &mut [Node], schema: &Json, outer: &Json) -> bool {
+    fn list(&self, span: &Span, items: &mut [Node], schema: &Part, outer: &Part) -> bool {
         if let Some(schema) = schema.get("items") {
             items.iter_mut().for_each(|item| self.node(item, schema));
         }
-        let empty = items.is_empty() && schema.get("minItems").is_some_and(|least| *least != 0);
+        let empty = items.is_empty()
+            && schema.get("minItems").is_some_and(|least| least.as_i64() != Some(0));
         if empty {
             let why = text(outer, "x-empty").or_else(|| text(schema, "x-empty"));
             self.problems.report(span, why.unwrap_or("this list must not be empty"));
@@ -125,7 +126,7 @@ impl Check<'_> {
     }
 
     /// Whether what is left of a mapping can be read.
-    fn mapping(&self, span: &Span, entries: &mut Vec<(Key, Node)>, schema: &Json) -> bool {
+    fn mapping(&self, span: &Span, entries: &mut Vec<(Key, Node)>, schema: &Part) -> bool {
         let must_not_be_empty = schema.get("minProperties").is_some();
         if entries.is_empty() && must_not_be_empty {
             let why = text(schema, "x-empty").unwrap_or("this mapping must not be empty");
@@ -175,8 +176,7 @@ impl Check<'_> {
                 self.node(node, schema);
                 return true;
             }
-            let keys = parts.iter().filter_map(|part| part.get("properties")?.as_object());
-            let keys = keys.flat_map(|keys| keys.keys()).map(String::as_str);
+            let keys = parts.iter().flat_map(|part| properties(part)).map(|(key, _)| key);
             let keys: Vec<&str> = keys.chain(elsewhere.iter().copied()).collect();
             self.problems.unknown(&key.span, "key", &key.name, keys.into_iter());
             false
@@ -185,14 +185,14 @@ impl Check<'_> {
     }
 
     /// Whether a scalar is one of the words and has the form of its type.
-    fn scalar(&self, span: &Span, value: &Value, fitting: &[&Json]) -> bool {
+    fn scalar(&self, span: &Span, value: &Value, fitting: &[&Part]) -> bool {
         let value = serde_json::to_value(value).unwrap_or_default();
-        let supported: Vec<&Json> = fitting.iter().flat_map(|choice| words(choice)).collect();
+        let supported: Vec<&Part> = fitting.iter().flat_map(|choice| words(choice)).collect();
         if value.is_null() {
             self.problems.report(span, NO_JSON);
             return false;
         }
-        if supported.contains(&&value) {
+        if supported.contains(&&Json::from(&value)) {
             return true;
         }
         if fitting.iter().all(|choice| words(choice).next().is_some()) {
@@ -205,8 +205,9 @@ impl Check<'_> {
             if let (Some(form), Some(text)) = (text(choice, "x-check"), value.as_str()) {
                 return check_form(form, text).err();
             }
-            let least = choice.get("minimum")?.as_f64()?;
-            let too_small = value.as_f64().is_some_and(|number| number < least);
+            let Json::Number(least) = choice.get("minimum")? else { return None };
+            let both = value.as_f64().zip(least.as_f64());
+            let too_small = both.is_some_and(|(number, least)| number < least);
             too_small.then(|| format!("this must be at least {least}, it is {value}"))
         });
         match error {
@@ -232,11 +233,11 @@ impl Check<'_> {
     }
 
     /// Something that can be read in the place of a value that was rejected or is missing.
-    fn placeholder(&self, schema: &Json) -> Node {
+    fn placeholder(&self, schema: &Part) -> Node {
         let choices = self.schema.choices(schema);
         let Some(schema) = choices.first() else { return Node::placeholder(Value::Null) };
         if let Some(Json::String(word)) = words(schema).next() {
-            return Node::placeholder(Value::String(word.clone()));
+            return Node::placeholder(Value::String(word.to_string()));
         }
         Node::placeholder(match types(schema).first().copied() {
             Some("string") => {
@@ -271,35 +272,45 @@ pub(crate) const PLACEHOLDER_POINTER: &str = "/status/placeholder";
 
 const NO_JSON: &str = "JSON does not support this number";
 
-fn property<'s>(schema: &'s Json, key: &str) -> Option<&'s Json> {
+fn property<'s>(schema: &'s Part, key: &str) -> Option<&'s Part> {
     schema.get("properties")?.get(key)
 }
 
-/// The schema of keys that are names.
-fn others(schema: &Json) -> Option<&Json> {
-    schema.get("additionalProperties").filter(|others| others.is_object() || **others == true)
+fn properties(schema: &Part) -> impl Iterator<Item = (&str, &Part)> {
+    let properties = match schema.get("properties") {
+        Some(Json::Object(properties)) => Some(properties.iter()),
+        _ => None,
+    };
+    properties.into_iter().flatten()
 }
 
-fn required(schema: &Json) -> impl Iterator<Item = &str> {
+/// The schema of keys that are names.
+fn others(schema: &Part) -> Option<&Part> {
+    schema
+        .get("additionalProperties")
+        .filter(|others| matches!(others, Json::Object(_) | Json::Bool(true)))
+}
+
+fn required(schema: &Part) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
 }
 
 /// The words that a schema lists.
-fn words(schema: &Json) -> impl Iterator<Item = &Json> {
+fn words(schema: &Part) -> impl Iterator<Item = &Part> {
     let several = schema.get("enum").and_then(Json::as_array).into_iter().flatten();
     several.chain(schema.get("const"))
 }
 
 /// Two keys of a predicate that need a predicate each.
-fn two_apart<'e>(schema: &Json, entries: &'e [(Key, Node)]) -> Option<(&'e Key, &'e Key)> {
+fn two_apart<'e>(schema: &Part, entries: &'e [(Key, Node)]) -> Option<(&'e Key, &'e Key)> {
     let apart = schema.get("x-apart")?.as_array()?;
     let keys = entries.iter().map(|(key, _)| key);
-    let mut keys = keys.filter(|key| apart.iter().any(|name| *name == *key.name));
+    let mut keys = keys.filter(|key| apart.iter().any(|name| name.as_str() == Some(&key.name)));
     keys.next().zip(keys.next())
 }
 
 /// Whether the keys of a mapping fulfil an `if`.
-fn holds(condition: &Json, entries: &[(Key, Node)]) -> bool {
+fn holds(condition: &Part, entries: &[(Key, Node)]) -> bool {
     let any = condition.get("anyOf").and_then(Json::as_array);
     required(condition).all(|name| entries.iter().any(|(key, _)| key.name == name))
         && any.is_none_or(|any| any.iter().any(|part| holds(part, entries)))
@@ -307,24 +318,24 @@ fn holds(condition: &Json, entries: &[(Key, Node)]) -> bool {
 }
 
 /// The keys that an `if` is about.
-fn mentioned<'s>(condition: &'s Json, keys: &mut Vec<&'s str>) {
+fn mentioned<'s>(condition: &'s Part, keys: &mut Vec<&'s str>) {
     keys.extend(required(condition));
     let any = condition.get("anyOf").and_then(Json::as_array);
     any.into_iter().flatten().for_each(|part| mentioned(part, keys));
 }
 
 /// The types of a schema; nothing where it allows all.
-fn types(schema: &Json) -> Vec<&str> {
+fn types(schema: &Part) -> Vec<&str> {
     match schema.get("type") {
         Some(Json::String(one)) => vec![one],
         Some(Json::Array(several)) => several.iter().filter_map(Json::as_str).collect(),
-        _ => {
-            words(schema).map(|word| if word.is_boolean() { "boolean" } else { "string" }).collect()
-        }
+        _ => words(schema)
+            .map(|word| if matches!(word, Json::Bool(_)) { "boolean" } else { "string" })
+            .collect(),
     }
 }
 
-fn is_type(schema: &Json, value: &Value) -> bool {
+fn is_type(schema: &Part, value: &Value) -> bool {
     let is = |name: &str| match value {
         Value::Null => false,
         Value::Bool(_) => name == "boolean",

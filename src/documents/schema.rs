@@ -17,32 +17,38 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of a type, for the structural check and for merging.
+use crate::model::Json;
+
+/// The schema of a type, for the structural check and for merging. It stays in memory, so it has no
+/// descriptions, and is not a [`Value`], which needs four times as much.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    pub(super) root: Value,
+    pub(super) root: Part,
 }
+
+/// A schema in a schema.
+pub(super) type Part = Json<'static>;
 
 impl Schema {
     pub(super) fn of<T: JsonSchema>() -> Self {
-        let generator = SchemaSettings::draft2020_12().into_generator();
-        let mut root = generator.into_root_schema_for::<T>().to_value();
-        without_null(&mut root);
-        Self { root }
+        let mut root = generated::<T>();
+        without_descriptions(&mut root);
+        Self { root: Json::from(&root) }
     }
 
     /// What a schema refers to.
-    pub(super) fn solid<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
+    pub(super) fn solid<'s>(&'s self, mut schema: &'s Part) -> &'s Part {
         while let Some(name) = text(schema, "$ref").and_then(|to| to.strip_prefix("#/$defs/")) {
-            schema = &self.root["$defs"][name];
+            let named = self.root.get("$defs").and_then(|named| named.get(name));
+            schema = named.unwrap_or(&Json::Null);
         }
         schema
     }
 
     /// The alternatives of a schema, without references and unions.
-    pub(super) fn choices<'s>(&'s self, schema: &'s Value) -> Vec<&'s Value> {
+    pub(super) fn choices<'s>(&'s self, schema: &'s Part) -> Vec<&'s Part> {
         let schema = self.solid(schema);
-        match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+        match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
             Some(choices) => choices.iter().flat_map(|choice| self.choices(choice)).collect(),
             None => vec![schema],
         }
@@ -53,7 +59,7 @@ impl Schema {
 #[derive(Clone, Copy)]
 pub(crate) struct Merge<'s> {
     schema: &'s Schema,
-    part: &'s Value,
+    part: &'s Part,
 }
 
 impl<'s> Merge<'s> {
@@ -70,13 +76,13 @@ impl<'s> Merge<'s> {
     pub(crate) fn key(self, name: &str) -> Self {
         let solid = self.solid();
         let named = solid.get("properties").and_then(|properties| properties.get(name));
-        let part = named.or_else(|| solid.get("additionalProperties")).unwrap_or(&Value::Null);
+        let part = named.or_else(|| solid.get("additionalProperties")).unwrap_or(&Json::Null);
         Self { part, ..self }
     }
 
     /// An item of a list.
     pub(crate) fn item(self) -> Self {
-        Self { part: self.solid().get("items").unwrap_or(&Value::Null), ..self }
+        Self { part: self.solid().get("items").unwrap_or(&Json::Null), ..self }
     }
 
     /// Whether it is not inherited.
@@ -84,13 +90,32 @@ impl<'s> Merge<'s> {
         self.part.get("x-own").is_some()
     }
 
-    fn solid(self) -> &'s Value {
+    fn solid(self) -> &'s Part {
         self.schema.solid(self.part)
     }
 }
 
-pub(super) fn text<'s>(schema: &'s Value, key: &str) -> Option<&'s str> {
+pub(super) fn text<'s>(schema: &'s Part, key: &str) -> Option<&'s str> {
     schema.get(key)?.as_str()
+}
+
+fn generated<T: JsonSchema>() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut root = generator.into_root_schema_for::<T>().to_value();
+    without_null(&mut root);
+    root
+}
+
+/// A property may also have the name `description`; its value is a schema.
+fn without_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        Value::Object(members) => {
+            members.retain(|key, value| key != "description" || !value.is_string());
+            members.values_mut().for_each(without_descriptions);
+        }
+        _ => {}
+    }
 }
 
 /// No key of a document may be null: `Option` means that it may be absent.
@@ -121,14 +146,14 @@ fn without_null(schema: &mut Value) {
 
 /// The schema for editors.
 pub(super) fn printed<T: JsonSchema>() -> Value {
-    let mut schema = Schema::of::<T>().root;
+    let mut schema = generated::<T>();
     print(&mut schema);
     schema
 }
 
 /// Makes what may be inherited optional, and removable by null, in all subschemas.
 fn print(schema: &mut Value) {
-    if text(schema, "x-merge").is_some() {
+    if schema.get("x-merge").is_some() {
         allow_null(schema);
     }
     match schema {
@@ -142,7 +167,7 @@ fn print(schema: &mut Value) {
 }
 
 fn allow_null(schema: &mut Value) {
-    let name = text(schema, "x-name").map(str::to_owned);
+    let name = schema.get("x-name").and_then(Value::as_str).map(str::to_owned);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let inherited = |key: &str, property: &Value| {
             name.as_deref() != Some(key) && property.get("x-own").is_none()
