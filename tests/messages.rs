@@ -131,7 +131,7 @@ fn a_pattern_is_described_in_words_before_it_is_shown() {
 #[test]
 fn every_pattern_of_a_built_in_convention_has_words() {
     for (name, convention) in support::built_in().conventions() {
-        let members = convention.conditions.iter().flat_map(|list| &list.members);
+        let members = convention.conditions.iter().flat_map(|list| list.members.iter());
         let checks = members.flat_map(|(_, checks)| checks);
         let fields = convention.fields.iter().map(|field| &field.check);
         for check in checks.chain(fields).filter(|check| check.pattern.is_some()) {

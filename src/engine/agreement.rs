@@ -37,7 +37,7 @@ pub(crate) fn change_contradicts_phase(
         violated(after) && !violated(&before) && !violated(&Facts { phase: None, ..*after })
     };
     let mut denying = convention.rules.iter().filter(|rule| rule.action.can_deny());
-    (contradicted(after) && !contradicted(&before)) || denying.any(newly_violated)
+    (contradicted(after) && !contradicted(&before)) || denying.any(|rule| newly_violated(rule))
 }
 
 /// The message about a contradicted phase. It changes only with the state.

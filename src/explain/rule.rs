@@ -159,7 +159,7 @@ impl RuleText {
                 format!("a new element of {path} does not differ from the last one in {distinct}")
             });
         }
-        for (member, checks) in &list.members {
+        for (member, checks) in list.members.iter() {
             checks.iter().for_each(|check| self.value(&format!("{path}[].{member}"), check));
         }
         if let Some(other) = &list.other_members {

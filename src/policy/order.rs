@@ -36,7 +36,7 @@ pub(super) fn tasks<'p>(
     convention: &'p Convention,
     defaults: &'p [Backfill],
 ) -> impl Iterator<Item = Task<'p>> {
-    let phase = convention.phase.iter().map(Step::Phase);
+    let phase = convention.phase.as_deref().into_iter().map(Step::Phase);
     phase.chain(defaults.iter().map(Step::Default)).map(|step| Task { convention, step })
 }
 

@@ -88,7 +88,7 @@ where
         .half_close(false)
         .serve_connection(io, service(connections, &activity));
     drive(
-        connection,
+        pin!(connection),
         http1::Connection::graceful_shutdown,
         &activity,
         connections,
@@ -117,19 +117,20 @@ where
         .serve_connection(TokioIo::new(stream), service(connections, &activity));
     // hyper sends GOAWAY in two steps and answers what the client sent before it read the first.
     let shutdown = http2::Connection::graceful_shutdown;
-    drive(connection, shutdown, &activity, connections, Duration::ZERO).await;
+    drive(pin!(connection), shutdown, &activity, connections, Duration::ZERO).await;
 }
 
 /// Runs a connection until it ends or its timeouts close it. When the server closes, a connection
 /// without a request yet waits for `first_request_timeout`.
+///
+/// The caller pins the connection: the future of each connection would keep room for a moved one twice.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
-    connection: C,
+    mut connection: Pin<&mut C>,
     shutdown: impl Fn(Pin<&mut C>),
     activity: &Activity,
     connections: &Connections,
     first_request_timeout: Duration,
 ) {
-    let mut connection = pin!(connection);
     let (mut check, every) = IdleCheck::new(connections.head_timeout, connections.idle_timeout);
     let mut checks = interval_at(Instant::now() + every, every);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);

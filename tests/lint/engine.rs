@@ -26,7 +26,7 @@ fn repair_lands_on_an_admissible_phase_in_every_row() {
     let with_evidence = built_in()
         .conventions()
         .values()
-        .filter(|convention| convention.phase.as_ref().is_some_and(has_evidence));
+        .filter(|convention| convention.phase.as_deref().is_some_and(has_evidence));
     let mut walked = 0;
     for convention in with_evidence {
         let rules = convention.phase.as_ref().unwrap();

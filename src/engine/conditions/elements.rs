@@ -63,7 +63,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     fn judge_members(&self, violations: &mut dyn Sink<'p>) {
-        for (member, checks) in &self.path.list.members {
+        for (member, checks) in self.path.list.members.iter() {
             let value = self.item.get(member);
             // The first violation of a member is enough: an empty reason also violates its pattern.
             let fault =

@@ -116,7 +116,7 @@ pub(super) enum Duplicates<'p, 'j, 'a> {
 }
 
 impl<'p: 'j, 'j, 'a> Duplicates<'p, 'j, 'a> {
-    pub(super) const fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
+    pub(super) fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
         if items.len() <= SCAN_LIMIT && !list.types.has_keys && list.key.len() == 1 {
             Self::Texts([None; SCAN_LIMIT])
         } else {

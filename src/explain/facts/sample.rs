@@ -163,7 +163,7 @@ pub(crate) fn condition(
             condition.insert(member.clone(), value.as_str().into());
         }
     }
-    for (member, checks) in &list.members {
+    for (member, checks) in list.members.iter() {
         let required = checks.iter().any(|check| check.required);
         if required && !condition.contains_key(member) {
             let checks: Vec<&Check> = checks.iter().collect();

@@ -1,5 +1,7 @@
 //! A list of conditions: the shape of its elements, its key, and the rules about each of them.
 
+use std::sync::Arc;
+
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::{Check, kebab};
@@ -31,11 +33,11 @@ pub struct ConditionList {
     /// For an append-only list.
     pub history: Option<History>,
     /// The checks of each member of an element, in the order of the document.
-    pub members: Vec<(String, Vec<Check>)>,
+    pub members: Arc<[(String, Vec<Check>)]>,
     /// An element has a member that is not among them.
     pub other_members: Option<Sanction>,
     /// The types of its elements.
-    pub types: ConditionTypes,
+    pub types: Arc<ConditionTypes>,
     /// How `lastTransitionTime` moves.
     pub times: Option<TransitionTimes>,
     /// Rules about each element.
@@ -104,7 +106,7 @@ impl ConditionList {
     pub(crate) fn for_predicates(&self) -> List<'_> {
         List {
             path: &self.path,
-            types: &self.types,
+            types: &*self.types,
             has_aliases: self.types.has_aliases,
             polarity_from: &self.types.polarity_from,
         }
@@ -175,7 +177,7 @@ impl Compiler<'_> {
             }),
             members: members.collect(),
             other_members: rules.optional("condition-member-unknown", document.other_members),
-            types: self.condition_types(document, at),
+            types: Arc::new(self.condition_types(document, at)),
             times: document
                 .transition_time
                 .as_ref()

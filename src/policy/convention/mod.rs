@@ -26,6 +26,8 @@ pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 pub(crate) use names::Names;
 pub(crate) use place::{Label, remaining};
 
+use std::sync::Arc;
+
 use super::compile::Compiler;
 use super::rules::RuleTable;
 use super::schema::FieldRule;
@@ -35,7 +37,8 @@ use crate::model::Pointer;
 use crate::source::tree::At;
 
 /// A named set of rules about `.status`. Made from a `StatusConvention` document, and from nothing
-/// else: a rule that a document cannot say does not exist.
+/// else: a rule that a document cannot say does not exist. A copy with other optional parts shares the
+/// largest parts.
 #[derive(Clone, Debug)]
 pub struct Convention {
     /// `appcat`: the first half of every rule id.
@@ -51,17 +54,17 @@ pub struct Convention {
     /// The condition lists it knows. Lists that are not named here are exempt.
     pub conditions: Vec<ConditionList>,
     /// The phase, where the convention has one.
-    pub phase: Option<PhaseRules>,
+    pub phase: Option<Arc<PhaseRules>>,
     /// How generations relate.
     pub generation: Option<GenerationRules>,
     /// Checks of other fields than conditions and phase.
     pub fields: Vec<FieldRule>,
     /// Everything that needs a predicate.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<Arc<Rule>>,
     /// Defaults for absent fields, and members to remove.
     pub backfill: Vec<Backfill>,
     /// Every rule id of these tables.
-    pub declared: RuleTable,
+    pub declared: Arc<RuleTable>,
     /// What a policy that follows the convention may name.
     pub(crate) names: Names,
 }
@@ -123,7 +126,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let rules = rules.filter_map(|(index, rule)| {
         compiler.rule(rule, phase.as_ref(), at.key("rules").item(index))
     });
-    let rules = rules.collect();
+    let rules = rules.map(Arc::new).collect();
     for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
         list.each = compiler.element_rules(document, at.key("conditions").item(index));
     }
@@ -136,12 +139,12 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         differences: spec.differences.0.clone(),
         status_rule,
         conditions,
-        phase,
+        phase: phase.map(Arc::new),
         generation,
         fields,
         rules,
         backfill,
-        declared,
+        declared: Arc::new(declared),
         names,
     };
     if at.is_clean()

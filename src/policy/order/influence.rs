@@ -318,7 +318,7 @@ struct Change<'r> {
 
 impl Asks<'_> for Change<'_> {
     fn phase(&mut self, old: bool) {
-        let rules = self.reader.convention.phase.iter().filter(|_| !old);
+        let rules = self.reader.convention.phase.as_deref().into_iter().filter(|_| !old);
         self.found |= rules.flat_map(PhaseRules::paths).any(|path| self.reader.set.touches(path));
     }
 
