@@ -3,7 +3,7 @@
 #
 #     bench/burst.sh [BINARY]...             also as a part of `make bench`
 #
-# Without a BINARY, the release build. A missed target is printed, but is not an error.
+# Without a BINARY, the static binary of the image. A missed target is printed, but is not an error.
 set -euo pipefail
 
 # shellcheck source=bench/common.sh
@@ -39,12 +39,10 @@ burst() { # SERVER FILE
 
 binaries=("$@")
 if [[ ${#binaries[@]} -eq 0 ]]; then
-    build >&2
-    binaries=("$statusgate")
-else
-    "$root/hack/packages.sh" wrk curl
-    "${binaries[0]}" certs --out "$work/certs" >/dev/null
+    binaries=("$("$root/hack/release-build.sh")")
 fi
+"$root/hack/packages.sh" wrk curl
+"${binaries[0]}" certs --out "$work/certs" >/dev/null
 awk -v bytes=$((11 * 1024)) -f "$bench/review.awk" >"$work/review.json"
 head -c $(((8 << 20) - 1)) /dev/zero | tr '\0' '[' >"$work/brackets"
 review 60000 '{}' >"$work/empty-conditions"

@@ -13,7 +13,7 @@ use crate::manifests::registrations::{Address, FailurePolicy};
 use crate::tls::rotation::wanted_names;
 
 /// What the server manages in a cluster. Without these flags it calls no API.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Managed in the cluster")]
 pub(super) struct Managed {
     #[command(flatten)]

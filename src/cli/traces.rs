@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use crate::telemetry::traces::{Collector, Sampler};
 
 /// Where and how traces are exported.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Traces")]
 pub(super) struct TraceArgs {
     /// Export a span for each review to this OTLP collector, over HTTP with protobuf, at the path /v1/traces.
