@@ -166,7 +166,8 @@ fn random_statuses_break_the_rules_of_every_convention() {
 }
 
 fn denied_rules(cases: impl Strategy<Value = Case>, samples: usize) -> BTreeSet<String> {
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(1));
+    // Of random seeds, a few meet none of the agreement rules of a convention.
+    let mut runner = TestRunner::deterministic();
     let mut denied = BTreeSet::new();
     for _ in 0..samples {
         let case = cases.new_tree(&mut runner).unwrap().current();
