@@ -8,7 +8,7 @@ use super::values;
 use crate::cluster::{Cluster, ClusterError, Gap, Query, Target};
 
 /// Where the cluster is.
-#[derive(Debug, clap::Args, Clone)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Connection {
     /// The kubeconfig. Default: the one that kubectl uses, or the service account of a pod.
     #[arg(long, value_name = "FILE")]

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::model::Json;
 
 /// The schema of a type, for the structural check and for merging. It stays in memory, so it has no
-/// descriptions, and is not a [`Value`], which needs four times as much.
+/// descriptions and is no [`Value`]: 0.3 MB for all documents instead of 0.8.
 #[derive(Debug)]
 pub(crate) struct Schema {
     pub(super) root: Part,
