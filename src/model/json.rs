@@ -2,7 +2,7 @@
 //!
 //! `serde_json::Value` copies every string and key, which took most of the time of a review. This
 //! tree is built in one pass and borrows every string without escapes. Only status and metadata
-//! become trees; `spec` and `managedFields` are skipped.
+//! become trees; `spec` and `managedFields` are skipped, and a long list in an object is parsed when it is first read.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,8 @@ pub enum Json<'a> {
     Object(Members<'a>),
     /// A skipped value below the maximum depth. It never equals a value of a rule.
     Deep,
-    /// The text of a tree with too many values. Rules find nothing in it, but can compare it.
+    /// The text of a tree with too many values, or with one that Go cannot decode. Rules find nothing in it, but can
+    /// compare it.
     Large(Cow<'a, str>),
 }
 
@@ -229,7 +230,7 @@ impl From<&serde_json::Value> for Json<'_> {
             serde_json::Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
             serde_json::Value::Object(members) => {
                 let member = |(name, value): (&String, _)| (name.clone().into(), Self::from(value));
-                Self::Object(members.iter().map(member).collect::<Vec<_>>().into())
+                Self::Object(members.iter().map(member).collect())
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Json;
+use super::member::Member;
 
 /// Up to this length, a scan is faster than a binary search. Conditions have six members; a hostile
 /// status has a hundred thousand.
@@ -13,7 +14,7 @@ const FEW: usize = 16;
 ///
 /// The API server writes members in this order, so most need no sorting, and a comparison is one pass.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Members<'a>(Vec<(Cow<'a, str>, Json<'a>)>);
+pub struct Members<'a>(Vec<(Cow<'a, str>, Member<'a>)>);
 
 impl<'a> Members<'a> {
     /// The value of a name.
@@ -23,18 +24,18 @@ impl<'a> Members<'a> {
 
     /// The stored name and its value.
     pub fn get_key_value(&self, name: &str) -> Option<(&str, &Json<'a>)> {
-        let at = if self.0.len() <= FEW {
-            self.0.iter().position(|(known, _)| known == name)
+        let found = if self.0.len() <= FEW {
+            self.0.iter().find(|(known, _)| known == name)
         } else {
-            self.place(name).ok()
+            self.0.get(self.place(name).ok()?)
         };
-        self.0.get(at?).map(|(name, value)| (name.as_ref(), value))
+        found.map(|(name, value)| (name.as_ref(), value.tree()))
     }
 
     /// The value of a name, to change it.
     pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Json<'a>> {
         let at = self.place(name).ok()?;
-        self.0.get_mut(at).map(|(_, value)| value)
+        self.0.get_mut(at).and_then(|(_, value)| value.tree_mut())
     }
 
     /// Removes the member with this name.
@@ -47,14 +48,14 @@ impl<'a> Members<'a> {
     /// Adds or replaces a value.
     pub fn insert(&mut self, name: Cow<'a, str>, value: Json<'a>) {
         match self.place(&name) {
-            Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (name, value)),
+            Ok(at) => self.0[at].1 = Member::Tree(value),
+            Err(at) => self.0.insert(at, (name, Member::Tree(value))),
         }
     }
 
     /// Names and values, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json<'a>)> {
-        self.0.iter().map(|(name, value)| (name.as_ref(), value))
+        self.0.iter().map(|(name, value)| (name.as_ref(), value.tree()))
     }
 
     /// Whether it has no members.
@@ -64,10 +65,15 @@ impl<'a> Members<'a> {
 
     /// An owned copy.
     pub fn into_owned(self) -> Members<'static> {
-        let owned = |(name, value): (Cow<'_, str>, Json<'_>)| {
-            (Cow::Owned(name.into_owned()), value.into_owned())
+        let owned = |(name, value): (Cow<'_, str>, Member<'_>)| {
+            (Cow::Owned(name.into_owned()), Member::Tree(value.into_tree().into_owned()))
         };
         Members(self.0.into_iter().map(owned).collect())
+    }
+
+    #[cfg(test)]
+    pub(super) fn values(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.0.iter().map(|(_, value)| value)
     }
 
     fn place(&self, name: &str) -> Result<usize, usize> {
@@ -75,9 +81,15 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'a> From<Vec<(Cow<'a, str>, Json<'a>)>> for Members<'a> {
+impl<'a> FromIterator<(Cow<'a, str>, Json<'a>)> for Members<'a> {
+    fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, Json<'a>)>>(members: I) -> Self {
+        Self::sorted(members.into_iter().map(|(name, value)| (name, Member::Tree(value))).collect())
+    }
+}
+
+impl<'a> Members<'a> {
     /// Sorts members that are in the order of a text.
-    fn from(mut members: Vec<(Cow<'a, str>, Json<'a>)>) -> Self {
+    pub(super) fn sorted(mut members: Vec<(Cow<'a, str>, Member<'a>)>) -> Self {
         if !members.is_sorted_by(|(one, _), (next, _)| one < next) {
             // The sort is stable, so `dedup_by` keeps the last of duplicate names.
             members.reverse();
@@ -94,7 +106,7 @@ mod tests {
 
     fn members(names: impl IntoIterator<Item = (String, bool)>) -> Members<'static> {
         let member = |(name, value)| (Cow::Owned(name), Json::Bool(value));
-        names.into_iter().map(member).collect::<Vec<_>>().into()
+        names.into_iter().map(member).collect()
     }
 
     #[test]

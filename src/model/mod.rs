@@ -3,6 +3,7 @@
 mod by_type;
 mod condition;
 mod json;
+mod member;
 mod members;
 mod object;
 mod pointer;

@@ -188,13 +188,13 @@ impl<'de> Reader<'de> {
 
     fn skip_element(&mut self) -> Option<()> {
         let start = trimmed(self.rest);
-        if let Some(rest) = self.skipped.behind(start) {
+        if let Some((rest, _)) = self.skipped.behind(start) {
             self.rest = rest;
             return Some(());
         }
-        self.rest = behind_value(start, self.controls)?;
-        let length = start.len() - self.rest.len();
-        self.skipped.remember(start.get(..length).unwrap_or_default());
+        let (rest, count) = behind_value(start, self.controls)?;
+        self.rest = rest;
+        self.skipped.remember(start.get(..start.len() - rest.len())?, count);
         Some(())
     }
 

@@ -2,38 +2,48 @@
 
 use wide::u8x16;
 
-/// Recently skipped objects. A status write rarely changes spec, labels, annotations and managedFields, so
+/// Recently skipped objects and lists. A status write rarely changes spec, labels, annotations and managedFields, so
 /// the old object of a review repeats values that were skipped in the new one. A comparison skips them
 /// again without a second check.
 #[derive(Default)]
 pub(super) struct Skipped<'de> {
     /// Each with its first bytes, which distinguish most of them. Twelve exceeds the number of long objects
     /// in a typical object; with fewer, each would be replaced just before it is needed.
-    objects: [(u64, &'de [u8]); 12],
+    values: [Known<'de>; 12],
     next: usize,
 }
 
+#[derive(Clone, Copy, Default)]
+struct Known<'de> {
+    head: u64,
+    text: &'de [u8],
+    /// How many values it has, with those inside.
+    count: u32,
+}
+
 impl<'de> Skipped<'de> {
-    /// Skipping a shorter object is as fast as finding it.
+    /// Skipping a shorter value is as fast as finding it.
     const MIN_BYTES: usize = 64;
 
-    /// The text after one of these objects at the start of `rest`.
+    /// The text after one of these values at the start of `rest`, and how many values it has.
     #[inline]
-    pub(super) fn behind(&self, rest: &'de [u8]) -> Option<&'de [u8]> {
+    pub(super) fn behind(&self, rest: &'de [u8]) -> Option<(&'de [u8], u32)> {
         let head = head(rest)?;
-        let known = |(first, object): &(u64, &'de [u8])| {
-            if *first == head && !object.is_empty() { rest.strip_prefix(*object) } else { None }
+        let behind = |known: &Known<'de>| {
+            let is_known = known.head == head && !known.text.is_empty();
+            let behind = if is_known { rest.strip_prefix(known.text) } else { None };
+            behind.map(|behind| (behind, known.count))
         };
-        self.objects.iter().find_map(known)
+        self.values.iter().find_map(behind)
     }
 
-    pub(super) fn remember(&mut self, value: &'de [u8]) {
-        let long = value.len() >= Self::MIN_BYTES && value.starts_with(b"{");
-        if let Some(head) = head(value).filter(|_| long) {
-            if let Some(place) = self.objects.get_mut(self.next) {
-                *place = (head, value);
+    pub(super) fn remember(&mut self, text: &'de [u8], count: u32) {
+        let long = text.len() >= Self::MIN_BYTES && matches!(text, [b'{' | b'[', ..]);
+        if let Some(head) = head(text).filter(|_| long) {
+            if let Some(place) = self.values.get_mut(self.next) {
+                *place = Known { head, text, count };
             }
-            self.next = (self.next + 1) % self.objects.len();
+            self.next = (self.next + 1) % self.values.len();
         }
     }
 }
@@ -76,8 +86,8 @@ pub(super) fn behind(byte: u8, rest: &[u8]) -> Option<&[u8]> {
 /// The depth at which the API server rejects a text: the limit of Go's `encoding/json`.
 const MAX_LEVELS: usize = 10_000;
 
-/// After a value that starts here. A loop, so that any depth is safe.
-pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
+/// After a value that starts here, and how many values it has, with those inside. A loop, so that any depth is safe.
+pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<(&[u8], u32)> {
     let member = |rest| {
         let (rest, _) = behind_string(trimmed(rest), controls)?;
         behind(b':', rest).map(trimmed)
@@ -86,7 +96,9 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
     // fit; `outer` has those above.
     let mut open = 1_u64;
     let mut outer: Vec<u64> = Vec::new();
+    let mut count = 0_u32;
     loop {
+        count = count.saturating_add(1);
         rest = match rest {
             [b'"', ..] => behind_string(rest, controls)?.0,
             [bracket @ (b'{' | b'['), inside @ ..] => {
@@ -117,7 +129,7 @@ pub(super) fn behind_value(mut rest: &[u8], controls: bool) -> Option<&[u8]> {
             if open == 1 {
                 match outer.pop() {
                     Some(levels) => open = levels,
-                    None => return Some(rest),
+                    None => return Some((rest, count)),
                 }
             }
             let is_object = open & 1 == 1;

@@ -162,6 +162,12 @@ fn an_unexpected_value_has_a_location() {
     assert_eq!(location("{\n\"a\": 1,\n  \"metadata\": [1]}"), (3, 15));
 }
 
+/// Two lists with these elements, which are so long that they stay text.
+fn in_a_long_list(elements: &str) -> String {
+    let long = "x".repeat(10_000);
+    format!(r#"{{"list":["{long}",{elements}],"status":{{"list":["{long}",{elements}]}}}}"#)
+}
+
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
@@ -203,6 +209,7 @@ proptest! {
         let list = format!("[{}]", parts.join(","));
         prop_assert!(is_json(&list), "{}", list);
         is_json(&parts.concat());
+        is_json(&in_a_long_list(&parts.join(",")));
     }
 
     #[test]
@@ -216,6 +223,8 @@ proptest! {
             None => { chars.remove(at); }
             Some(byte) => chars[at] = char::from(byte),
         }
-        is_json(&chars.into_iter().collect::<String>());
+        let damaged = chars.into_iter().collect::<String>();
+        is_json(&damaged);
+        is_json(&in_a_long_list(&damaged));
     }
 }

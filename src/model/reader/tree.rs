@@ -1,7 +1,9 @@
 //! Reads a tree.
 
 use super::Reader;
-use crate::model::Json;
+use super::skip::{behind_value, trimmed};
+use crate::model::member::Member;
+use crate::model::{Json, Members};
 
 /// The maximum depth of a tree. No rule reads deeper values; they are skipped without recursion, so
 /// that nesting costs neither stack nor memory.
@@ -11,6 +13,10 @@ pub(in crate::model) const MAX_DEPTH: u8 = 64;
 /// as three in the text, so a tree could be a hundred times larger than the body. Ten thousand
 /// conditions are 70,000 values; a status with more than this limit stays text.
 pub(in crate::model) const MAX_VALUES: u32 = 200_000;
+
+/// The maximum number of bytes of a list that becomes a tree at once. Lists of conditions are shorter: ten conditions
+/// with messages have 3 KB.
+const MAX_LIST: usize = 8 * 1024;
 
 impl<'de> Reader<'de> {
     /// A tree. Too many values are an error.
@@ -35,8 +41,7 @@ impl<'de> Reader<'de> {
     /// Reads a value to its final place: moving it there would take a third of the time, because processors wait
     /// when they read as one what was just written in parts.
     fn value(&mut self, place: &mut Json<'de>, depth: u8) -> Option<()> {
-        self.left = self.left.and_then(|left| left.checked_sub(1));
-        self.left?;
+        self.count(1)?;
         if depth == MAX_DEPTH {
             self.skip()?;
             *place = Json::Deep;
@@ -48,23 +53,15 @@ impl<'de> Reader<'de> {
                 // A metav1 condition has six members.
                 let mut members = Vec::with_capacity(6);
                 self.object(|reader, name| {
-                    members.push((name, Json::Null));
+                    members.push((name, Member::Tree(Json::Null)));
                     let (_, place) = members.last_mut()?;
-                    reader.value(place, depth + 1)
+                    reader.member(place, depth + 1)
                 })?;
-                *place = Json::Object(members.into());
+                *place = Json::Object(Members::sorted(members));
             }
             b'[' => {
                 let mut items = Vec::new();
-                self.list(|reader| {
-                    // Most lists have up to a dozen elements. The default capacity of four would cost two
-                    // copies.
-                    if items.is_empty() {
-                        items.reserve_exact(12);
-                    }
-                    items.push(Json::Null);
-                    reader.value(items.last_mut()?, depth + 1)
-                })?;
+                self.list(|reader| reader.item(&mut items, depth))?;
                 *place = Json::Array(items);
             }
             b'n' => self.literal("null")?,
@@ -72,5 +69,66 @@ impl<'de> Reader<'de> {
             _ => *place = Json::Number(self.number()?),
         }
         Some(())
+    }
+
+    /// Reads the value of a member.
+    fn member(&mut self, place: &mut Member<'de>, depth: u8) -> Option<()> {
+        match place {
+            Member::Tree(tree) if self.next_byte()? != b'[' || depth == MAX_DEPTH => {
+                self.value(tree, depth)
+            }
+            _ => {
+                *place = self.list_of_any_length(depth)?;
+                Some(())
+            }
+        }
+    }
+
+    /// A list. A long one becomes text, and one that equals an earlier one is not parsed again.
+    fn list_of_any_length(&mut self, depth: u8) -> Option<Member<'de>> {
+        let start = self.rest;
+        if let Some((rest, count)) = self.skipped.behind(start) {
+            self.count(count)?;
+            let text = self.text_between(start, rest)?;
+            self.rest = rest;
+            return Some(Member::list(text));
+        }
+        let before = self.left?;
+        self.count(1)?;
+        let (mut items, mut is_long) = (Vec::new(), false);
+        self.list(|reader| {
+            let element = trimmed(reader.rest);
+            is_long = start.len() - element.len() > MAX_LIST;
+            if !is_long {
+                return reader.item(&mut items, depth);
+            }
+            let (rest, count) = behind_value(element, reader.controls)?;
+            reader.rest = rest;
+            reader.count(count)
+        })?;
+        if !is_long {
+            return Some(Member::Tree(Json::Array(items)));
+        }
+        let text = self.text_between(start, self.rest)?;
+        self.skipped.remember(text.as_bytes(), before - self.left?);
+        Some(Member::list(text))
+    }
+
+    /// Reads an element of a list.
+    #[inline]
+    fn item(&mut self, items: &mut Vec<Json<'de>>, depth: u8) -> Option<()> {
+        // Most lists have up to a dozen elements. The default capacity of four would cost two copies.
+        if items.is_empty() {
+            items.reserve_exact(12);
+        }
+        items.push(Json::Null);
+        self.value(items.last_mut()?, depth + 1)
+    }
+
+    /// Counts values; `None` if there are too many.
+    #[inline]
+    fn count(&mut self, values: u32) -> Option<()> {
+        self.left = self.left.and_then(|left| left.checked_sub(values));
+        self.left.map(|_| ())
     }
 }
