@@ -33,8 +33,8 @@ done
 [[ ${#sizes[@]} -gt 0 ]] || sizes=(4 11 180)
 readonly STARTS=15
 # Milliseconds between the requests of a connection, on average, while latency is measured. Without pauses, it is the length of a queue:
-# all connections wait for the same two CPUs, which the client uses too.
-readonly PAUSE=20
+# all connections wait for the same two CPUs, which the client uses too. With these, the null server uses about a tenth of a CPU for any size.
+pause_for() { echo $((20 + $1 / 2)); } # KB
 
 peak_memory_of() { awk '$1 == "VmHWM:" { printf "%d", $2 }' "/proc/${children[$1]}/status"; }
 
@@ -67,7 +67,7 @@ measure() { # WEBHOOK KB
         for server in statusgate null; do
             drive_webhook "$server" "$webhook" "$review" "$seconds"
             read -r rate cpu _ <<<"$line"
-            drive_webhook "$server" "$webhook" "$review" "$seconds" "$PAUSE"
+            drive_webhook "$server" "$webhook" "$review" "$seconds" "$(pause_for "$kb")"
             read -r _ _ p50 p99 <<<"$line"
             echo "$webhook $kb $server $round $rate $cpu $p50 $p99" >>"$work/rounds"
         done

@@ -14,9 +14,11 @@ pub(in crate::model) const MAX_DEPTH: u8 = 64;
 /// conditions are 70,000 values; a status with more than this limit stays text.
 pub(in crate::model) const MAX_VALUES: u32 = 200_000;
 
-/// The maximum number of bytes of a list that becomes a tree at once. Lists of conditions are shorter: ten conditions
-/// with messages have 3 KB.
-const MAX_LIST: usize = 8 * 1024;
+/// The maximum number of bytes of a list that becomes a tree at once.
+const MAX_LIST: usize = 4 * 1024;
+
+/// The list that almost all rules read. To parse it later would take longer.
+const READ_ANYWAY: &str = "conditions";
 
 impl<'de> Reader<'de> {
     /// A tree. Too many values are an error.
@@ -54,8 +56,8 @@ impl<'de> Reader<'de> {
                 let mut members = Vec::with_capacity(6);
                 self.object(|reader, name| {
                     members.push((name, Member::Tree(Json::Null)));
-                    let (_, place) = members.last_mut()?;
-                    reader.member(place, depth + 1)
+                    let (name, place) = members.last_mut()?;
+                    reader.member(name, place, depth + 1)
                 })?;
                 *place = Json::Object(Members::sorted(members));
             }
@@ -72,11 +74,10 @@ impl<'de> Reader<'de> {
     }
 
     /// Reads the value of a member.
-    fn member(&mut self, place: &mut Member<'de>, depth: u8) -> Option<()> {
+    fn member(&mut self, name: &str, place: &mut Member<'de>, depth: u8) -> Option<()> {
+        let may_stay_text = self.next_byte()? == b'[' && name != READ_ANYWAY && depth < MAX_DEPTH;
         match place {
-            Member::Tree(tree) if self.next_byte()? != b'[' || depth == MAX_DEPTH => {
-                self.value(tree, depth)
-            }
+            Member::Tree(tree) if !may_stay_text => self.value(tree, depth),
             _ => {
                 *place = self.list_of_any_length(depth)?;
                 Some(())
