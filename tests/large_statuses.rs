@@ -116,6 +116,23 @@ fn a_member_is_removed_from_many_elements_in_one_pass() {
     write(&without, Some(&with)).validate(&policies).is_clean();
 }
 
+/// The parser leaves such a list as text until then.
+#[test]
+fn a_rule_reads_the_end_of_a_long_list() {
+    let policies = under("fields: [{path: /status/items/-1/name, enum: [last]}]", "");
+    let status = |last: &str| {
+        let items = r#"{"name":"some"},"#.repeat(MANY);
+        format!(r#"{{"status":{{"items":[{items}{{"name":"{last}"}}]}}}}"#)
+    };
+    write(&status("last"), None).validate(&policies).is_clean();
+    write(&status("last"), Some(&status("other"))).validate(&policies).is_clean();
+    let denials = write(&status("other"), Some(&status("last"))).validate(&policies).denials();
+    assert_eq!(denials.len(), 1, "{denials:?}");
+    // The change of another member does not make it worse.
+    let changed = status("other").replace(r#""items""#, r#""a":1,"items""#);
+    write(&changed, Some(&status("other"))).validate(&policies).is_allowed();
+}
+
 #[test]
 fn a_patch_may_exceed_the_limit_of_values() {
     let defaults: Vec<String> =

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::Json;
+use super::reader::{Reader, read};
 
 /// The value of a member. A long list stays text until something reads it: most long lists of statuses are read by no rule,
 /// and the trees of one took a fifth of the instructions of a large review.
@@ -18,14 +19,16 @@ pub(super) enum Member<'a> {
 /// A list as text, and its tree after the first access.
 pub(super) struct List<'a> {
     text: &'a str,
+    /// The number of objects and lists around it.
+    depth: u8,
     /// Owned: a cell with a borrowed value would make the lifetime invariant.
     tree: OnceLock<Json<'static>>,
 }
 
 impl<'a> Member<'a> {
     /// A list that was skipped.
-    pub(super) fn list(text: &'a str) -> Self {
-        Self::List(Arc::new(List { text, tree: OnceLock::new() }))
+    pub(super) fn list(text: &'a str, depth: u8) -> Self {
+        Self::List(Arc::new(List { text, depth, tree: OnceLock::new() }))
     }
 
     /// The value.
@@ -60,7 +63,8 @@ impl<'a> Member<'a> {
 impl<'a> List<'a> {
     /// A new tree. A list with a value that Go cannot decode stays text; the API server does not send one.
     fn parsed(&self) -> Json<'a> {
-        Json::parse(self.text).unwrap_or_else(|_| Json::Large(self.text.into()))
+        let tree = read(self.text, |reader: &mut Reader<'a>| reader.long_list(self.depth));
+        tree.unwrap_or_else(|_| Json::Large(self.text.into()))
     }
 }
 
@@ -87,6 +91,7 @@ impl fmt::Debug for Member<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reader::MAX_DEPTH;
     use super::super::{Members, Object};
     use super::*;
 
@@ -155,6 +160,31 @@ mod tests {
         assert_eq!(json.to_value()["list"][4_999], true);
         let owned = Json::parse(&text).unwrap().into_owned();
         assert_eq!(owned, Json::parse(&text).unwrap());
+    }
+
+    /// A tree for each level would be a recursion of a thousand levels, and quadratic.
+    #[test]
+    fn nested_long_lists_are_parsed_together_up_to_the_depth_of_a_tree() {
+        let long = "x".repeat(5_000);
+        let nested = |inside: &str| {
+            let start = format!(r#"{{"list":["{long}","#).repeat(1_000);
+            Json::parse_any_size(&(start + inside + &"]}".repeat(1_000))).unwrap().into_owned()
+        };
+        let (one, other) = (nested("1"), nested("2"));
+        let mut levels = 0;
+        let mut level = &one;
+        while let Some(inside) = level.get("list").and_then(|list| list.as_array()?.get(1)) {
+            (level, levels) = (inside, levels + 1);
+        }
+        assert_eq!((levels, level), (usize::from(MAX_DEPTH) / 2, &Json::Deep));
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn conditions_are_parsed_at_once() {
+        let conditions = vec![r#"{"type":"A"}"#; 1_000].join(",");
+        let text = format!(r#"{{"conditions":[{conditions}]}}"#);
+        assert!(is_read(&Json::parse(&text).unwrap()));
     }
 
     #[test]

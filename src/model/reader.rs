@@ -67,6 +67,8 @@ pub(crate) struct Reader<'de> {
     controls: bool,
     /// How many values the current tree may still have; `None` if it had too many.
     left: Option<u32>,
+    /// Whether no list stays text.
+    reads_all: bool,
     skipped: Skipped<'de>,
 }
 
@@ -75,7 +77,7 @@ impl<'de> Reader<'de> {
         // `any` could end early and would not be vectorized.
         let least = text.as_bytes().iter().fold(u8::MAX, |least, byte| least.min(*byte));
         let (rest, controls) = (text.as_bytes(), least < b' ');
-        Self { text, rest, controls, left: Some(0), skipped: Skipped::default() }
+        Self { text, rest, controls, left: Some(0), reads_all: false, skipped: Skipped::default() }
     }
 
     /// An object: calls `member` for each name, to read the value.

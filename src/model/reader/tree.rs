@@ -40,6 +40,15 @@ impl<'de> Reader<'de> {
         self.skip().map(|text| Json::Large(text.into()))
     }
 
+    /// The tree of a list that stayed text at this depth. Lists inside do not stay text, so that nested lists cost one more pass,
+    /// not one for each level, and the depth of the tree is limited.
+    pub(in crate::model) fn long_list(&mut self, depth: u8) -> Option<Json<'de>> {
+        (self.left, self.reads_all) = (Some(MAX_VALUES), true);
+        let mut tree = Json::Null;
+        self.value(&mut tree, depth)?;
+        Some(tree)
+    }
+
     /// Reads a value to its final place: moving it there would take a third of the time, because processors wait
     /// when they read as one what was just written in parts.
     fn value(&mut self, place: &mut Json<'de>, depth: u8) -> Option<()> {
@@ -75,7 +84,8 @@ impl<'de> Reader<'de> {
 
     /// Reads the value of a member.
     fn member(&mut self, name: &str, place: &mut Member<'de>, depth: u8) -> Option<()> {
-        let may_stay_text = self.next_byte()? == b'[' && name != READ_ANYWAY && depth < MAX_DEPTH;
+        let is_list = self.next_byte()? == b'[' && depth < MAX_DEPTH;
+        let may_stay_text = is_list && !self.reads_all && name != READ_ANYWAY;
         match place {
             Member::Tree(tree) if !may_stay_text => self.value(tree, depth),
             _ => {
@@ -92,7 +102,7 @@ impl<'de> Reader<'de> {
             self.count(count)?;
             let text = self.text_between(start, rest)?;
             self.rest = rest;
-            return Some(Member::list(text));
+            return Some(Member::list(text, depth));
         }
         let before = self.left?;
         self.count(1)?;
@@ -112,7 +122,7 @@ impl<'de> Reader<'de> {
         }
         let text = self.text_between(start, self.rest)?;
         self.skipped.remember(text.as_bytes(), before - self.left?);
-        Some(Member::list(text))
+        Some(Member::list(text, depth))
     }
 
     /// Reads an element of a list.
