@@ -32,9 +32,6 @@ while [[ $# -gt 0 ]]; do
 done
 [[ ${#sizes[@]} -gt 0 ]] || sizes=(4 11 180)
 readonly STARTS=15
-# Milliseconds between the requests of a connection, on average, while latency is measured. Without pauses, it is the length of a queue:
-# all connections wait for the same two CPUs, which the client uses too. With these, the null server uses about a tenth of a CPU for any size.
-pause_for() { echo $((20 + $1 / 2)); } # KB
 
 peak_memory_of() { awk '$1 == "VmHWM:" { printf "%d", $2 }' "/proc/${children[$1]}/status"; }
 
@@ -57,6 +54,10 @@ check_counters() { # WEBHOOK
 
 measure() { # WEBHOOK KB
     local webhook=$1 kb=$2 review=$work/review-$2.json server round rate cpu p50 p99
+    # Milliseconds between the requests of a connection, on average, while latency is measured. Without pauses, it is the length of a
+    # queue: all connections wait for the same two CPUs, which the client uses too. With these, the null server uses about a tenth of
+    # a CPU for any size.
+    local pause=$((20 + kb / 2))
     # New servers for every case, to measure its memory.
     for server in statusgate null; do
         start_server "$server"
@@ -67,7 +68,7 @@ measure() { # WEBHOOK KB
         for server in statusgate null; do
             drive_webhook "$server" "$webhook" "$review" "$seconds"
             read -r rate cpu _ <<<"$line"
-            drive_webhook "$server" "$webhook" "$review" "$seconds" "$(pause_for "$kb")"
+            drive_webhook "$server" "$webhook" "$review" "$seconds" "$pause"
             read -r _ _ p50 p99 <<<"$line"
             echo "$webhook $kb $server $round $rate $cpu $p50 $p99" >>"$work/rounds"
         done

@@ -40,13 +40,11 @@ impl<'de> Reader<'de> {
         self.skip().map(|text| Json::Large(text.into()))
     }
 
-    /// The tree of a list that stayed text at this depth. Lists inside do not stay text, so that nested lists cost one more pass,
-    /// not one for each level, and the depth of the tree is limited.
-    pub(in crate::model) fn long_list(&mut self, depth: u8) -> Option<Json<'de>> {
-        (self.left, self.reads_all) = (Some(MAX_VALUES), true);
-        let mut tree = Json::Null;
-        self.value(&mut tree, depth)?;
-        Some(tree)
+    /// The tree of a list that stayed text. Lists inside do not stay text, so that nested lists cost one more pass, not one for each
+    /// level, and the depth of the tree is limited.
+    pub(in crate::model) fn long_list(&mut self) -> Option<Json<'de>> {
+        self.reads_all = true;
+        self.json()
     }
 
     /// Reads a value to its final place: moving it there would take a third of the time, because processors wait
@@ -102,7 +100,7 @@ impl<'de> Reader<'de> {
             self.count(count)?;
             let text = self.text_between(start, rest)?;
             self.rest = rest;
-            return Some(Member::list(text, depth));
+            return Some(Member::list(text));
         }
         let before = self.left?;
         self.count(1)?;
@@ -122,7 +120,7 @@ impl<'de> Reader<'de> {
         }
         let text = self.text_between(start, self.rest)?;
         self.skipped.remember(text.as_bytes(), before - self.left?);
-        Some(Member::list(text, depth))
+        Some(Member::list(text))
     }
 
     /// Reads an element of a list.
