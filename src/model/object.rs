@@ -192,7 +192,7 @@ impl<'a> Metadata<'a> {
 
 /// A string; empty for a value of another type.
 fn text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
-    if reader.next_byte() == Some(b'"') {
+    if reader.next_byte() == b'"' {
         return reader.text();
     }
     reader.skip().map(|_| Cow::default())
@@ -200,7 +200,7 @@ fn text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
 
 /// An integer; `None` inside for a value of another type.
 fn integer(reader: &mut Reader<'_>) -> Option<Option<i64>> {
-    if reader.next_byte().is_some_and(|byte| byte == b'-' || byte.is_ascii_digit()) {
+    if matches!(reader.next_byte(), b'-' | b'0'..=b'9') {
         return reader.number().map(|number| Json::Number(number).as_i64());
     }
     reader.skip().map(|_| None)

@@ -6,20 +6,22 @@
 //!
 //! It accepts the texts that serde_json accepts, up to the depth that the API server accepts. serde_json explains invalid texts.
 
-mod skip;
+mod cursor;
+mod skipped;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 use std::borrow::Cow;
 
-use serde::de::{Error as _, IgnoredAny};
+use serde::de::{Deserialize, Error as _, IgnoredAny};
 use serde_json::Number;
 
 #[cfg(test)]
 pub(super) use tree::{MAX_DEPTH, MAX_VALUES};
 
-use skip::{Skipped, behind, behind_number, behind_string, behind_value, trimmed};
+use cursor::Cursor;
+use skipped::Skipped;
 
 /// Why a text was not read.
 #[derive(Debug)]
@@ -52,19 +54,15 @@ pub(crate) fn read<'de, T>(
 ) -> Result<T, ReadError> {
     let mut reader = Reader::new(text);
     match value(&mut reader) {
-        Some(value) if reader.next_byte().is_none() => Ok(value),
+        Some(value) if reader.is_at_end() => Ok(value),
         _ => Err(reader.error()),
     }
 }
 
-/// A text and a position in it. Its methods read the next value and return `None` if there is another one.
+/// A text and a place in it. Its methods read the next value and return `None` if there is another one.
 pub(crate) struct Reader<'de> {
     text: &'de str,
-    /// The unread rest of the text.
-    rest: &'de [u8],
-    /// Whether the text contains control characters, such as line breaks between values. If so, every
-    /// string is checked for them.
-    controls: bool,
+    cursor: Cursor<'de>,
     /// How many values the current tree may still have; `None` if it had too many.
     left: Option<u32>,
     /// Whether no list stays text.
@@ -74,10 +72,8 @@ pub(crate) struct Reader<'de> {
 
 impl<'de> Reader<'de> {
     fn new(text: &'de str) -> Self {
-        // `any` could end early and would not be vectorized.
-        let least = text.as_bytes().iter().fold(u8::MAX, |least, byte| least.min(*byte));
-        let (rest, controls) = (text.as_bytes(), least < b' ');
-        Self { text, rest, controls, left: Some(0), reads_all: false, skipped: Skipped::default() }
+        let cursor = Cursor::new(text.as_bytes());
+        Self { text, cursor, left: Some(0), reads_all: false, skipped: Skipped::default() }
     }
 
     /// An object: calls `member` for each name, to read the value.
@@ -88,7 +84,7 @@ impl<'de> Reader<'de> {
     ) -> Option<()> {
         let one = |reader: &mut Self| {
             let name = reader.text()?;
-            reader.expect(b':')?;
+            reader.cursor.take(b':')?;
             member(reader, name)
         };
         self.enclosed(b'{', b'}', one)
@@ -106,17 +102,14 @@ impl<'de> Reader<'de> {
         end: u8,
         mut part: impl FnMut(&mut Self) -> Option<()>,
     ) -> Option<()> {
-        self.expect(start)?;
-        if let Some(rest) = behind(end, self.rest) {
-            self.rest = rest;
+        self.cursor.take(start)?;
+        if self.cursor.take(end).is_some() {
             return Some(());
         }
         loop {
             part(self)?;
-            if let Some(rest) = behind(b',', self.rest) {
-                self.rest = rest;
-            } else {
-                return self.expect(end);
+            if self.cursor.take(b',').is_none() {
+                return self.cursor.take(end);
             }
         }
     }
@@ -124,17 +117,11 @@ impl<'de> Reader<'de> {
     /// A string, borrowed if it has no escapes.
     #[inline(always)]
     pub(crate) fn text(&mut self) -> Option<Cow<'de, str>> {
-        let start = trimmed(self.rest);
-        self.rest = start;
-        let (rest, escapes) = behind_string(start, self.controls)?;
-        let text = if escapes {
-            Cow::Owned(serde_json::from_str(self.text_between(start, rest)?).ok()?)
-        } else {
-            let quotes = self.text.len() - start.len()..self.text.len() - rest.len();
-            Cow::Borrowed(self.text.get(quotes.start + 1..quotes.end - 1)?)
-        };
-        self.rest = rest;
-        Some(text)
+        let start = self.start();
+        if self.cursor.string()? {
+            return self.decoded(start).map(Cow::Owned);
+        }
+        self.text.get(start + 1..self.cursor.place - 1).map(Cow::Borrowed)
     }
 
     /// The same, and `None` inside for null.
@@ -142,90 +129,91 @@ impl<'de> Reader<'de> {
         &mut self,
         value: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<Option<T>> {
-        if self.next_byte() == Some(b'n') {
-            return self.literal("null").map(|()| None);
+        if self.next_byte() == b'n' {
+            return self.cursor.word("null").map(|()| None);
         }
         value(self).map(Some)
     }
 
     /// `true` or `false`.
     pub(crate) fn bool(&mut self) -> Option<bool> {
-        if self.next_byte() == Some(b't') {
-            return self.literal("true").map(|()| true);
+        if self.next_byte() == b't' {
+            return self.cursor.word("true").map(|()| true);
         }
-        self.literal("false").map(|()| false)
-    }
-
-    fn literal(&mut self, word: &str) -> Option<()> {
-        self.rest = self.rest.strip_prefix(word.as_bytes())?;
-        Some(())
+        self.cursor.word("false").map(|()| false)
     }
 
     /// A number that fits a 64-bit integer or a finite float.
     pub(crate) fn number(&mut self) -> Option<Number> {
-        let start = trimmed(self.rest);
-        self.rest = start;
-        let rest = behind_number(start)?;
-        let text = self.text_between(start, rest)?;
-        let number = match text.parse::<u64>() {
-            Ok(number) => number.into(),
-            Err(_) => serde_json::from_str(text).ok()?,
-        };
-        self.rest = rest;
-        Some(number)
+        let start = self.start();
+        self.cursor.number()?;
+        match self.text_from(start)?.parse::<u64>() {
+            Ok(number) => Some(number.into()),
+            Err(_) => self.decoded(start),
+        }
+    }
+
+    /// What serde_json decodes from a token that starts here. If it cannot, that is the place of the error.
+    fn decoded<T: Deserialize<'de>>(&mut self, start: usize) -> Option<T> {
+        let value = serde_json::from_str(self.text_from(start)?).ok();
+        if value.is_none() {
+            self.cursor.place = start;
+        }
+        value
     }
 
     /// The text of any value. A list is skipped by element, because only one entry of managedFields differs
     /// between the old and the new object.
     pub(crate) fn skip(&mut self) -> Option<&'de str> {
-        let start = trimmed(self.rest);
-        self.rest = start;
-        if start.first() == Some(&b'[') {
+        let start = self.start();
+        if self.next_byte() == b'[' {
             self.list(Self::skip_element)?;
         } else {
             self.skip_element()?;
         }
-        self.text_between(start, self.rest)
+        self.text_from(start)
     }
 
     fn skip_element(&mut self) -> Option<()> {
-        let start = trimmed(self.rest);
-        if let Some((rest, _)) = self.skipped.behind(start) {
-            self.rest = rest;
+        let start = self.start();
+        if let Some((length, _)) = self.skipped.find(self.text.as_bytes().get(start..)?) {
+            self.cursor.place += length;
             return Some(());
         }
-        let (rest, count) = behind_value(start, self.controls)?;
-        self.rest = rest;
-        self.skipped.remember(start.get(..start.len() - rest.len())?, count);
+        let (behind, count) = self.cursor.behind_value()?;
+        self.cursor = behind;
+        self.skipped.remember(self.text_from(start)?.as_bytes(), count);
         Some(())
     }
 
-    /// The next byte after white space.
+    /// The next byte after white space; 0 at the end.
     #[inline]
-    pub(crate) fn next_byte(&mut self) -> Option<u8> {
-        self.rest = trimmed(self.rest);
-        self.rest.first().copied()
+    pub(crate) fn next_byte(&mut self) -> u8 {
+        self.cursor.next()
     }
 
-    #[inline]
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        self.rest = trimmed(self.rest);
-        self.rest = behind(byte, self.rest)?;
-        Some(())
+    fn is_at_end(&mut self) -> bool {
+        self.start() == self.text.len()
     }
 
-    /// The text between two rests.
+    /// Where the next value starts.
     #[inline]
-    fn text_between(&self, from: &[u8], to: &[u8]) -> Option<&'de str> {
-        let place = |rest: &[u8]| self.text.len() - rest.len();
-        self.text.get(place(from)..place(to))
+    fn start(&mut self) -> usize {
+        self.cursor.next();
+        self.cursor.place
+    }
+
+    /// The text from a place to here.
+    #[inline]
+    fn text_from(&self, start: usize) -> Option<&'de str> {
+        self.text.get(start..self.cursor.place)
     }
 
     fn error(&self) -> ReadError {
         if let Err(error) = serde_json::from_str::<IgnoredAny>(self.text) {
             return ReadError::NotJson(error);
         }
-        let before = &self.text.as_bytes()[..self.text.len() - self.rest.len()];
+        let before = &self.text.as_bytes()[..self.cursor.place];
         let of_line = before.rsplit(|byte| *byte == b'\n').next();
         ReadError::Unexpected {
             line: before.iter().filter(|byte| **byte == b'\n').count() + 1,

@@ -91,6 +91,8 @@ fn invalid_json_is_rejected() {
         "\"a\nb\"",
         "\"a\u{0}\"",
         "1 1",
+        "1\0",
+        "\0",
         "[] []",
         "{}x",
         "[\"a\tb\"]",
@@ -101,6 +103,20 @@ fn invalid_json_is_rejected() {
         "{\"a\":[}",
     ] {
         assert!(!is_json(text), "{text}");
+    }
+}
+
+#[test]
+fn a_string_of_any_length_ends_at_its_quote() {
+    let before = ["[\"\",", "[", "[\"0123456789\",\n", "[\"\\\\\","];
+    for (length, before) in (0..200).flat_map(|length| before.map(|before| (length, before))) {
+        let x = "x".repeat(length);
+        for inside in [x.clone(), format!("{x}\\\"{x}"), format!("{x}\\\\"), format!("é{x}\\u00e9")]
+        {
+            let text = format!("{before}\"{inside}\",\"{x}\"]");
+            assert!(is_json(&text), "{text}");
+            assert!(!is_json(&text[..text.len() - 2]), "{text}");
+        }
     }
 }
 
@@ -160,6 +176,8 @@ fn an_unexpected_value_has_a_location() {
     };
     assert_eq!(location("5"), (1, 1));
     assert_eq!(location("{\n\"a\": 1,\n  \"metadata\": [1]}"), (3, 15));
+    assert_eq!(location(r#"{"kind":"\ud800"}"#), (1, 9));
+    assert_eq!(location(r#"{"metadata":{"generation":1e999}}"#), (1, 27));
 }
 
 /// Two lists with these elements, which are so long that they stay text.

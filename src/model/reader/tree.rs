@@ -1,7 +1,6 @@
 //! Reads a tree.
 
 use super::Reader;
-use super::skip::{behind_value, trimmed};
 use crate::model::member::Member;
 use crate::model::{Json, Members};
 
@@ -31,12 +30,12 @@ impl<'de> Reader<'de> {
 
     /// A tree, or a text if it has too many values.
     pub(crate) fn json_of_any_size(&mut self) -> Option<Json<'de>> {
-        let start = self.rest;
+        let start = self.cursor;
         let tree = self.json();
         if self.left.is_some() {
             return tree;
         }
-        (self.rest, self.left) = (start, Some(0));
+        (self.cursor, self.left) = (start, Some(0));
         self.skip().map(|text| Json::Large(text.into()))
     }
 
@@ -56,7 +55,7 @@ impl<'de> Reader<'de> {
             *place = Json::Deep;
             return Some(());
         }
-        match self.next_byte()? {
+        match self.next_byte() {
             b'"' => *place = Json::String(self.text()?),
             b'{' => {
                 // A metav1 condition has six members.
@@ -73,7 +72,7 @@ impl<'de> Reader<'de> {
                 self.list(|reader| reader.item(&mut items, depth))?;
                 *place = Json::Array(items);
             }
-            b'n' => self.literal("null")?,
+            b'n' => self.cursor.word("null")?,
             b't' | b'f' => *place = Json::Bool(self.bool()?),
             _ => *place = Json::Number(self.number()?),
         }
@@ -82,7 +81,7 @@ impl<'de> Reader<'de> {
 
     /// Reads the value of a member.
     fn member(&mut self, name: &str, place: &mut Member<'de>, depth: u8) -> Option<()> {
-        let is_list = self.next_byte()? == b'[' && depth < MAX_DEPTH;
+        let is_list = self.next_byte() == b'[' && depth < MAX_DEPTH;
         let may_stay_text = is_list && !self.reads_all && name != READ_ANYWAY;
         match place {
             Member::Tree(tree) if !may_stay_text => self.value(tree, depth),
@@ -95,30 +94,28 @@ impl<'de> Reader<'de> {
 
     /// A list. A long one becomes text, and one that equals an earlier one is not parsed again.
     fn list_of_any_length(&mut self, depth: u8) -> Option<Member<'de>> {
-        let start = self.rest;
-        if let Some((rest, count)) = self.skipped.behind(start) {
+        let start = self.start();
+        if let Some((length, count)) = self.skipped.find(self.text.as_bytes().get(start..)?) {
             self.count(count)?;
-            let text = self.text_between(start, rest)?;
-            self.rest = rest;
-            return Some(Member::list(text));
+            self.cursor.place += length;
+            return self.text_from(start).map(Member::list);
         }
         let before = self.left?;
         self.count(1)?;
         let (mut items, mut is_long) = (Vec::new(), false);
         self.list(|reader| {
-            let element = trimmed(reader.rest);
-            is_long = start.len() - element.len() > MAX_LIST;
+            is_long = reader.start() - start > MAX_LIST;
             if !is_long {
                 return reader.item(&mut items, depth);
             }
-            let (rest, count) = behind_value(element, reader.controls)?;
-            reader.rest = rest;
+            let (behind, count) = reader.cursor.behind_value()?;
+            reader.cursor = behind;
             reader.count(count)
         })?;
         if !is_long {
             return Some(Member::Tree(Json::Array(items)));
         }
-        let text = self.text_between(start, self.rest)?;
+        let text = self.text_from(start)?;
         self.skipped.remember(text.as_bytes(), before - self.left?);
         Some(Member::list(text))
     }

@@ -1,0 +1,51 @@
+//! Values that were skipped, to skip them again without a check.
+
+/// Recently skipped objects and lists. A status write rarely changes spec, labels, annotations and managedFields, so
+/// the old object of a review repeats values that were skipped in the new one. A comparison skips them
+/// again without a second check.
+#[derive(Default)]
+pub(super) struct Skipped<'de> {
+    /// Each with its first bytes, which distinguish most of them. Twelve exceeds the number of long objects
+    /// in a typical object; with fewer, each would be replaced just before it is needed.
+    values: [Known<'de>; 12],
+    next: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Known<'de> {
+    head: u64,
+    text: &'de [u8],
+    /// How many values it has, with those inside.
+    count: u32,
+}
+
+impl<'de> Skipped<'de> {
+    /// Skipping a shorter value is as fast as finding it.
+    const MIN_BYTES: usize = 64;
+
+    /// The length of one of these values at the start of `rest`, and how many values it has.
+    #[inline]
+    pub(super) fn find(&self, rest: &[u8]) -> Option<(usize, u32)> {
+        let head = head(rest)?;
+        let is_here = |known: &&Known<'de>| {
+            known.head == head && !known.text.is_empty() && rest.starts_with(known.text)
+        };
+        self.values.iter().find(is_here).map(|known| (known.text.len(), known.count))
+    }
+
+    pub(super) fn remember(&mut self, text: &'de [u8], count: u32) {
+        let long = text.len() >= Self::MIN_BYTES && matches!(text, [b'{' | b'[', ..]);
+        if let Some(head) = head(text).filter(|_| long) {
+            if let Some(place) = self.values.get_mut(self.next) {
+                *place = Known { head, text, count };
+            }
+            self.next = (self.next + 1) % self.values.len();
+        }
+    }
+}
+
+/// The first eight bytes.
+#[inline]
+fn head(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
