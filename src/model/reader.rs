@@ -175,15 +175,21 @@ impl<'de> Reader<'de> {
     }
 
     fn skip_element(&mut self) -> Option<()> {
+        (self.cursor, _) = self.behind_value(Skipped::MIN_BYTES)?;
+        Some(())
+    }
+
+    /// Behind the next value, and how many values it has, with those inside. One of so many bytes is remembered.
+    fn behind_value(&mut self, min_bytes: usize) -> Option<(Cursor<'de>, u32)> {
         let start = self.start();
-        if let Some((length, _)) = self.skipped.find(self.text.as_bytes().get(start..)?) {
-            self.cursor.place += length;
-            return Some(());
+        if let Some((length, count)) = self.skipped.find(self.text.as_bytes().get(start..)?) {
+            return Some((self.cursor.behind(length), count));
         }
         let (behind, count) = self.cursor.behind_value()?;
-        self.cursor = behind;
-        self.skipped.remember(self.text_from(start)?.as_bytes(), count);
-        Some(())
+        if behind.place - start >= min_bytes {
+            self.skipped.remember(self.text.as_bytes().get(start..behind.place)?, count);
+        }
+        Some((behind, count))
     }
 
     /// The next byte after white space; 0 at the end.

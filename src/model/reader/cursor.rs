@@ -50,6 +50,12 @@ impl<'t> Cursor<'t> {
         (self.next() == byte).then(|| self.place += 1)
     }
 
+    /// Behind so many bytes.
+    pub(super) fn behind(mut self, bytes: usize) -> Self {
+        self.place += bytes;
+        self
+    }
+
     /// Behind this word.
     pub(super) fn word(&mut self, word: &str) -> Option<()> {
         self.next();

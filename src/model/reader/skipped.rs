@@ -21,7 +21,7 @@ struct Known<'de> {
 
 impl<'de> Skipped<'de> {
     /// Skipping a shorter value is as fast as finding it.
-    const MIN_BYTES: usize = 64;
+    pub(super) const MIN_BYTES: usize = 64;
 
     /// The length of one of these values at the start of `rest`, and how many values it has.
     #[inline]
@@ -34,8 +34,8 @@ impl<'de> Skipped<'de> {
     }
 
     pub(super) fn remember(&mut self, text: &'de [u8], count: u32) {
-        let long = text.len() >= Self::MIN_BYTES && matches!(text, [b'{' | b'[', ..]);
-        if let Some(head) = head(text).filter(|_| long) {
+        let is_nested = matches!(text, [b'{' | b'[', ..]);
+        if let Some(head) = head(text).filter(|_| is_nested) {
             if let Some(place) = self.values.get_mut(self.next) {
                 *place = Known { head, text, count };
             }

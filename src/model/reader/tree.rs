@@ -13,8 +13,8 @@ pub(in crate::model) const MAX_DEPTH: u8 = 64;
 /// conditions are 70,000 values; a status with more than this limit stays text.
 pub(in crate::model) const MAX_VALUES: u32 = 200_000;
 
-/// The maximum number of bytes of a list that becomes a tree at once.
-const MAX_LIST: usize = 4 * 1024;
+/// A list of so many bytes stays text until something reads it.
+const LONG_LIST: usize = 4 * 1024;
 
 /// The list that almost all rules read. To parse it later would take longer.
 const READ_ANYWAY: &str = "conditions";
@@ -79,45 +79,22 @@ impl<'de> Reader<'de> {
         Some(())
     }
 
-    /// Reads the value of a member.
+    /// Reads the value of a member. A long list stays text.
     fn member(&mut self, name: &str, place: &mut Member<'de>, depth: u8) -> Option<()> {
         let is_list = self.next_byte() == b'[' && depth < MAX_DEPTH;
-        let may_stay_text = is_list && !self.reads_all && name != READ_ANYWAY;
+        if is_list && !self.reads_all && name != READ_ANYWAY {
+            let start = self.start();
+            let (behind, count) = self.behind_value(LONG_LIST)?;
+            if behind.place - start >= LONG_LIST {
+                self.cursor = behind;
+                *place = Member::list(self.text_from(start)?);
+                return self.count(count);
+            }
+        }
         match place {
-            Member::Tree(tree) if !may_stay_text => self.value(tree, depth),
-            _ => {
-                *place = self.list_of_any_length(depth)?;
-                Some(())
-            }
+            Member::Tree(tree) => self.value(tree, depth),
+            Member::List(_) => None,
         }
-    }
-
-    /// A list. A long one becomes text, and one that equals an earlier one is not parsed again.
-    fn list_of_any_length(&mut self, depth: u8) -> Option<Member<'de>> {
-        let start = self.start();
-        if let Some((length, count)) = self.skipped.find(self.text.as_bytes().get(start..)?) {
-            self.count(count)?;
-            self.cursor.place += length;
-            return self.text_from(start).map(Member::list);
-        }
-        let before = self.left?;
-        self.count(1)?;
-        let (mut items, mut is_long) = (Vec::new(), false);
-        self.list(|reader| {
-            is_long = reader.start() - start > MAX_LIST;
-            if !is_long {
-                return reader.item(&mut items, depth);
-            }
-            let (behind, count) = reader.cursor.behind_value()?;
-            reader.cursor = behind;
-            reader.count(count)
-        })?;
-        if !is_long {
-            return Some(Member::Tree(Json::Array(items)));
-        }
-        let text = self.text_from(start)?;
-        self.skipped.remember(text.as_bytes(), before - self.left?);
-        Some(Member::list(text))
     }
 
     /// Reads an element of a list.
