@@ -11,7 +11,7 @@ usage() {
     cat <<'USAGE'
 usage: bench/run.sh [--seconds N] [--rounds N] [--size KB]...
   --seconds N   how long each half of a round is for each server: CPU without pauses, then latency with pauses (2)
-  --rounds N    how many rounds a case has (5)
+  --rounds N    how many rounds a case has (15)
   --size KB     size of the reviews; may be repeated (4, 11 and 180)
 USAGE
 }
@@ -19,7 +19,7 @@ USAGE
 # shellcheck source=bench/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-seconds=2 rounds=5 sizes=()
+seconds=2 rounds=15 sizes=()
 while [[ $# -gt 0 ]]; do
     case $1 in
         --seconds) seconds=$(number "$1" "${2-}") ;;
