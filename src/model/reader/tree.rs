@@ -81,20 +81,23 @@ impl<'de> Reader<'de> {
 
     /// Reads the value of a member. A long list stays text.
     fn member(&mut self, name: &str, place: &mut Member<'de>, depth: u8) -> Option<()> {
+        let Member::Tree(tree) = place else { return None };
         let is_list = self.next_byte() == b'[' && depth < MAX_DEPTH;
-        if is_list && !self.reads_all && name != READ_ANYWAY {
-            let start = self.start();
-            let (behind, count) = self.behind_value(LONG_LIST)?;
-            if behind.place - start >= LONG_LIST {
-                self.cursor = behind;
-                *place = Member::list(self.text_from(start)?);
-                return self.count(count);
-            }
+        if !is_list || self.reads_all || name == READ_ANYWAY {
+            return self.value(tree, depth);
         }
-        match place {
-            Member::Tree(tree) => self.value(tree, depth),
-            Member::List(_) => None,
+        let start = self.start();
+        let (behind, count) = self.behind_value(LONG_LIST)?;
+        if behind.place - start >= LONG_LIST {
+            self.cursor = behind;
+            *place = Member::list(self.text_from(start)?);
+            return self.count(count);
         }
+        // The lists inside are shorter, and need not be measured.
+        self.reads_all = true;
+        let read = self.value(tree, depth);
+        self.reads_all = false;
+        read
     }
 
     /// Reads an element of a list.
