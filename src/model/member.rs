@@ -203,5 +203,7 @@ mod tests {
         let json = Json::parse(&text).unwrap();
         assert!(matches!(json.get("list"), Some(Json::Large(_))) && !json.is_whole());
         assert!(Json::parse("[1e999]").is_err());
+        let replaced = text.replace(r#""phase""#, r#""list""#);
+        assert_eq!(Json::parse(&replaced).unwrap(), Json::parse(r#"{"list":"Ready"}"#).unwrap());
     }
 }
