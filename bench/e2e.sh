@@ -203,11 +203,11 @@ awk "$MEDIAN"'
         row("(a) no webhook", "none")
         row("(b) null server as both", "null")
         row("(c) statusgate as both", "statusgate")
-        c = ratio("statusgate", "null")
         printf "\n(b) / (a)  %.3f\n(c) / (a)  %.3f\n", ratio("null", "none"), ratio("statusgate", "none")
-        printf "(c) / (b)  %.3f   of at least 0.95   %s\n", c, (c >= 0.95 ? "met" : "MISSED")
+        printf "(c) / (b)  %.3f\n", ratio("statusgate", "null")
         # The ratio of two noisy rates is precise to a few percent. All CPUs are busy, so CPU is what a patch costs.
         more = of("statusgate", 6) - of("null", 6)
-        printf "statusgate uses %.0f us of CPU per patch more than the null server: %.1f %% of what a patch takes on %d CPUs\n", \
-            more, more * of("null", 3) / cpus / 1e4, cpus
+        share = more * of("null", 3) / cpus / 1e4
+        printf "CPU of statusgate minus CPU of the null server: %.0f us a patch, %.1f %% of what a patch takes on %d CPUs, of at most 2 %%   %s\n", \
+            more, share, cpus, (share <= 2 ? "met" : "MISSED")
     }' cpus="$(nproc)" "$work/rounds"
