@@ -1,7 +1,12 @@
 //! A limit on concurrent use: of requests, or of bytes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+#[cfg(not(test))]
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+#[cfg(test)]
+use loom::sync::atomic::AtomicUsize;
 
 /// The rest of a fixed amount.
 ///
@@ -49,18 +54,47 @@ impl Drop for Share {
     }
 }
 
+/// loom runs each test once per order in which its threads can reach the number.
 #[cfg(test)]
 mod tests {
+    use loom::thread;
+
     use super::*;
 
     #[test]
     fn shares_never_exceed_the_budget_and_return_on_drop() {
-        let budget = Budget::new(10);
-        let mut share = budget.take(4).unwrap();
-        assert!(share.grow(6));
-        assert!(!share.grow(1));
-        assert!(budget.take(1).is_none());
-        drop(share);
-        assert!(budget.take(10).is_some());
+        loom::model(|| {
+            let budget = Budget::new(10);
+            let mut share = budget.take(4).unwrap();
+            assert!(share.grow(6));
+            assert!(!share.grow(1));
+            assert!(budget.take(1).is_none());
+            drop(share);
+            assert!(budget.take(10).is_some());
+        });
+    }
+
+    #[test]
+    fn concurrent_shares_never_exceed_the_budget_and_none_is_lost() {
+        loom::model(|| {
+            let budget = Budget::new(10);
+            let in_use = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let threads = [6, 5].map(|amount| {
+                let (budget, in_use) = (Arc::clone(&budget), Arc::clone(&in_use));
+                thread::spawn(move || {
+                    let Some(mut share) = budget.take(amount) else { return };
+                    share.grow(2);
+                    let taken = share.amount;
+                    assert!(in_use.fetch_add(taken, Relaxed) + taken <= 10);
+                    thread::yield_now();
+                    in_use.fetch_sub(taken, Relaxed);
+                    drop(share);
+                })
+            });
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert!(budget.take(10).is_some(), "all shares were returned");
+        });
     }
 }
