@@ -37,8 +37,8 @@ pub struct Args {
           value_parser = values::namespace)]
     namespace: String,
 
-    /// An additional DNS name. May be repeated.
-    #[arg(long, value_name = "NAME", value_parser = values::dns_name)]
+    /// An additional DNS name. May be repeated. `--host` is the same.
+    #[arg(long, alias = "host", value_name = "NAME", value_parser = values::dns_name)]
     dns: Vec<String>,
 
     /// An additional IP address. May be repeated.

@@ -72,7 +72,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
     };
     let mut checks = Vec::new();
     for policy in target.policies.iter().filter_map(|index| policies.get(*index)) {
-        for (pointer, values) in settings(policy) {
+        for (pointer, values) in settings(policy, schema) {
             let found = mismatch(schema, &pointer, &values);
             let Some((message, help)) = found else { continue };
             let message = format!("{message} (policy {})", policy.name);
@@ -90,7 +90,7 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
 
 /// The fields that a policy sets, each with the values to check: none if they depend on the object.
 /// List elements have the index 0: one schema applies to all.
-fn settings(policy: &Policy) -> Vec<(Pointer, Vec<Value>)> {
+fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
     let mut settings = Vec::new();
     if let Some(phase) = &policy.convention.phase {
         let imposed = phase.phases.iter().filter(|phase| phase.imposed.is_some());
@@ -110,6 +110,8 @@ fn settings(policy: &Policy) -> Vec<(Pointer, Vec<Value>)> {
             | convention::Filling::Steady { .. }
             | convention::Filling::AbsentMember { .. } => {}
             convention::Filling::Field(path, sources) => settings.extend(each(path, sources)),
+            // A kind without the list has no elements, so nothing is set.
+            convention::Filling::Member { list, .. } if !has(schema, list) => {}
             convention::Filling::Member { list, member, sources } => {
                 settings.extend(in_list(list, member, sources));
             }
@@ -121,6 +123,10 @@ fn settings(policy: &Policy) -> Vec<(Pointer, Vec<Value>)> {
         }
     }
     settings
+}
+
+fn has(schema: &Schema, path: &Pointer) -> bool {
+    !matches!(schema.at(path.tokens()), Place::Pruned)
 }
 
 fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
@@ -243,6 +249,22 @@ mod tests {
         assert_eq!(
             complaints(WHOLE, "{path: /status/plan, value: small}"),
             ["status.plan is not in the schema: the API server prunes its value (policy p)"]
+        );
+    }
+
+    /// The routes of the Gateway API have no `status.conditions`.
+    #[test]
+    fn a_default_for_the_elements_of_a_list_needs_no_list() {
+        let backfill = "{list: /status/conditions, member: message, value: ''}";
+        assert_eq!(complaints(WHOLE, backfill), [""; 0]);
+        let list =
+            r#","conditions":{"type":"array","items":{"properties":{"type":{"type":"string"}}}}}}"#;
+        let schema = format!("{}{list}", WHOLE.trim_end().trim_end_matches("}}"));
+        assert_eq!(
+            complaints(&schema, backfill),
+            [
+                "status.conditions[0].message is not in the schema: the API server prunes its value (policy p)"
+            ]
         );
     }
 

@@ -3,7 +3,7 @@
 
 mod steps;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -321,7 +321,17 @@ impl Registrar {
         let Some(resources) = resources else { return };
         let parts: Vec<Vec<Rule>> = PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
         let coverage = coverage(policies, resources, &parts);
-        set_if_changed(&self.exchange.coverage, Some(coverage));
+        let absent: BTreeSet<&str> =
+            coverage.values().flat_map(|of| &of.absent).map(String::as_str).collect();
+        self.metrics.resources_without_crd(absent.len());
+        let names = absent.into_iter().collect::<Vec<_>>().join(", ");
+        if set_if_changed(&self.exchange.coverage, Some(coverage)) && !names.is_empty() {
+            tracing::info!(
+                resources = names,
+                "no CustomResourceDefinition defines these resources of the policies: they are not \
+                 registered until one does"
+            );
+        }
     }
 
     async fn perform(&self, step: &Step) -> Result<Written, ClusterError> {
@@ -395,12 +405,13 @@ fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<Rule> {
     of_stored.filter(calls).flat_map(rules_of).collect()
 }
 
-fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
+/// Returns whether the value changed.
+fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) -> bool {
     sender.send_if_modified(|known| {
         let changed = *known != value;
         *known = value;
         changed
-    });
+    })
 }
 
 /// A registration, and in metrics the labels of itself and of its watch.

@@ -18,6 +18,7 @@ pub(super) struct Managed {
     registration_in_sync: Family<Labels<1>, Gauge>,
     documents: Family<Labels<2>, Gauge>,
     replicas: Gauge,
+    resources_without_crd: Gauge,
 }
 
 impl Managed {
@@ -54,6 +55,11 @@ impl Managed {
             "Replicas that renew their Lease, this one included; 0 without managed parts",
             managed.replicas.clone(),
         );
+        registry.register(
+            "resources_without_crd",
+            "Resources of policies that no CustomResourceDefinition defines; 0 without --manage-webhooks",
+            managed.resources_without_crd.clone(),
+        );
         managed
     }
 }
@@ -80,6 +86,11 @@ impl Metrics {
     pub fn registration_in_sync(&self, configuration: &'static str, in_sync: bool) {
         let labels = [("configuration", configuration)];
         self.managed.registration_in_sync.get_or_create(&labels).set(in_sync.into());
+    }
+
+    /// Records how many resources of policies no CustomResourceDefinition defines.
+    pub fn resources_without_crd(&self, count: usize) {
+        self.managed.resources_without_crd.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Records the documents of a kind in the cluster. A rejected one is not in use, or only its last valid

@@ -64,7 +64,11 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Check> {
     let Facts { managed, hooks, unread, now, .. } = facts;
     let is_registered = hooks.iter().any(Hook::is_about_documents);
     let mut checks = Vec::new();
-    if managed.has_crds() || is_registered {
+    let missing = managed.crds.iter().all(|(_, crd)| matches!(crd, Ok(None)));
+    if missing {
+        let message = "not installed: servers read policies only from files";
+        checks.push(Check::ok("crd", "StatusPolicy, StatusConvention", message));
+    } else {
         checks.extend(managed.crds.iter().map(|(name, crd)| definition(name, crd)));
     }
     let is_unread = unread.iter().any(|(kind, _)| *kind == Kind::Validating);
