@@ -48,6 +48,8 @@ document! {
         /// Inherited rules and defaults to leave out, by name.
         #[schemars(extend("x-own" = true))]
         without = Vec<String>,
+        /// Whether the writers send metadata.resourceVersion.
+        resource_version?: ResourceVersion,
         /// The lists of conditions. Lists that are not named here are not judged.
         #[schemars(extend("x-merge" = "items"))]
         conditions = Vec<ConditionList>,
@@ -64,6 +66,19 @@ document! {
         /// Defaults for absent fields, and members to remove.
         #[schemars(extend("x-merge" = "defaults"))]
         backfill = Vec<Backfill>,
+    }
+
+    /// Whether the writers send `metadata.resourceVersion`. Without it, a writer with a stale cache may
+    /// repeat any status that it wrote shortly before.
+    #[derive(Default)]
+    #[schemars(extend("x-merge" = "keys"))]
+    pub struct ResourceVersion {
+        /// Every status write has the resourceVersion of the object that the status was computed from, so the API
+        /// server rejects a stale one (409 Conflict). Then `backwardsUnchanged` is Deny by default. Default:
+        /// false.
+        always = bool,
+        /// How the writers send it, one sentence with its source.
+        source = String,
     }
 }
 

@@ -24,7 +24,7 @@ pub use condition::{
     ConditionList, ConditionType, ElementRule, GuardedPresence, History, Presence, ReasonMembers,
     ReasonRow, TransitionTime,
 };
-pub use convention::{ConventionKind, ConventionSpec, StatusConvention};
+pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention};
 pub use field::{Check, Field, FieldType, Format};
 pub use kind::{ApiVersion, DocumentKind, Envelope, Metadata};
 pub use phase::{

@@ -11,7 +11,7 @@ pub(crate) use tables::MAX_COMBINATIONS;
 use super::words;
 use crate::language::Predicate;
 use crate::policy::convention::{
-    Backfill, Convention, Filling, GenerationRules, Limit, Sanction, ValueSource,
+    Backfill, Convention, Filling, GenerationRules, Limit, ResourceVersion, Sanction, ValueSource,
 };
 
 /// A part of a page.
@@ -57,6 +57,7 @@ impl Page {
             page.heading("Differences between the system and its documentation");
             page.list(convention.differences.clone());
         }
+        page.stale_writers(&convention.resource_version);
         for list in &convention.conditions {
             page.condition_list(list);
         }
@@ -91,6 +92,18 @@ impl Page {
             let rows = rows.into_iter().map(Vec::from).collect();
             self.blocks.push(Block::Table { head, rows });
         }
+    }
+
+    fn stale_writers(&mut self, version: &ResourceVersion) {
+        self.heading("Stale writers");
+        self.text(if version.always {
+            "Every status write has a resourceVersion, so the API server rejects a status that was computed from \
+             an old object (409 Conflict)."
+        } else {
+            "A writer with a stale cache may repeat a status that it wrote shortly before. No rule of a built-in \
+             convention rejects that."
+        });
+        self.source(&version.source);
     }
 
     fn generation(&mut self, convention: &Convention) {

@@ -161,6 +161,7 @@ impl Change {
         match self.action.as_str() {
             "deny" => Action::Deny,
             "warn" => Action::Warn,
+            "audit" => Action::Audit,
             other => panic!("{other} is not an action"),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{self, NOW, T0, Write, following, under};
+use crate::support::{self, EARLIER, NOW, T0, Write, following, under};
 use crate::{FAR, condition, with};
 
 #[test]
@@ -82,6 +82,20 @@ fn keyed(key: &str) -> statusgate::policy::PolicySet {
         ),
         "",
     )
+}
+
+/// `metav1` is safe for writers with a stale cache; a convention that excludes them gets the strict rule.
+#[test]
+fn an_unchanged_time_goes_backwards_only_where_stale_writers_are_possible() {
+    let policies = |more: &str| under(format!("extends: metav1, {more}"), "");
+    let status = |time: &str| {
+        json!({"conditions": [{"type": "Ready", "status": "True", "reason": "Done", "message": "",
+            "lastTransitionTime": time}]})
+    };
+    let write = Write::of(status(T0), status(EARLIER));
+    write.validate(&policies("")).warns("c/transition-time-backwards");
+    let strict = policies("resourceVersion: {always: true}");
+    write.validate(&strict).denied_by(&["c/transition-time-backwards"]);
 }
 
 fn named(name: &str, status: &str, time: &str) -> Value {

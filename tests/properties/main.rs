@@ -7,6 +7,7 @@ mod case;
 mod judging;
 mod requests;
 mod settings;
+mod stale_writer;
 #[path = "../support/statuses.rs"]
 mod statuses;
 #[path = "../support/mod.rs"]

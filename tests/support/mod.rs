@@ -145,6 +145,12 @@ impl Write {
         Self { version: version.to_owned(), ..self }.both("/apiVersion", api_version)
     }
 
+    /// Addresses another resource, and leaves the objects as they are.
+    pub(crate) fn addressing(self, group: &str, version: &str, resource: &str) -> Self {
+        let [group, version, resource] = [group, version, resource].map(str::to_owned);
+        Self { group, version, resource, ..self }
+    }
+
     pub(crate) fn by(self, user: &str) -> Self {
         Self { user: user.to_owned(), ..self }
     }
@@ -455,6 +461,12 @@ impl Outcome {
     pub(crate) fn denials(&self) -> Vec<String> {
         let denied = self.findings.iter().filter(|found| found.action == Action::Deny);
         denied.map(Found::to_string).collect()
+    }
+
+    /// The fields of the findings that reject the write.
+    pub(crate) fn denied_fields(&self) -> impl Iterator<Item = String> {
+        let denied = self.findings.iter().filter(|found| found.action == Action::Deny);
+        denied.map(|found| found.field.clone())
     }
 
     /// The action and rule of each finding.

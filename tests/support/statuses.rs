@@ -104,7 +104,7 @@ pub(crate) fn pairs(
 }
 
 /// A status that is an object.
-fn statuses(convention: &'static Convention) -> BoxedStrategy<Value> {
+pub(crate) fn statuses(convention: &'static Convention) -> BoxedStrategy<Value> {
     let mut parts: Vec<(Vec<String>, BoxedStrategy<Option<Value>>)> = Vec::new();
     let mut part = |path: &Pointer, value| parts.push((path.tokens()[1..].to_vec(), value));
     for list in &convention.conditions {

@@ -123,7 +123,8 @@ impl Compiler<'_> {
         let mut lists: Vec<ConditionList> = Vec::new();
         for (index, document) in spec.conditions.iter().enumerate() {
             let at = at.key("conditions").item(index);
-            let list = self.condition_list(document, at);
+            let always = spec.resource_version.as_ref().is_some_and(|version| version.always);
+            let list = self.condition_list(document, always, at);
             let same = |known: &ConditionList| {
                 known.path == list.path && Glob::any_overlap(&known.versions, &list.versions)
             };
@@ -138,7 +139,12 @@ impl Compiler<'_> {
         lists
     }
 
-    fn condition_list(&self, document: &documents::ConditionList, at: At<'_>) -> ConditionList {
+    fn condition_list(
+        &self,
+        document: &documents::ConditionList,
+        resource_version: bool,
+        at: At<'_>,
+    ) -> ConditionList {
         let rules = self.tables(&[&document.source]);
         let members = document.members.iter().map(|(name, checks)| {
             let id = format!("condition-{}", kebab(name));
@@ -178,10 +184,9 @@ impl Compiler<'_> {
             members: members.collect(),
             other_members: rules.optional("condition-member-unknown", document.other_members),
             types: Arc::new(self.condition_types(document, at)),
-            times: document
-                .transition_time
-                .as_ref()
-                .map(|times| self.transition_times(times, document, at.key("transitionTime"))),
+            times: document.transition_time.as_ref().map(|times| {
+                self.transition_times(times, document, resource_version, at.key("transitionTime"))
+            }),
             each: Vec::new(),
             source: document.source.clone(),
         }

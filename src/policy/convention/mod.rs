@@ -12,7 +12,7 @@ mod rule;
 mod times;
 mod types;
 
-pub use crate::documents::{Since, Watched};
+pub use crate::documents::{ResourceVersion, Since, Watched};
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, ElementRule, History, OuterList};
 pub use generation::GenerationRules;
@@ -49,6 +49,8 @@ pub struct Convention {
     pub source: String,
     /// Where the system as it is differs from what was written about it, a sentence each.
     pub differences: Vec<String>,
+    /// Whether its writers send `metadata.resourceVersion`.
+    pub resource_version: ResourceVersion,
     /// The rule id for a status that is not an object at all.
     pub status_rule: Id,
     /// The condition lists it knows. Lists that are not named here are exempt.
@@ -137,6 +139,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         title: spec.title.as_ref().map(ToString::to_string).unwrap_or_default(),
         source: spec.source.clone(),
         differences: spec.differences.0.clone(),
+        resource_version: spec.resource_version.clone().unwrap_or_default(),
         status_rule,
         conditions,
         phase: phase.map(Arc::new),

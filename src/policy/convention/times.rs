@@ -50,6 +50,7 @@ impl Compiler<'_> {
         &self,
         document: &documents::TransitionTime,
         list: &documents::ConditionList,
+        resource_version: bool,
         at: At<'_>,
     ) -> TransitionTimes {
         let skew = document.skew_seconds.unwrap_or(SKEW_SECONDS);
@@ -63,7 +64,11 @@ impl Compiler<'_> {
         let rules = self.tables(&[&document.source, &list.source]);
         let backwards =
             rules.sanction("transition-time-backwards", document.backwards, Action::Warn);
-        let unchanged = rules.optional("transition-time-backwards", document.backwards_unchanged);
+        // Without a resourceVersion, a writer with a stale cache repeats an older time.
+        let strict = resource_version.then_some(documents::Disposition::Deny);
+        let unchanged = document.backwards_unchanged.or(strict).or(document.backwards);
+        let backwards_unchanged =
+            rules.sanction("transition-time-backwards", unchanged, Action::Warn);
         let must_move_on = document.must_move_on.0.clone();
         let may_move_on = match document.may_move_on.0.clone() {
             words if words == [ANYTHING] => Movers::Anything,
@@ -77,8 +82,8 @@ impl Compiler<'_> {
             must_move_on,
             moved: (may_move_on != Movers::Anything).then(moved),
             may_move_on,
-            backwards_unchanged: unchanged.unwrap_or_else(|| backwards.clone()),
             backwards,
+            backwards_unchanged,
             future: rules.sanction("transition-time-future", document.future, Action::Deny),
             skew,
             source: document.source.clone(),

@@ -1,0 +1,189 @@
+//! A level-based controller with a stale cache that writes without a resourceVersion may repeat any
+//! status that it wrote shortly before. No rule denies that only because the stored object is newer.
+
+#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+use statusgate::policy::PolicySet;
+
+use crate::settings::{Kind, Settings};
+use crate::statuses::statuses;
+use crate::support::{LATER, Outcome, Write};
+
+/// The times of the writes of a sequence.
+const TIMES: [&str; 5] = [
+    "2024-06-01T11:50:00Z",
+    "2024-06-01T11:50:02Z",
+    "2024-06-01T11:50:05Z",
+    "2024-06-01T11:50:06Z",
+    "2024-06-01T11:50:09Z",
+];
+
+/// A controller that writes several statuses and then repeats one of them.
+#[derive(Debug)]
+struct StaleWriter {
+    settings: &'static Settings,
+    /// The statuses in the order of the writes.
+    written: Vec<Value>,
+    /// Which of them it repeats.
+    repeated: Index,
+    /// The objects in the repeated status whose times it computes again, by position.
+    computed: Vec<bool>,
+}
+
+fn stale_writers() -> impl Strategy<Value = StaleWriter> {
+    let settings: Vec<&'static Settings> = Kind::Conventions
+        .family()
+        .settings
+        .iter()
+        .filter(|settings| settings.disagreement == "Deny")
+        .filter(|settings| !settings.convention().resource_version.always)
+        .collect();
+    select(settings).prop_flat_map(|settings| {
+        let written = prop::collection::vec(statuses(settings.convention()), 2..TIMES.len());
+        (written, any::<Index>(), prop::collection::vec(any::<bool>(), 16)).prop_map(
+            move |(written, repeated, computed)| StaleWriter {
+                settings,
+                written,
+                repeated,
+                computed,
+            },
+        )
+    })
+}
+
+impl StaleWriter {
+    /// The outcome of the repeated write. `None` if fewer than two statuses are accepted.
+    fn repeat(&self) -> Option<Outcome> {
+        let mut stored: Vec<Value> = Vec::new();
+        for (status, time) in self.written.iter().zip(TIMES) {
+            let before = stored.last();
+            let status = self.acceptable(before, merged(before, status), time);
+            stored.extend(status);
+        }
+        let (last, earlier) = stored.split_last()?;
+        let mut repeated = earlier.get(self.repeated.index(earlier.len().max(1)))?.clone();
+        let mut computed = self.computed.iter();
+        compute_times(&mut repeated, &mut || computed.next().is_some_and(|again| *again));
+        Some(self.write(Some(last), &repeated, LATER).validate(self.policies()))
+    }
+
+    /// The status without the parts that are rejected, both after `before` and as the first status.
+    fn acceptable(&self, before: Option<&Value>, mut status: Value, time: &str) -> Option<Value> {
+        for _ in 0..20 {
+            let mutated = self.write(before, &status, time).mutate(self.policies()).status();
+            let mut rejected: BTreeSet<String> = BTreeSet::new();
+            for stored in [before, None] {
+                let outcome = self.write(stored, &mutated, time).validate(self.policies());
+                rejected.extend(outcome.denied_fields());
+            }
+            if rejected.is_empty() {
+                return Some(mutated).filter(Value::is_object);
+            }
+            rejected.iter().rev().for_each(|field| remove(&mut status, field));
+        }
+        None
+    }
+
+    fn write(&self, stored: Option<&Value>, sent: &Value, time: &str) -> Write {
+        let group = format!("g{}", self.settings.index);
+        // No controller writes a generation that does not exist yet.
+        let write = Write::to("things").group(&group).both("/metadata/generation", 9);
+        let mut write = write.at(time);
+        if !self.settings.subresource {
+            write = write.on_the_main_resource();
+        }
+        write.stored(stored.cloned()).sent(sent.clone())
+    }
+
+    fn policies(&self) -> &'static PolicySet {
+        &self.settings.kind.family().policies
+    }
+}
+
+/// Half of the members of the previous status persist, as in most writes.
+fn merged(before: Option<&Value>, status: &Value) -> Value {
+    let mut status = status.clone();
+    for (index, (name, value)) in
+        before.and_then(Value::as_object).into_iter().flatten().enumerate()
+    {
+        if index % 2 == 0 {
+            status[name] = value.clone();
+        }
+    }
+    status
+}
+
+/// Removes the value at a field such as `status.conditions[2].reason`; in a list, the whole element.
+fn remove(status: &mut Value, field: &str) {
+    let names = field.trim_start_matches("status").split(['.', '[', ']']);
+    let mut names = names.filter(|name| !name.is_empty()).peekable();
+    let mut at = status;
+    while let Some(name) = names.next() {
+        at = match at {
+            Value::Array(items) => {
+                let index = name.parse().ok().filter(|index| *index < items.len());
+                index.map(|index| items.remove(index));
+                return;
+            }
+            Value::Object(members) if names.peek().is_none() => {
+                members.remove(name);
+                return;
+            }
+            Value::Object(members) if members.contains_key(name) => &mut members[name],
+            _ => return,
+        };
+    }
+}
+
+/// Replaces the times for which `again` is true by the time of the repeated write.
+fn compute_times(value: &mut Value, again: &mut dyn FnMut() -> bool) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| compute_times(item, again)),
+        Value::Object(members) => {
+            let again_here = again();
+            for (name, value) in members {
+                if name.ends_with("Time") && value.is_string() && again_here {
+                    *value = LATER.into();
+                } else {
+                    compute_times(value, again);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_stale_writer_that_repeats_a_status_gets_warnings_at_most(writer in stale_writers()) {
+        if let Some(outcome) = writer.repeat() {
+            prop_assert_eq!(outcome.denials(), Vec::<String>::new());
+        }
+    }
+}
+
+/// Without repeated statuses that break rules, the property above would hold trivially.
+#[test]
+fn stale_writers_repeat_statuses_under_every_convention() {
+    let mut runner = TestRunner::deterministic();
+    let mut warnings: BTreeMap<&str, usize> = BTreeMap::new();
+    for _ in 0..600 {
+        let writer = stale_writers().new_tree(&mut runner).unwrap().current();
+        let found = writer.repeat().map_or(0, |outcome| outcome.findings.len());
+        *warnings.entry(&writer.settings.convention).or_default() += found;
+    }
+    for settings in &Kind::Conventions.family().settings {
+        let name = settings.convention.as_str();
+        let warned = warnings.get(name).is_some_and(|count| *count > 0);
+        assert!(warned || settings.convention().resource_version.always, "{name}: {warnings:?}");
+    }
+}
