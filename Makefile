@@ -66,7 +66,7 @@ test-arm64: ## build the release for arm64 and run it in an emulator; not part o
 
 .PHONY: lint
 lint: deny ## check formatting, dependencies, and run clippy, with warnings as errors
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --all-targets -- -D warnings
 

@@ -21,7 +21,7 @@ pub use members::Members;
 pub use object::{Metadata, Object, ObjectError, Spec};
 pub use pointer::{Pointer, PointerError};
 pub use quote::quote;
-pub(crate) use reader::{ReadError, Reader, read};
+pub use reader::{ReadError, Reader, read};
 pub use subject::{Operation, Resource, Subject, Writer};
 pub use time::{GO_ZERO_TIME, is_before_write, parse_rfc3339, same_instant};
 pub use webhook::Webhook;

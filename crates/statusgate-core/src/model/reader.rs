@@ -25,12 +25,17 @@ use skipped::Skipped;
 
 /// Why a text was not read.
 #[derive(Debug)]
-pub(crate) enum ReadError {
+pub enum ReadError {
     /// It is not JSON.
     NotJson(serde_json::Error),
     /// This value has another type than expected, is nested too deeply, or a tree has too many values. Counted
     /// from one.
-    Unexpected { line: usize, column: usize },
+    Unexpected {
+        /// The line.
+        line: usize,
+        /// The column, in bytes.
+        column: usize,
+    },
 }
 
 impl From<ReadError> for serde_json::Error {
@@ -48,7 +53,7 @@ impl From<ReadError> for serde_json::Error {
 ///
 /// # Errors
 /// Text that is not JSON, text after the value, or an unexpected value.
-pub(crate) fn read<'de, T>(
+pub fn read<'de, T>(
     text: &'de str,
     value: impl FnOnce(&mut Reader<'de>) -> Option<T>,
 ) -> Result<T, ReadError> {
@@ -60,7 +65,7 @@ pub(crate) fn read<'de, T>(
 }
 
 /// A text and a place in it. Its methods read the next value and return `None` if there is another one.
-pub(crate) struct Reader<'de> {
+pub struct Reader<'de> {
     text: &'de str,
     cursor: Cursor<'de>,
     /// How many values the current tree may still have; `None` if it had too many.
@@ -78,7 +83,7 @@ impl<'de> Reader<'de> {
 
     /// An object: calls `member` for each name, to read the value.
     #[inline]
-    pub(crate) fn object(
+    pub fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'de, str>) -> Option<()>,
     ) -> Option<()> {
@@ -91,7 +96,7 @@ impl<'de> Reader<'de> {
     }
 
     /// A list: calls `item` to read each item.
-    pub(crate) fn list(&mut self, item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+    pub fn list(&mut self, item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.enclosed(b'[', b']', item)
     }
 
@@ -116,7 +121,7 @@ impl<'de> Reader<'de> {
 
     /// A string, borrowed if it has no escapes.
     #[inline(always)]
-    pub(crate) fn text(&mut self) -> Option<Cow<'de, str>> {
+    pub fn text(&mut self) -> Option<Cow<'de, str>> {
         let start = self.start();
         if self.cursor.string()? {
             return self.decoded(start).map(Cow::Owned);
@@ -125,10 +130,7 @@ impl<'de> Reader<'de> {
     }
 
     /// The same, and `None` inside for null.
-    pub(crate) fn optional<T>(
-        &mut self,
-        value: impl FnOnce(&mut Self) -> Option<T>,
-    ) -> Option<Option<T>> {
+    pub fn optional<T>(&mut self, value: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.next_byte() == b'n' {
             return self.cursor.word("null").map(|()| None);
         }
@@ -136,7 +138,7 @@ impl<'de> Reader<'de> {
     }
 
     /// `true` or `false`.
-    pub(crate) fn bool(&mut self) -> Option<bool> {
+    pub fn bool(&mut self) -> Option<bool> {
         if self.next_byte() == b't' {
             return self.cursor.word("true").map(|()| true);
         }
@@ -164,7 +166,7 @@ impl<'de> Reader<'de> {
 
     /// The text of any value. A list is skipped by element, because only one entry of managedFields differs
     /// between the old and the new object.
-    pub(crate) fn skip(&mut self) -> Option<&'de str> {
+    pub fn skip(&mut self) -> Option<&'de str> {
         let start = self.start();
         if self.next_byte() == b'[' {
             self.list(Self::skip_element)?;

@@ -7,17 +7,18 @@ use super::tree::{Node, Span, Value};
 
 /// The mistakes so far. Reading continues after a mistake.
 #[derive(Default)]
-pub(crate) struct Problems {
+pub struct Problems {
     list: RefCell<Vec<Diagnostic>>,
 }
 
 impl Problems {
-    pub(crate) fn into_list(self) -> Vec<Diagnostic> {
+    /// The mistakes, in the order in which they were found.
+    pub fn into_list(self) -> Vec<Diagnostic> {
         self.list.into_inner()
     }
 
     /// The number of mistakes so far.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.list.borrow().len()
     }
 
@@ -52,10 +53,7 @@ impl Problems {
 }
 
 /// A help for an unknown name: the nearest known name, or all of them.
-pub(crate) fn did_you_mean<'w>(
-    found: &str,
-    known: impl Iterator<Item = &'w str> + Clone,
-) -> String {
+pub fn did_you_mean<'w>(found: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
     match near(found, known.clone()) {
         Some(name) => format!("did you mean \"{name}\"?"),
         None => format!("possible: {}", known.collect::<Vec<_>>().join(", ")),
@@ -63,7 +61,7 @@ pub(crate) fn did_you_mean<'w>(
 }
 
 /// The nearest known name, if it is similar enough to be the intended one.
-pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+pub fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let found = found.to_lowercase();
     known
         .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &found), name))
@@ -74,7 +72,7 @@ pub(crate) fn near<'w>(found: &str, known: impl Iterator<Item = &'w str>) -> Opt
 
 /// A location in a document. It reports mistakes there.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'p> {
+pub struct At<'p> {
     problems: &'p Problems,
     node: &'p Node,
     span: &'p Span,
@@ -82,12 +80,13 @@ pub(crate) struct At<'p> {
 }
 
 impl<'p> At<'p> {
-    pub(crate) const fn root(node: &'p Node, problems: &'p Problems) -> Self {
+    /// A whole document, or a part of one.
+    pub const fn root(node: &'p Node, problems: &'p Problems) -> Self {
         Self { problems, node, span: &node.span, key: &node.span }
     }
 
     /// The value of a key, or the mapping itself if it has no such key.
-    pub(crate) fn key(self, name: &str) -> Self {
+    pub fn key(self, name: &str) -> Self {
         let Value::Map(entries) = &self.node.value else { return self };
         match entries.iter().find(|(key, _)| key.name == name) {
             Some((key, node)) => Self { node, span: &node.span, key: &key.span, ..self },
@@ -96,7 +95,7 @@ impl<'p> At<'p> {
     }
 
     /// An item of a list, or the value itself if it is not a list.
-    pub(crate) fn item(self, index: usize) -> Self {
+    pub fn item(self, index: usize) -> Self {
         let Value::List(items) = &self.node.value else { return self };
         items.get(index).map_or(self, |node| Self { node, span: &node.span, ..self })
     }
@@ -113,7 +112,7 @@ impl<'p> At<'p> {
     }
 
     /// The node here.
-    pub(crate) const fn node(self) -> &'p Node {
+    pub const fn node(self) -> &'p Node {
         self.node
     }
 
@@ -122,11 +121,13 @@ impl<'p> At<'p> {
         self.problems.count() == 0
     }
 
-    pub(crate) fn report(self, message: impl Into<String>) {
+    /// Reports a mistake here.
+    pub fn report(self, message: impl Into<String>) {
         self.problems.report(self.span, message);
     }
 
-    pub(crate) fn report_with_help(self, message: impl Into<String>, help: impl Into<String>) {
+    /// Reports a mistake here, and its fix.
+    pub fn report_with_help(self, message: impl Into<String>, help: impl Into<String>) {
         self.problems.report_with_help(self.span, message, Some(help.into()));
     }
 

@@ -1,9 +1,9 @@
 //! The decision. Pure: no IO, no clock, no randomness; the same subject gives the same verdict.
 //!
 //! ```
-//! use statusgate::engine::decide;
-//! use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-//! use statusgate::policy::PolicySet;
+//! use statusgate_core::engine::decide;
+//! use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+//! use statusgate_core::policy::PolicySet;
 //!
 //! let policies = PolicySet::compile(&PolicySet::examples())?;
 //! let subject = Subject {
@@ -51,7 +51,7 @@ use crate::policy::{PolicySet, Selected};
 pub use crate::policy::Action;
 pub(crate) use agreement::{admits, repaired};
 pub(crate) use choice::imposed;
-pub use evidence::{Facts, Truth};
+pub use evidence::{Facts, Truth, phase_of};
 pub(crate) use evidence::{facts_of, with_element};
 pub(crate) use fields::fits;
 pub use review::{Found, PatchFailed, Review, review};

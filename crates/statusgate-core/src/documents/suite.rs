@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::check::Spec;
+use super::check::{self, Spec};
 use super::schema::Schema;
 use super::{Disagreement, ZeroOrMore};
 use crate::model;
+use crate::source::tree::{Node, Problems};
 
 /// An operation that a case can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -105,6 +106,13 @@ document! {
 }
 
 static SUITE: LazyLock<Schema> = LazyLock::new(Schema::of::<Suite>);
+
+impl Suite {
+    /// Checks and reads a document; `None` if it cannot be read.
+    pub fn read(document: &mut Node, problems: &Problems) -> Option<Self> {
+        check::spec(document, true, problems)
+    }
+}
 
 impl Spec for Suite {
     fn schema() -> &'static Schema {

@@ -8,11 +8,11 @@ use crate::model::{Reader, read};
 /// The members of an object in the order of the text, borrowed from it. The values are not parsed, so
 /// that finding the kind of an object of megabytes is cheap.
 #[derive(Default)]
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
+pub struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
     /// `None` for what is not an object.
-    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+    pub fn parse(text: &'a str) -> Option<Self> {
         let mut list = Vec::new();
         let member = |reader: &mut Reader<'a>, name| {
             list.push((name, reader.skip()?));
@@ -23,7 +23,7 @@ impl<'a> Members<'a> {
     }
 
     /// The text of a member; of the last if there are several, as in Go.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
+    pub fn get(&self, name: &str) -> Option<&'a str> {
         let member = self.0.iter().rev().find(|(key, _)| key == name);
         member.map(|(_, value)| *value)
     }
@@ -53,7 +53,8 @@ pub fn reason(error: &serde_json::Error) -> String {
     full.rsplit_once(" at line ").map_or(full.as_str(), |(said, _)| said).to_owned()
 }
 
-pub(crate) fn kind_of(json: &str) -> &'static str {
+/// What a JSON text is, for messages.
+pub fn kind_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'[') => "a list",
         Some(b'{') => "an object",

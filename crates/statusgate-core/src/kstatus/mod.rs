@@ -8,8 +8,8 @@
 //! are the same there.
 //!
 //! ```
-//! use statusgate::kstatus::{Status, compute};
-//! use statusgate::model::Json;
+//! use statusgate_core::kstatus::{Status, compute};
+//! use statusgate_core::model::Json;
 //!
 //! let object = Json::parse(r#"{"apiVersion": "a.example/v1", "kind": "A",
 //!     "metadata": {"generation": 2}, "status": {"observedGeneration": 1}}"#)?;

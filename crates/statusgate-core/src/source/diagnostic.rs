@@ -32,19 +32,20 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
+    /// A mistake that [`Diagnostics::new`] locates.
+    pub fn new(span: Span, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { span, message, help: None, inherited_by: None, file: Box::default(), place: None }
     }
 
     /// A mistake in a source that was read already.
-    pub(crate) fn at(place: Place, message: impl Into<String>) -> Self {
+    pub fn at(place: Place, message: impl Into<String>) -> Self {
         let file = place.file.as_str().into();
         Self { file, place: Some(Box::new(place)), ..Self::new(Span::default(), message) }
     }
 
     /// A file or folder that cannot be read.
-    pub(super) fn unread(file: impl Into<Box<str>>, message: impl Into<String>) -> Self {
+    pub fn unread(file: impl Into<Box<str>>, message: impl Into<String>) -> Self {
         Self { file: file.into(), ..Self::new(Span::default(), message) }
     }
 
@@ -122,7 +123,7 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Locates mistakes in their sources, and sorts them as a reader meets them. Inherited mistakes
     /// come last: something else causes them, perhaps where the reader can change nothing.
-    pub(crate) fn new(sources: &[Source], mut list: Vec<Diagnostic>) -> Self {
+    pub fn new(sources: &[Source], mut list: Vec<Diagnostic>) -> Self {
         list.sort_by_key(|diagnostic| {
             let Span { source, bytes } = &diagnostic.span;
             (diagnostic.inherited_by.is_some(), *source, bytes.start)
@@ -155,7 +156,7 @@ impl Diagnostics {
     }
 
     /// Adds mistakes that are located already.
-    pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Diagnostic>) {
+    pub fn extend(&mut self, more: impl IntoIterator<Item = Diagnostic>) {
         self.list.extend(more);
     }
 

@@ -89,7 +89,7 @@ impl<'a> Object<'a> {
     }
 
     /// Reads the next value of a text.
-    pub(crate) fn read(reader: &mut Reader<'a>) -> Option<Self> {
+    pub fn read(reader: &mut Reader<'a>) -> Option<Self> {
         let mut object = Self::default();
         reader.object(|reader, name| {
             match &*name {
@@ -148,7 +148,7 @@ impl<'a> Object<'a> {
     }
 
     /// The value at a pointer below `/status`.
-    pub(crate) fn at_status(&self, path: &Pointer) -> Option<&Json<'a>> {
+    pub fn at_status(&self, path: &Pointer) -> Option<&Json<'a>> {
         in_status(self.status.as_ref(), path)
     }
 

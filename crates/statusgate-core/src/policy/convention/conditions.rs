@@ -94,7 +94,7 @@ impl ConditionList {
     }
 
     /// The elements of the list; with an outer list, of the lists of all its elements.
-    pub(crate) fn items<'o, 'a>(&self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
+    pub fn items<'o, 'a>(&self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
         let Some(outer) = &self.outer else {
             return object.at_status(&self.path).and_then(Json::as_array).into_iter().collect();
         };

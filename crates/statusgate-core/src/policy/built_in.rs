@@ -34,7 +34,7 @@ documents! {
 // The policies that are used when no others are named: one for each system that a built-in convention
 // describes.
 documents! {
-    EXAMPLES, "built-in/policies/", "../../deploy/policies/",
+    EXAMPLES, "built-in/policies/", "../../../../deploy/policies/",
     "ack" "appcat" "argo-rollouts" "argo-workflows" "aso" "cert-manager" "cluster-api" "crossplane"
     "gateway-api" "knative" "kstatus" "kstatus-flux" "metav1"
     "olm-csv" "olm-csv-proposed" "stackable"

@@ -10,7 +10,7 @@
 //! objects of the others.
 //!
 //! ```
-//! use statusgate::source::{Manifests, Source};
+//! use statusgate_core::source::{Manifests, Source};
 //!
 //! let text = "apiVersion: g/v1\nkind: Thing\nstatus:\n  phase: Ready\n---\nbroken: [\n";
 //! let files = [Source::new("things.yaml", text)];
@@ -28,22 +28,19 @@ mod fields;
 mod json;
 mod manifest;
 mod objects;
-mod open;
 mod parallel;
 mod place;
 mod problems;
 mod split;
 mod text;
-pub(crate) mod tree;
+pub mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Warning};
 pub use document::json_at;
 pub use fields::Places;
-pub use json::reason;
-pub(crate) use json::{Members, kind_of};
+pub use json::{Members, kind_of, reason};
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
-pub use open::{ReadError, open, open_policies, read_bytes};
 pub use parallel::in_parallel;
 pub use place::{Place, one_line};
 pub use text::Source;

@@ -38,7 +38,7 @@ pub(crate) fn with_element<'s, 'a>(
 }
 
 /// The phase of an object, if it is a non-empty string.
-pub(crate) fn phase_of<'s>(convention: &Convention, object: &'s Object<'_>) -> Option<&'s str> {
+pub fn phase_of<'s>(convention: &Convention, object: &'s Object<'_>) -> Option<&'s str> {
     let rules = convention.phase.as_ref()?;
     object
         .at_status(phase_path(rules, object))

@@ -14,15 +14,16 @@ use serde::ser::{Serialize, Serializer};
 
 use super::Diagnostic;
 
-pub(crate) use super::problems::{At, Problems, did_you_mean, near};
+pub use super::problems::{At, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
 use scalar::Dialect;
 
 /// A location: a source, by its position in the list given to the compiler, and its bytes. A convention that extends another is read from nodes of both their documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     pub(crate) source: usize,
-    pub(crate) bytes: Range<usize>,
+    /// The bytes.
+    pub bytes: Range<usize>,
 }
 
 impl Span {
@@ -32,9 +33,10 @@ impl Span {
 
 /// A value and its location.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
     pub(crate) value: Value,
-    pub(crate) span: Span,
+    /// The location.
+    pub span: Span,
 }
 
 /// The content of a node.
@@ -65,15 +67,16 @@ impl Key {
 
 /// One document of a text.
 #[derive(Debug)]
-pub(crate) struct Document {
-    pub(crate) root: Node,
+pub struct Document {
+    /// Its content.
+    pub root: Node,
     /// The whole document, from its first line to the next document.
     pub(crate) span: Span,
 }
 
 /// Reads all policies of one YAML (or JSON) text, and the mistakes in those that cannot be read.
 /// Empty documents are left out.
-pub(crate) fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
+pub fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     read::documents(source, text)
 }
 
@@ -129,7 +132,7 @@ impl Node {
     }
 
     /// The value of a key.
-    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
+    pub fn member(&self, name: &str) -> Option<&Self> {
         let Value::Map(entries) = &self.value else { return None };
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }

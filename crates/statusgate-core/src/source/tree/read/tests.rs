@@ -22,7 +22,7 @@ fn expected(text: &str) -> Vec<Json> {
 #[test]
 fn the_documents_of_the_product_are_read_as_a_library_reads_them() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in ["src/conventions", "deploy/policies"] {
+    for folder in ["src/conventions", "../../deploy/policies"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|kind| kind == "yaml") {

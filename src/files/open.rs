@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::{Diagnostic, Source};
+use statusgate_core::source::{Diagnostic, Source};
 
 /// Reads manifests: files, folders and standard input (`-`), in the order in which they are named.
 /// What cannot be read is a mistake in addition to the others.
