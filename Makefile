@@ -86,6 +86,10 @@ sbom: ## list all crates of the binary as CycloneDX JSON in target/sbom
 reproducible: ## build the release twice in different folders and compare the bytes, 10 minutes
 	hack/reproducible.sh
 
+.PHONY: wasm
+wasm: ## check that the core compiles for WebAssembly
+	hack/wasm.sh
+
 .PHONY: lines
 lines: ## count lines of code, comments and tests per folder
 	hack/lines.sh
