@@ -66,7 +66,7 @@ test-arm64: ## build the release for arm64 and run it in an emulator; not part o
 
 .PHONY: lint
 lint: deny ## check formatting, dependencies, and run clippy, with warnings as errors
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --all-targets -- -D warnings
 
@@ -85,6 +85,10 @@ sbom: ## list all crates of the binary as CycloneDX JSON in target/sbom
 .PHONY: reproducible
 reproducible: ## build the release twice in different folders and compare the bytes, 10 minutes
 	hack/reproducible.sh
+
+.PHONY: wasm
+wasm: ## check that the core compiles for WebAssembly
+	hack/wasm.sh
 
 .PHONY: lines
 lines: ## count lines of code, comments and tests per folder

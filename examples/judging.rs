@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use statusgate::model::Webhook;
-use statusgate::policy::{PolicySet, Source};
 use statusgate::server::admit::admit;
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::{PolicySet, Source};
 
 const BYTES: usize = 11 * 1024;
 const ROUNDS: usize = 15;

@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
-# Counts lines of Rust for each folder of src/ and for tests/.
+# Counts lines of Rust for each folder of src/ and crates/*/src/, and for tests/.
 #
 #     hack/lines.sh [REPOSITORY]
 #
-# A test line is one in a `#[cfg(test)] mod`, in a file tests.rs or in a folder tests/ of src.
+# A test line is one in a `#[cfg(test)] mod`, in a file tests.rs or in a folder tests/ of src/.
 # A comment line is any other line that holds only a comment. The rest is code, blank lines
 # left out. The total has every line.
 set -euo pipefail
 cd -- "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}"
 
-find src tests -name '*.rs' -print0 | sort -z | xargs -0 awk '
+find src crates/*/src tests -name '*.rs' -print0 | sort -z | xargs -0 awk '
     FNR == 1 {
-        split(FILENAME, parts, "/")
-        folder = parts[1] == "tests" ? "tests/" : parts[3] == "" ? "src/*.rs" : "src/" parts[2]
-        in_tests = FILENAME ~ /^src.*\/tests(\.rs|\/)/
+        path = FILENAME
+        is_source = path !~ /^tests/
+        # The folders of all packages have different names.
+        sub(/^crates\/[^\/]*\//, "", path)
+        split(path, parts, "/")
+        folder = !is_source ? "tests/" : parts[3] == "" ? "src/*.rs" : "src/" parts[2]
+        in_tests = is_source && path ~ /\/tests(\.rs|\/)/
         attribute = 0
     }
-    { total[folder]++; if (folder ~ /^src/) total["src"]++ }
+    { total[folder]++; if (is_source) total["src"]++ }
     /^[ \t]*$/ && !in_tests && !in_module { next }
     # rustfmt puts the end of a top-level module into the first column.
     /^#\[cfg\(test\)\]/ { attribute = 1 }
@@ -24,7 +28,7 @@ find src tests -name '*.rs' -print0 | sort -z | xargs -0 awk '
     { kind = in_tests || attribute || in_module ? "tests" : /^[ \t]*\/\// ? "comments" : "code" }
     attribute && /^(const|fn|impl|mod|static|struct|use) / { attribute = 0 }
     in_module && /^}/ { in_module = 0 }
-    { count[folder, kind]++; if (folder ~ /^src/) count["src", kind]++ }
+    { count[folder, kind]++; if (is_source) count["src", kind]++ }
     function row(name) {
         return sprintf("%-16s %8d %9d %7d %8d", name, count[name, "code"], count[name, "comments"], count[name, "tests"], total[name])
     }

@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use statusgate::engine::Action::{self, Audit, Deny, Warn};
-use statusgate::policy::PolicySet;
+use statusgate_core::engine::Action::{self, Audit, Deny, Warn};
+use statusgate_core::policy::PolicySet;
 
 use support::{CROSSPLANE, DELETED, EARLIER, NOW, Outcome, T0, Write, following, under};
 

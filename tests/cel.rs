@@ -1,7 +1,7 @@
 //! CEL rules in a policy: which writes they judge, and what they report.
 
 use serde_json::{Value, json};
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use support::{WITHOUT_SUBRESOURCE, Write, compile};
 

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use statusgate::documents::PolicySpec;
-use statusgate::engine::decide;
-use statusgate::explain::{Graph, Page, RuleText, Table, data, has_evidence, render};
-use statusgate::lint::{Example, Examples, Pair};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate_core::documents::PolicySpec;
+use statusgate_core::engine::decide;
+use statusgate_core::explain::{Graph, Page, RuleText, Table, data, has_evidence, render};
+use statusgate_core::lint::{Example, Examples, Pair};
+use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::policy::{PolicySet, Source};
 
 use command::{Ended, run};
 
@@ -124,7 +124,7 @@ fn the_json_table_has_every_combination_and_its_outcome() {
 /// none with another outcome.
 #[test]
 fn a_short_table_covers_the_full_one() {
-    use statusgate::explain::{Cube, PhaseOutcome};
+    use statusgate_core::explain::{Cube, PhaseOutcome};
     type View = fn(usize, &PhaseOutcome) -> Option<Vec<Option<usize>>>;
     // All of an outcome; one phase of it; and only the lines in which a phase is imposed.
     let views: [View; 3] = [

@@ -7,17 +7,19 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use statusgate::documents::DocumentKind;
-use statusgate::language::Predicate;
 use statusgate::manifests::crds::crds;
-use statusgate::policy::{PolicySet, Source};
+use statusgate_core::documents::DocumentKind;
+use statusgate_core::language::Predicate;
+use statusgate_core::policy::{PolicySet, Source};
 
 const KINDS: [DocumentKind; 2] = [DocumentKind::StatusPolicy, DocumentKind::StatusConvention];
 
 /// All documents of the repository that compile.
 fn documents() -> Vec<(String, Value)> {
     let mut documents = Vec::new();
-    for folder in ["src/conventions", "deploy/policies", "tests/fixtures/policies/ok"] {
+    for folder in
+        ["crates/statusgate-core/src/conventions", "deploy/policies", "tests/fixtures/policies/ok"]
+    {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.display().to_string();
@@ -132,7 +134,7 @@ fn all_forms_of_a_value_match_the_schema() {
 #[test]
 fn null_that_removes_an_inherited_key_matches_the_schema() {
     let mut taken = 0;
-    let conventions = documents().into_iter().filter(|(name, _)| name.starts_with("src/"));
+    let conventions = documents().into_iter().filter(|(name, _)| name.starts_with("crates/"));
     for (name, document) in conventions {
         let base = document["metadata"]["name"].clone();
         let heir = |spec: Value| {

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use statusgate::engine::Action;
-use statusgate::model::Webhook;
-use statusgate::policy::PolicySet;
 use statusgate::server::admit::admit;
+use statusgate_core::engine::Action;
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 use support::{Outcome, Write, compile, convention, following, policy, response, under};
 

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
-use statusgate::engine::Action;
-use statusgate::policy::PolicySet;
+use statusgate_core::engine::Action;
+use statusgate_core::policy::PolicySet;
 
 use support::{EARLIER, T0, Write, under};
 

@@ -2,7 +2,7 @@
 //! route in the Gateway API.
 
 use serde_json::{Value, json};
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use support::{NOW, T0, Write, under};
 

@@ -6,11 +6,11 @@ mod support;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use statusgate::kstatus::compute;
 use statusgate::manager::conditions::{Facts, Registered, ReplicaEntry, Status, seconds};
 use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
 use statusgate::manifests::rules::Coverage;
-use statusgate::model::Json;
+use statusgate_core::kstatus::compute;
+use statusgate_core::model::Json;
 use support::{NOW, Write, following};
 
 /// A document in the cluster.

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use statusgate::policy::{self, Diagnostics, PolicySet, Source};
+use statusgate::files;
+use statusgate_core::policy::{self, Diagnostics, PolicySet, Source};
 
 /// Keeps only the name of a file, so that snapshots do not depend on the folder of the repository.
 fn source(path: &Path) -> Source {
@@ -314,10 +315,10 @@ fn a_part_of_a_document_compiles_or_has_errors() {
 #[test]
 fn a_folder_without_documents_and_a_missing_path_are_errors_that_name_it() {
     let folder = tempfile::tempdir().unwrap();
-    let error = policy::load_files(&[folder.path().to_owned()]).unwrap_err().to_string();
+    let error = files::load_policies(&[folder.path().to_owned()]).unwrap_err().to_string();
     let folder = folder.path().display();
     assert!(error.starts_with(&format!("error: {folder}: this folder has no file")), "{error}");
-    let error = policy::load_files(&["/nowhere".into()]).unwrap_err().to_string();
+    let error = files::load_policies(&["/nowhere".into()]).unwrap_err().to_string();
     assert!(error.starts_with("error: /nowhere: this cannot be read: No such file"), "{error}");
 }
 
@@ -328,7 +329,9 @@ fn an_unreadable_file_hides_no_error_in_other_files() {
     fs::write(path("a.yaml"), b"kind: \xff").unwrap();
     let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: b}\nspec: {convention: elsewhere, enforcment: Deny}\n";
     fs::write(path("b.yaml"), policy).unwrap();
-    let error = policy::load(&[path("nowhere"), folder.path().to_owned()]).unwrap_err().to_string();
+    let error = files::load_policies_or_examples(&[path("nowhere"), folder.path().to_owned()])
+        .unwrap_err()
+        .to_string();
     for said in [
         "nowhere: this cannot be read: No",
         "a.yaml: this is not UTF-8 text",

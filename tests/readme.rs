@@ -38,8 +38,8 @@ fn the_policy_of_the_readme_compiles() {
         .find(|block| block.contains("kind: StatusPolicy"))
         .expect("the README shows a policy");
     let source =
-        statusgate::policy::Source { name: "README.md".to_owned(), text: block.to_owned() };
-    if let Err(mistakes) = statusgate::policy::PolicySet::compile(&[source]) {
+        statusgate_core::policy::Source { name: "README.md".to_owned(), text: block.to_owned() };
+    if let Err(mistakes) = statusgate_core::policy::PolicySet::compile(&[source]) {
         panic!("{mistakes}");
     }
 }
@@ -54,8 +54,10 @@ fn the_readme_shows_the_diagnostic_of_its_invalid_policy() {
     let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata:\n  name: mine\nspec:\n  \
         convention: appcat\n  resources:\n    - apiGroups: [a]\n      apiVersions: [v1]\n      resources: [b]\n  \
         enforcment: Warn\n";
-    let source =
-        statusgate::policy::Source { name: "my-policy.yaml".to_owned(), text: text.to_owned() };
-    let mistakes = statusgate::policy::PolicySet::compile(&[source]).unwrap_err();
+    let source = statusgate_core::policy::Source {
+        name: "my-policy.yaml".to_owned(),
+        text: text.to_owned(),
+    };
+    let mistakes = statusgate_core::policy::PolicySet::compile(&[source]).unwrap_err();
     assert_eq!(mistakes.to_string().trim(), block.trim());
 }

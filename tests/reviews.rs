@@ -16,9 +16,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use statusgate::model::Webhook;
-use statusgate::policy::{PolicySet, Source};
 use statusgate::server::admit::{Reply, admit};
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::{PolicySet, Source};
 
 const NOW: &str = "2024-06-01T12:00:00Z";
 

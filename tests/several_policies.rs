@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
-use statusgate::engine::Action;
-use statusgate::model::Webhook;
-use statusgate::policy::PolicySet;
+use statusgate_core::engine::Action;
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 use support::{LATER, NOW, T0, Write, compile, convention, policy};
 

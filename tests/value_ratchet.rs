@@ -2,7 +2,7 @@
 //! server's own ratchet does.
 
 use serde_json::{Value, json};
-use statusgate::engine::Action;
+use statusgate_core::engine::Action;
 
 use support::{Write, under};
 

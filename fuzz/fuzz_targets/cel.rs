@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
-use statusgate::engine::decide;
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
+use statusgate_core::engine::decide;
+use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::policy::{PolicySet, Source};
 
 fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
     statusgate_fuzz::run(data, || compile_and_evaluate(data));

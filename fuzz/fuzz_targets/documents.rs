@@ -4,9 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use statusgate::explain::{Graph, Page, render};
-use statusgate::lint::{lint, lint_policy};
-use statusgate::policy::{PolicySet, Source};
+use statusgate_core::explain::{Graph, Page, render};
+use statusgate_core::lint::{lint, lint_policy};
+use statusgate_core::policy::{PolicySet, Source};
 
 fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
     statusgate_fuzz::run(data, || {

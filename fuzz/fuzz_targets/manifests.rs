@@ -4,9 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use statusgate::kstatus;
-use statusgate::model::{Json, Object};
-use statusgate::source::{Identity, Manifests, Source, json_at};
+use statusgate_core::kstatus;
+use statusgate_core::model::{Json, Object};
+use statusgate_core::source::{Identity, Manifests, Source, json_at};
 
 fuzz_target!(init: statusgate_fuzz::catch_panics(), |data: &[u8]| {
     statusgate_fuzz::run(data, || read(data));

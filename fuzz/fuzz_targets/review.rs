@@ -14,11 +14,11 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use serde_json::de::from_str;
 use serde_json::value::RawValue;
-use statusgate::engine::Finding;
-use statusgate::model::{Json, Object, Operation, Webhook, same_instant};
-use statusgate::policy::{PolicySet, Source};
 use statusgate::server::admit::admit;
 use statusgate::wire::{AdmissionRequest, ReviewError};
+use statusgate_core::engine::Finding;
+use statusgate_core::model::{Json, Object, Operation, Webhook, same_instant};
+use statusgate_core::policy::{PolicySet, Source};
 
 fuzz_target!(init: start(), |body: &[u8]| {
     statusgate_fuzz::run(body, || review(body));

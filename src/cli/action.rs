@@ -5,8 +5,8 @@
 
 use clap::ValueEnum;
 
-use crate::documents::{self, Disagreement};
-use crate::engine::Action;
+use statusgate_core::documents::{self, Disagreement};
+use statusgate_core::engine::Action;
 
 /// Each action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -19,7 +19,7 @@ use super::survey::Survey;
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
 use crate::cluster::{Target, with_causes};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// The arguments of `audit`.
 #[derive(Debug, clap::Args)]

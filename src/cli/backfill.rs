@@ -15,7 +15,8 @@ use super::survey::Survey;
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{Check, Cluster, Level, precheck};
-use crate::policy::{self, PolicySet, Source};
+use crate::files;
+use statusgate_core::policy::{PolicySet, Source};
 
 /// The arguments of `backfill`.
 #[derive(Debug, clap::Args)]
@@ -74,7 +75,7 @@ pub struct Args {
 /// # Errors
 /// When the run ends early.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy::load(&args.policies.paths)?;
+    let sources = files::load_policies_or_examples(&args.policies.paths)?;
     let policies = PolicySet::compile(&sources)?;
     let policies = if args.repair { policies.repairing() } else { policies };
     block_on(backfill(args, &sources, Arc::new(policies)))

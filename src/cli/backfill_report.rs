@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::{say, table};
 use crate::cluster::backfill::{Audience, Change, Outcome, Report};
 use crate::cluster::{Target, object_path};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// Counts objects and prints them in a format.
 pub(super) struct Reporter {

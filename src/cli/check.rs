@@ -18,10 +18,11 @@ use super::request::Request;
 use super::time::Now;
 use super::writer::writer;
 use super::{Outcome, say};
-use crate::documents::PolicySpec;
-use crate::engine::{self, Review};
-use crate::policy::PolicySet;
-use crate::source::{Diagnostic, Manifest, Manifests, in_parallel, open};
+use crate::files::open;
+use statusgate_core::documents::PolicySpec;
+use statusgate_core::engine::{self, Review};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Diagnostic, Manifest, Manifests, in_parallel};
 
 /// The arguments of `check`.
 #[derive(Debug, clap::Args)]

@@ -11,10 +11,10 @@ use super::policies::following;
 use super::{Outcome, checks, time, values};
 use crate::cluster::doctor::{Address, Examination, Place};
 use crate::cluster::{Check, ClusterError, StoredDocument};
-use crate::documents::DocumentKind;
 use crate::manager::documents::document_type;
 use crate::manager::registry::{Document, DocumentId, Registry};
-use crate::policy::PolicySet;
+use statusgate_core::documents::DocumentKind;
+use statusgate_core::policy::PolicySet;
 
 /// The arguments of `doctor`.
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::request::Unfit;
-use crate::model::Subject;
-use crate::policy::PolicySet;
-use crate::source::{Identity, Manifest};
+use statusgate_core::model::Subject;
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Identity, Manifest};
 
 /// One object. These members are stable: docs/check.md describes them.
 #[derive(Clone, Debug, Serialize)]

@@ -9,11 +9,12 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::Outcome;
-use crate::documents::StatusConvention;
-use crate::explain::{Graph, Page, data, render};
-use crate::policy::convention::Convention;
-use crate::policy::{self, PolicySet, Source};
-use crate::source::tree::{did_you_mean, near};
+use crate::files;
+use statusgate_core::documents::StatusConvention;
+use statusgate_core::explain::{Graph, Page, data, render};
+use statusgate_core::policy::convention::Convention;
+use statusgate_core::policy::{PolicySet, Source};
+use statusgate_core::source::tree::{did_you_mean, near};
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +53,7 @@ enum Output {
 /// # Errors
 /// When documents cannot be read, or there is no such convention or rule, or it has no phases to draw.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy::load_files(&args.policies)?;
+    let sources = files::load_policies(&args.policies)?;
     let policies = PolicySet::compile(&sources)?;
     if args.resolved && args.output != Output::Yaml {
         bail!("--resolved requires -o yaml");

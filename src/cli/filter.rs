@@ -5,7 +5,7 @@ use anyhow::bail;
 use super::action::OneAction;
 use super::explain;
 use super::report::{Judged, Located};
-use crate::policy::{Glob, Policy, PolicySet};
+use statusgate_core::policy::{Glob, Policy, PolicySet};
 
 /// Which findings to report. The others are counted, but neither printed nor a reason to fail.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,8 @@ use anyhow::bail;
 
 use super::plurals::Plurals;
 use super::say;
-use crate::source::{self, Diagnostic, Manifests, Source};
+use crate::files;
+use statusgate_core::source::{Diagnostic, Manifests, Source};
 
 /// Where the manifests are.
 #[derive(Debug, clap::Args)]
@@ -49,12 +50,12 @@ impl Input {
         if paths.is_empty() {
             bail!("name a file, a folder, or - for standard input");
         }
-        Ok(source::open(&paths, self.recursive))
+        Ok(files::open(&paths, self.recursive))
     }
 
     /// Reads CustomResourceDefinitions. Returns the plurals of kinds, and the mistakes.
     pub(super) fn plurals(&self, crds: &[PathBuf]) -> (Plurals, Vec<Diagnostic>) {
-        let (files, mut mistakes) = source::open(crds, self.recursive);
+        let (files, mut mistakes) = files::open(crds, self.recursive);
         let crds = Manifests::read(&files);
         crds.warnings().iter().for_each(say);
         let (plurals, more) = Plurals::of_crds(&crds);

@@ -8,8 +8,9 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Outcome, explain};
-use crate::lint::{self, Remark, Report};
-use crate::policy::{self, Diagnostics, PolicySet, Source};
+use crate::files;
+use statusgate_core::lint::{self, Remark, Report};
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 /// The arguments of `lint`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +43,7 @@ enum Output {
 /// # Errors
 /// When documents cannot be read, or there is no such convention.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = policy::load_files(&args.paths)?;
+    let sources = files::load_policies(&args.paths)?;
     let mut out = io::stdout().lock();
     let found = match judge(args, &sources)? {
         Ok(found) => found,

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::policy::PolicySet;
-use crate::source::{Diagnostic, Identity, Manifest, Manifests, reason};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, reason};
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
 #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ impl Spec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Source;
+    use statusgate_core::policy::Source;
 
     fn identity(api_version: &str, kind: &str) -> Identity {
         let (namespace, name) = (String::new(), String::new());

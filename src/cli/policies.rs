@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::bail;
 
 use super::explain;
-use crate::documents::PolicySpec;
-use crate::policy::{self, PolicySet};
+use crate::files;
+use statusgate_core::documents::PolicySpec;
+use statusgate_core::policy::PolicySet;
 
 /// Where the policies are.
 #[derive(Debug, clap::Args)]
@@ -19,16 +20,16 @@ pub struct Policies {
 impl Policies {
     /// Reads and compiles the policies.
     pub(super) fn load(&self) -> anyhow::Result<PolicySet> {
-        Ok(PolicySet::compile(&policy::load(&self.paths)?)?)
+        Ok(PolicySet::compile(&files::load_policies_or_examples(&self.paths)?)?)
     }
 }
 
 /// The policies of some paths, or one policy, which may name a convention of these paths.
 pub(super) fn following(paths: &[PathBuf], spec: Option<PolicySpec>) -> anyhow::Result<PolicySet> {
     let Some(spec) = spec else {
-        return Ok(PolicySet::compile(&policy::load(paths)?)?);
+        return Ok(PolicySet::compile(&files::load_policies_or_examples(paths)?)?);
     };
-    let sources = policy::load_files(paths)?;
+    let sources = files::load_policies(paths)?;
     // First compile these alone: errors then show their location.
     let given = PolicySet::compile(&sources)?;
     let (name, known) = (&spec.convention, given.conventions());

@@ -1,9 +1,9 @@
 //! The request for which a manifest is judged.
 
 use super::plurals::Plurals;
-use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
-use crate::policy::PolicySet;
-use crate::source::{Identity, Members, kind_of, reason};
+use statusgate_core::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Identity, Members, kind_of, reason};
 
 /// A write of a manifest.
 #[derive(Clone, Debug)]
@@ -88,8 +88,8 @@ impl<'a> Request<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Source;
-    use crate::source::Manifests;
+    use statusgate_core::policy::Source;
+    use statusgate_core::source::Manifests;
 
     #[test]
     fn the_crd_or_the_policy_decides_on_the_subresource() {

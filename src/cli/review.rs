@@ -10,10 +10,10 @@ use super::Outcome;
 use super::output::Output;
 use super::policies::Policies;
 use super::time::Now;
-use crate::model::Webhook;
+use crate::files::{ReadError, read_bytes};
 use crate::server::Limits;
 use crate::server::admit::admit;
-use crate::source::{ReadError, read_bytes};
+use statusgate_core::model::Webhook;
 
 /// The arguments of `review`.
 #[derive(Debug, clap::Args)]

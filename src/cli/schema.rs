@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 
 use super::Outcome;
-use crate::documents::DocumentKind;
+use statusgate_core::documents::DocumentKind;
 
 /// The arguments of `schema`.
 #[derive(Debug, clap::Args)]

@@ -13,8 +13,8 @@ use super::managed::Managed;
 use super::signals::Signals;
 use super::traces::TraceArgs;
 use super::{Outcome, values};
+use crate::files;
 use crate::manager::{Manager, Prepared};
-use crate::policy;
 use crate::server::{
     self, CertificateSource, Limits, Opening, ProbeSettings, Running, Settings, StartError,
 };
@@ -278,9 +278,9 @@ async fn start_managed(
     let opening = Opening::of(args.probes(&telemetry))?;
     let options = args.managed.options(&args.distinction());
     let files = if options.watch_policies {
-        policy::load_files(&args.policies)
+        files::load_policies(&args.policies)
     } else {
-        policy::load(&args.policies)
+        files::load_policies_or_examples(&args.policies)
     };
     let policies = opening.policies(files.map_err(StartError::BrokenPolicies)?)?;
     let (kubeconfig, context) = (args.managed.kubeconfig(), args.managed.context());

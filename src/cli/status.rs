@@ -14,7 +14,7 @@ use super::output::Output;
 use super::policies::Policies;
 use super::time::Now;
 use super::{Outcome, say};
-use crate::source::{self, Manifests};
+use statusgate_core::source::{self, Manifests};
 
 /// The arguments of `status`.
 #[derive(Debug, clap::Args)]

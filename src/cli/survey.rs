@@ -3,7 +3,7 @@
 use super::connection::{Connection, Selection};
 use super::{checks, say};
 use crate::cluster::{Check, Cluster, Query, Target, precheck};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// The cluster and its resources that are selected.
 pub(super) struct Survey {

@@ -1,6 +1,6 @@
 //! The user of a write.
 
-use crate::model::Writer;
+use statusgate_core::model::Writer;
 
 /// The writer as the API server sees a user: it adds the groups of a service account if there are no
 /// groups, and the group of all authenticated users.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResourceList};
 
 use super::{Cluster, ClusterError, Patience, Target};
-use crate::policy::{PolicySet, Resources};
+use statusgate_core::policy::{PolicySet, Resources};
 
 /// The resources that policies select in this cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -227,7 +227,7 @@ fn written(plural: &str, rule: &Resources) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Source;
+    use statusgate_core::policy::Source;
 
     fn policies(resources: &[(&str, &str)]) -> PolicySet {
         let documents = resources.iter().enumerate().map(|(number, (name, rule))| Source {

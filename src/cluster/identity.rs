@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::de::Error as _;
 
 use super::hash::fnv1a_128;
-use crate::model::{Metadata, Object, ObjectError};
+use statusgate_core::model::{Metadata, Object, ObjectError};
 
 /// The objects that were processed, in 16 bytes each. A list that restarts returns objects again.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@
 //!                        └────► registrations ─► doctor's checks
 //! ```
 //!
-//! A page of objects is split into texts without parsing them, and [`crate::model::Object::parse`]
+//! A page of objects is split into texts without parsing them, and [`statusgate_core::model::Object::parse`]
 //! borrows from these texts. So a list of any length needs the memory of two pages.
 //!
 //! The kube client is used for kubeconfigs, authentication and TLS. Its retries are disabled: they end

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::crd::{Definition, Place, Schema};
 use super::{Check, Gap, Target, Targets};
-use crate::model::Pointer;
-use crate::policy::convention::{self, ValueSource};
-use crate::policy::{Policy, PolicySet};
+use statusgate_core::model::Pointer;
+use statusgate_core::policy::convention::{self, ValueSource};
+use statusgate_core::policy::{Policy, PolicySet};
 
 /// Resources that policies name but that cannot be judged.
 pub fn gaps(targets: &Targets) -> Vec<Check> {
@@ -198,7 +198,7 @@ const TIME: &str = "2000-01-01T00:00:00Z";
 mod tests {
     use super::super::Level;
     use super::*;
-    use crate::policy::Source;
+    use statusgate_core::policy::Source;
 
     fn complaints(status: &str, backfill: &str) -> Vec<String> {
         let text = format!(

@@ -17,7 +17,7 @@ use super::watch::Watch;
 use super::{Cluster, ClusterError, Patience, with_causes};
 use crate::manifests::registrations::{Kind, UNINSTALL};
 use crate::manifests::resource::CustomResource;
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// The state of a definition, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! A resource that policies select, as this cluster serves it.
 
 use super::ClusterError;
-use crate::model::{Object, Operation, Resource, Subject, Writer};
-use crate::policy::PolicySet;
+use statusgate_core::model::{Object, Operation, Resource, Subject, Writer};
+use statusgate_core::policy::PolicySet;
 
 /// One resource in one version, with the policies that judge it in this version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -18,11 +18,11 @@ use super::registry::{Document, DocumentId, Registry};
 use super::trouble::Trouble;
 use super::writes::Seen;
 use crate::cluster::{Cluster, DocumentEvent, DocumentType, DocumentWatch, StoredDocument};
-use crate::documents::DocumentKind;
 use crate::manifests::crds::plural;
-use crate::policy::{Diagnostics, PolicySet, Source};
 use crate::server::PolicyStore;
 use crate::telemetry::Metrics;
+use statusgate_core::documents::DocumentKind;
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 /// The policies of a server.
 pub trait Store: Clone + Send + Sync + 'static {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::manifests::rules::Coverage;
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// A value for each thing that one part knows and others need. Each is written by one part only.
 #[derive(Debug)]

@@ -25,10 +25,10 @@ use crate::manifests::registrations::{
 };
 use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::{Rule, coverage, rules};
-use crate::model::Webhook;
-use crate::policy::PolicySet;
 use crate::telemetry::Metrics;
 use crate::tls::rotation::Stored;
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 /// The part of the manager that writes registrations.
 #[derive(Clone)]

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::documents::DocumentKind;
 use crate::manifests::crds::{GROUP, VERSION};
-use crate::policy::{Diagnostic, Diagnostics, Source};
+use statusgate_core::documents::DocumentKind;
+use statusgate_core::policy::{Diagnostic, Diagnostics, Source};
 
 pub use self::accepted::LastAccepted;
 

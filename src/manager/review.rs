@@ -16,14 +16,14 @@ use serde_json::Value;
 use super::conditions::last_boundary;
 use super::documents::{Shared, Store};
 use super::registry::{Document, DocumentId};
-use crate::documents::DocumentKind;
-use crate::lint::{self, Remark};
 use crate::manifests::crds::{GROUP, plural};
-use crate::model::Operation;
-use crate::policy::{Diagnostics, PolicySet, Source};
 use crate::server::DocumentReview;
 use crate::server::admit::Reply;
 use crate::wire::{AdmissionRequest, respond_about_document};
+use statusgate_core::documents::DocumentKind;
+use statusgate_core::lint::{self, Remark};
+use statusgate_core::model::Operation;
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 /// How long a document waits for others that were applied just before it.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use super::conditions::{Condition, Facts, Registered, ReplicaEntry, Status, seconds};
 use super::registry::{DocumentId, LastAccepted, Registry};
-use crate::documents::DocumentKind;
 use crate::manifests::rules::Coverage;
+use statusgate_core::documents::DocumentKind;
 
 /// A document in the cluster, apart from its text.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::manager::registry::Document;
-    use crate::policy::PolicySet;
+    use statusgate_core::policy::PolicySet;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 

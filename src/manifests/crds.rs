@@ -13,7 +13,7 @@ mod structural;
 
 use serde_json::{Value, json};
 
-use crate::documents::DocumentKind;
+use statusgate_core::documents::DocumentKind;
 
 /// The API group of the documents.
 pub const GROUP: &str = "statusgate.dev";

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::rules::Rule;
-use crate::model::Webhook;
+use statusgate_core::model::Webhook;
 
 /// The name of the registrations about objects.
 pub const OBJECTS: &str = "statusgate";
@@ -227,7 +227,7 @@ mod tests {
     use crate::manifests::resource::{CustomResource, Version};
     use crate::manifests::rules::{gaps, rules};
     use crate::manifests::yaml;
-    use crate::policy::{PolicySet, Source};
+    use statusgate_core::policy::{PolicySet, Source};
 
     fn settings() -> Settings {
         Settings {

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::model::{Object, Operation, Resource, Subject, Writer};
-use crate::policy::PolicySet;
+use statusgate_core::model::{Object, Operation, Resource, Subject, Writer};
+use statusgate_core::policy::PolicySet;
 
 /// A custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

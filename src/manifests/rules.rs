@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::resource::{CustomResource, Version};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// The group of statusgate's own kinds. Objects of this group are never judged by policies: a policy
 /// could forbid its own repair.
@@ -298,7 +298,7 @@ const ANY: &str = "*";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Source;
+    use statusgate_core::policy::Source;
 
     fn policies(resources: &[(&str, &str)]) -> PolicySet {
         let documents = resources.iter().enumerate().map(|(number, (name, rule))| Source {

@@ -3,10 +3,10 @@
 use axum::http::StatusCode;
 use jiff::Timestamp;
 
-use crate::engine::{Verdict, decide};
-use crate::model::{Operation, Webhook};
-use crate::policy::PolicySet;
 use crate::wire::{AdmissionRequest, ReviewError, respond};
+use statusgate_core::engine::{Verdict, decide};
+use statusgate_core::model::{Operation, Webhook};
+use statusgate_core::policy::PolicySet;
 
 /// The HTTP response to a review.
 #[derive(Clone, Debug, PartialEq, Eq)]

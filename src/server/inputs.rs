@@ -14,9 +14,10 @@ use super::policies::PolicyStore;
 use super::reload::{Reloader, reloader};
 use super::settings::{CertificateSource, Settings};
 use super::{StartError, clock};
-use crate::policy::{self, Source};
+use crate::files;
 use crate::telemetry::{FilterFile, Metrics};
 use crate::tls::{Authority, Bundle, CertificateError, ClientAuthorities, Pem, ServerTls};
+use statusgate_core::policy::Source;
 
 /// The files that may change while the server runs.
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl Inputs {
         self.reloaders.push(reloader(
             POLICIES,
             &used,
-            move || Ok(policy::load_files(&paths)?),
+            move || Ok(files::load_policies(&paths)?),
             move |files: &Vec<Source>, _| {
                 store.replace_files(files.clone())?;
                 Ok(())

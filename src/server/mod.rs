@@ -55,10 +55,11 @@ use self::handshake::HandshakeLog;
 use self::inputs::Inputs;
 use self::listener::Listener;
 use self::routes::Handler;
-use crate::policy::{self, Diagnostics, Source};
+use crate::files;
 use crate::telemetry::traces::Exporter;
 use crate::telemetry::{Metrics, Scrape};
 use crate::tls::CertificateError;
+use statusgate_core::policy::{Diagnostics, Source};
 
 pub use self::certificate::ServingCertificate;
 pub use self::drain::{End, Stage};
@@ -74,7 +75,8 @@ pub use self::settings::{CertificateSource, Limits, ProbeSettings, Settings};
 /// Invalid policies, certificate or client CA, or a port that cannot be bound.
 pub fn start(settings: &Settings) -> Result<Running, StartError> {
     let opening = Opening::of(settings.into())?;
-    let files = policy::load(&settings.policies).map_err(StartError::BrokenPolicies)?;
+    let files =
+        files::load_policies_or_examples(&settings.policies).map_err(StartError::BrokenPolicies)?;
     let policies = opening.policies(files)?;
     opening.start(settings, &policies, None)
 }

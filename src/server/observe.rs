@@ -3,11 +3,11 @@
 use std::fmt;
 
 use super::snapshot::Snapshot;
-use crate::engine::{Action, Finding, Verdict};
-use crate::model::{Subject, Webhook};
 use crate::telemetry::traces::{Attribute, Value};
 use crate::telemetry::{Counters, Decision, Metrics};
 use crate::wire::AdmissionRequest;
+use statusgate_core::engine::{Action, Finding, Verdict};
+use statusgate_core::model::{Subject, Webhook};
 
 /// Counts and logs a decision.
 ///
@@ -177,8 +177,8 @@ fn joined<'n>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'n str>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Cause;
-    use crate::policy::Id;
+    use statusgate_core::engine::Cause;
+    use statusgate_core::policy::Id;
 
     const STRICT: usize = 0;
     const LAX: usize = 1;

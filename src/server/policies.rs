@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use super::snapshot::Snapshot;
-use crate::policy::{Diagnostics, PolicySet, Source};
 use crate::telemetry::Metrics;
+use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 /// The policies of a server. Clones share them. A set that does not compile never replaces the one in use.
 #[derive(Clone)]

@@ -19,9 +19,9 @@ use super::budget::{Budget, Share};
 use super::rejection::{Overload, Rejection};
 use super::snapshot::Snapshot;
 use super::{clock, observe};
-use crate::model::Webhook;
 use crate::telemetry::traces::{Attribute, Span, Traces};
 use crate::telemetry::{Metrics, WebhookMetrics};
+use statusgate_core::model::Webhook;
 
 /// Answers an AdmissionReview of a StatusPolicy or StatusConvention. It may take seconds.
 pub type DocumentReview = Arc<dyn Fn(&[u8]) -> Reply + Send + Sync>;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Action, Change};
-use crate::policy::PolicySet;
 use crate::telemetry::{Count, Counters, Metrics, Names};
+use statusgate_core::engine::{Action, Change};
+use statusgate_core::policy::PolicySet;
 
 /// One loaded set. Requests read policies and counters from the same snapshot, so that a position
 /// means the same policy in both.

@@ -22,7 +22,7 @@ use super::latency::{ByWebhook, Latency};
 use super::managed::Managed;
 use super::policies::{Changes, Counters, Decisions, Findings, Names, Store};
 use super::traces::SpanCounters;
-use crate::model::Webhook;
+use statusgate_core::model::Webhook;
 
 /// All metrics of a server.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 
-use crate::model::Webhook;
+use statusgate_core::model::Webhook;
 
 /// The values of labels, by their position.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Operation, ReadError, Subject, Writer, read};
+use statusgate_core::model::{Operation, ReadError, Subject, Writer, read};
 
 use super::envelope::Envelope;
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use crate::objects::{CRD, name_of};
 use crate::patience::until;

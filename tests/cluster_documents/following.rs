@@ -78,7 +78,7 @@ fn two_replicas_enforce_documents_and_report_it() {
                 .all(|replica| {
                     replica.store.set().policies().iter().any(|policy| {
                         &*policy.name == "p"
-                            && policy.enforcement == statusgate::policy::Action::Warn
+                            && policy.enforcement == statusgate_core::policy::Action::Warn
                     })
                 })
                 .then_some(())
@@ -160,7 +160,7 @@ fn restarted_replicas_enforce_the_accepted_text_of_an_invalid_document() {
                 let set = replica.store.set();
                 let enforcement: Vec<_> =
                     set.policies().iter().map(|policy| policy.enforcement).collect();
-                assert_eq!(enforcement, [statusgate::policy::Action::Warn]);
+                assert_eq!(enforcement, [statusgate_core::policy::Action::Warn]);
             }
             let refused = reaches(&policies, "p", "Accepted", "False").await;
             assert_eq!(kept(&refused), text(&last));
@@ -228,7 +228,7 @@ fn a_document_that_only_changed_files_make_valid_is_tried_again() {
         replica.sees(&["one"]);
         reaches(&policies, "p", "Accepted", "False").await;
         let text = convention("of-a-file", "x").to_string();
-        replica.store.set_files(vec![statusgate::policy::Source::new("file.yaml", text)]);
+        replica.store.set_files(vec![statusgate_core::policy::Source::new("file.yaml", text)]);
         reaches(&policies, "p", "Enforced", "True").await;
     });
 }

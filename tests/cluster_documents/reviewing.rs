@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use serde_json::json;
 use statusgate::manager::documents::Documents;
 use statusgate::manager::review::reviewer;
-use statusgate::policy::Source;
 use statusgate::server::{CertificateSource, Opening, Settings};
 use statusgate::tls::{Authority, Bundle, Pem};
+use statusgate_core::policy::Source;
 
 use crate::following::{convention, policy};
 use crate::objects::{Outcome, VALIDATING};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use statusgate::engine::Action;
-use statusgate::kstatus::compute;
-use statusgate::model::Json;
+use statusgate_core::engine::Action;
+use statusgate_core::kstatus::compute;
+use statusgate_core::model::Json;
 
 use super::support::{NOW, Outcome, T0, Write};
 

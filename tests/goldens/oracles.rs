@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use statusgate::engine::Action;
+use statusgate_core::engine::Action;
 
 use super::judging::rules;
 use super::support::{Outcome, Write, following};

@@ -8,7 +8,7 @@ use std::fs;
 
 use serde::Deserialize;
 use serde_json::Value;
-use statusgate::policy::{PolicySet, Source};
+use statusgate_core::policy::{PolicySet, Source};
 
 use super::judging::fixtures;
 use super::support::{Write, policy};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
-use statusgate::engine::Action;
+use statusgate_core::engine::Action;
 
 use super::judging::{Case, fixtures, read, rules};
 use super::support::{built_in, following};

@@ -72,7 +72,7 @@ fn a_removed_history_is_rewritten() {
 }
 
 /// Elements with a key, which change their time only with their status.
-fn keyed(key: &str) -> statusgate::policy::PolicySet {
+fn keyed(key: &str) -> statusgate_core::policy::PolicySet {
     under(
         format!(
             "conditions: [{{path: /status/conditions, key: {key}, \

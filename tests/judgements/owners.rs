@@ -1,7 +1,7 @@
 //! Owners of fields, and writes without a status of the writer.
 
 use serde_json::{Value, json};
-use statusgate::engine::Action::Deny;
+use statusgate_core::engine::Action::Deny;
 
 use crate::support::{NOW, T0, WITHOUT_SUBRESOURCE, Write, compile, following, policy};
 use crate::{condition, ready, with};

@@ -1,8 +1,8 @@
 //! Which webhook, and which part of the validating one, judges a rule, a value or a request.
 
 use serde_json::{Value, json};
-use statusgate::model::Webhook;
 use statusgate::server::admit::admit;
+use statusgate_core::model::Webhook;
 
 use crate::support::{LATER, Write, examples, following, under};
 use crate::{FAR, condition, ready, with};

@@ -13,8 +13,8 @@ mod properties;
 mod workloads;
 
 use serde_json::{Value, json};
-use statusgate::kstatus::{ComputeError, KStatus, compute};
-use statusgate::model::Json;
+use statusgate_core::kstatus::{ComputeError, KStatus, compute};
+use statusgate_core::model::Json;
 
 /// 2024-06-01T12:00:00Z
 const NOW: i64 = 1_717_243_200;

@@ -1,6 +1,6 @@
 //! Rules that reject every status only together, and proofs that are too large.
 
-use statusgate::lint::{self, Kind};
+use statusgate_core::lint::{self, Kind};
 
 use crate::support::compile;
 use crate::{CONDITIONS, only, remarks, two_phases};

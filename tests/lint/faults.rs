@@ -1,6 +1,6 @@
 //! One fault in a small convention.
 
-use statusgate::lint::{Kind, Remark};
+use statusgate_core::lint::{Kind, Remark};
 
 use crate::{CONDITIONS, only, remarks, two_phases};
 

@@ -11,8 +11,8 @@ mod policies;
 #[path = "../support/mod.rs"]
 mod support;
 
-use statusgate::lint::{self, Kind, Remark};
-use statusgate::policy::PolicySet;
+use statusgate_core::lint::{self, Kind, Remark};
+use statusgate_core::policy::PolicySet;
 use support::compile;
 
 const CONDITIONS: &str = "conditions: [{path: /status/conditions}]";

@@ -1,6 +1,6 @@
 //! Policies, in addition to their conventions.
 
-use statusgate::lint::{Kind, Remark};
+use statusgate_core::lint::{Kind, Remark};
 
 use crate::support::{compile, examples, policy};
 use crate::{document, lint_policy};

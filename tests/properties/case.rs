@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use crate::settings::{Kind, Settings};
 use crate::statuses::{pairs, specs};

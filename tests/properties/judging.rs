@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use statusgate::engine::Action;
-use statusgate::policy::convention::{Backfill, Filling};
+use statusgate_core::engine::Action;
+use statusgate_core::policy::convention::{Backfill, Filling};
 
 use crate::case::{Case, cases, of_kind};
 use crate::settings::{Kind, Settings};

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
-use statusgate::model::Webhook;
-use statusgate::policy::PolicySet;
 use statusgate::server::admit::{Reply, admit};
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 use crate::case::{Case, cases};
 use crate::support::{NOW, examples};

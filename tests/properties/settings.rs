@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use statusgate::policy::convention::Convention;
-use statusgate::policy::{Disposition, PolicySet};
+use statusgate_core::policy::convention::Convention;
+use statusgate_core::policy::{Disposition, PolicySet};
 
 use crate::support::{built_in, compile, policy};
 

@@ -10,7 +10,7 @@ use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use crate::settings::{Kind, Settings};
 use crate::statuses::statuses;

@@ -15,10 +15,10 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use statusgate::engine::{Action, Verdict, decide};
-use statusgate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
-use statusgate::policy::{PolicySet, Source};
 use statusgate::server::admit::{Reply, admit};
+use statusgate_core::engine::{Action, Verdict, decide};
+use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::policy::{PolicySet, Source};
 
 pub(crate) const EARLIER: &str = "2024-06-01T10:00:00Z";
 pub(crate) const T0: &str = "2024-06-01T11:00:00Z";
@@ -405,7 +405,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn of(found: &statusgate::engine::Finding<'_>) -> Self {
+    fn of(found: &statusgate_core::engine::Finding<'_>) -> Self {
         Self {
             policy: found.policy.to_string(),
             rule: found.rule.to_string(),

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
-use statusgate::language::Asks;
-use statusgate::model::Pointer;
-use statusgate::policy::Disposition;
-use statusgate::policy::convention::{ConditionList, Convention};
+use statusgate_core::language::Asks;
+use statusgate_core::model::Pointer;
+use statusgate_core::policy::Disposition;
+use statusgate_core::policy::convention::{ConditionList, Convention};
 
 use crate::support::{EARLIER, T0};
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use serde_json::{Value, json};
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use super::search::{Exploration, Model, Step, explore};
 use super::support::{NOW, Write, compile, policy};

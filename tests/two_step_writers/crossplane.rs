@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::{Value, json};
-use statusgate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 use super::search::{Exploration, Model, Step, explore};
 use super::support::{CROSSPLANE, NOW, Write, following};

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
 use crate::cluster::{Target, with_causes};
-use crate::engine::Action;
-use crate::policy::PolicySet;
+use statusgate_core::engine::Action;
+use statusgate_core::policy::PolicySet;
 
 /// The line of one object.
 pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>) -> Value {

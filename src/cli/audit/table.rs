@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::super::report::{by_action, plural};
 use super::super::table;
 use crate::cluster::audit::{Findings, Row, RuleSums};
-use crate::engine::Action;
-use crate::source::one_line;
+use statusgate_core::engine::Action;
+use statusgate_core::source::one_line;
 
 pub(super) fn write(
     out: &mut impl Write,

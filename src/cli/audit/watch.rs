@@ -13,11 +13,11 @@ use super::super::{Outcome, time};
 use super::Args;
 use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
 use crate::cluster::{Check, with_causes};
-use crate::engine::Action;
-use crate::policy::PolicySet;
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
 use crate::telemetry::{AuditGauge, AuditMetrics, Labels};
+use statusgate_core::engine::Action;
+use statusgate_core::policy::PolicySet;
 
 /// Audits until a signal arrives.
 pub(super) fn run(args: &Args, policies: PolicySet) -> anyhow::Result<Outcome> {

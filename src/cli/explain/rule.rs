@@ -4,9 +4,9 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::{Output, unknown_rule};
-use crate::explain::{Block, Page, RuleText, render};
-use crate::lint::{Example, Examples, Pair};
-use crate::policy::{Policy, PolicySet};
+use statusgate_core::explain::{Block, Page, RuleText, render};
+use statusgate_core::lint::{Example, Examples, Pair};
+use statusgate_core::policy::{Policy, PolicySet};
 
 /// The text of a rule of a convention or of a policy.
 pub(super) fn explain(id: &str, policies: &PolicySet, output: Output) -> anyhow::Result<String> {

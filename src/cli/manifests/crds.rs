@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 
 use crate::cli::Outcome;
-use crate::documents::DocumentKind;
 use crate::manifests::crds;
+use statusgate_core::documents::DocumentKind;
 
 /// The arguments of `manifests crds`.
 #[derive(Debug, clap::Args)]

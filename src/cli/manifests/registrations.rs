@@ -9,14 +9,15 @@ use super::super::connection::{Connection, block_on};
 use super::super::policies::Policies;
 use super::super::{Outcome, fail_with, say, values};
 use crate::cluster::Cluster;
+use crate::files;
 use crate::manifests::registrations::{
     Address, FailurePolicy, Settings, has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::{gaps, rules};
 use crate::manifests::yaml;
-use crate::policy::PolicySet;
-use crate::source::{self, Manifests, reason};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Manifests, reason};
 
 /// The arguments of `manifests registrations`.
 #[derive(Debug, clap::Args)]
@@ -116,7 +117,7 @@ async fn from_cluster(
 }
 
 fn read_definitions(paths: &[PathBuf]) -> anyhow::Result<Vec<CustomResource>> {
-    let (files, mistakes) = source::open(paths, true);
+    let (files, mistakes) = files::open(paths, true);
     let manifests = Manifests::read(&files);
     let mistakes = mistakes.iter().chain(manifests.mistakes());
     let mut errors: Vec<anyhow::Error> =

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::Report;
-use crate::engine::Action;
-use crate::source::{Place, one_line};
+use statusgate_core::engine::Action;
+use statusgate_core::source::{Place, one_line};
 
 /// Writes a command for each finding and each unreadable document, then the totals.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {

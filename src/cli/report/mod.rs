@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use super::action::Limit;
 use super::entry::Entry;
-use crate::engine::{Action, Found};
-use crate::policy::PolicySet;
-use crate::source::{Diagnostic, Place, one_line};
+use statusgate_core::engine::{Action, Found};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Diagnostic, Place, one_line};
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -184,7 +184,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::source::{Manifests, Source};
+    use statusgate_core::source::{Manifests, Source};
 
     static POLICIES: LazyLock<PolicySet> = LazyLock::new(|| {
         let text = "{apiVersion: statusgate.dev/v1alpha1, kind: StatusConvention, metadata: {name: c}, spec: {title: C, \
@@ -204,7 +204,7 @@ mod tests {
             policy: "p".into(),
             rule: format!("c/{}", action.label()),
             field: "status.phase".into(),
-            cause: crate::engine::Cause::Invalid,
+            cause: statusgate_core::engine::Cause::Invalid,
             message: "100% \"wrong\" & <odd>,\nreally: yes".into(),
             action,
             others: Vec::new(),

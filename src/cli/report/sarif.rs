@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::Report;
-use crate::engine::Action;
-use crate::policy::DeclaredRule;
-use crate::source::Place;
+use statusgate_core::engine::Action;
+use statusgate_core::policy::DeclaredRule;
+use statusgate_core::source::Place;
 
 /// Writes one run: rules, results, and unreadable documents as notifications of the tool.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {

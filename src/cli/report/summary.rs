@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use super::super::table;
 use super::{Judged, Report};
-use crate::engine::{Action, Found};
-use crate::source::{Place, one_line};
+use statusgate_core::engine::{Action, Found};
+use statusgate_core::source::{Place, one_line};
 
 /// The findings of one rule with one action.
 struct Row<'r> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Located, Report};
-use crate::source::one_line;
+use statusgate_core::source::one_line;
 
 /// Writes each finding with its location and a caret, then the kinds that were not judged, and the totals. The caller reports unreadable
 /// documents.

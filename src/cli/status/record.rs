@@ -5,11 +5,11 @@ use serde::{Serialize, Serializer};
 use super::super::entry::Entry;
 use super::super::plurals::Plurals;
 use super::super::request::Request;
-use crate::engine::Standing;
-use crate::kstatus::{ComputeError, KStatus, Status, compute};
-use crate::model::{Json, Writer};
-use crate::policy::PolicySet;
-use crate::source::{Identity, Manifest};
+use statusgate_core::engine::Standing;
+use statusgate_core::kstatus::{ComputeError, KStatus, Status, compute};
+use statusgate_core::model::{Json, Writer};
+use statusgate_core::policy::PolicySet;
+use statusgate_core::source::{Identity, Manifest};
 
 /// One object with its kstatus result and its standing under each policy.
 #[derive(Debug, Serialize)]

@@ -7,8 +7,8 @@ use super::super::report::plural;
 use super::super::table;
 use super::record::Record;
 use crate::cluster::object_path;
-use crate::kstatus::{Status, aggregate};
-use crate::source::{Identity, one_line};
+use statusgate_core::kstatus::{Status, aggregate};
+use statusgate_core::source::{Identity, one_line};
 
 /// Characters of a message: with the other columns about two lines of a terminal.
 const MAX_MESSAGE: usize = 80;

@@ -13,9 +13,9 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use crate::cli::time;
-use crate::documents::{self, suite};
-use crate::source::Identity;
-use crate::source::tree::{At, Node, Problems, Span};
+use statusgate_core::documents::suite;
+use statusgate_core::source::Identity;
+use statusgate_core::source::tree::{At, Node, Problems, Span};
 
 /// One document: the policies, and the cases.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(super) fn read(
     problems: &Problems,
 ) -> Option<Suite> {
     let suite::Suite { policies, convention, now, cases } =
-        documents::spec(&mut node, true, problems)?;
+        suite::Suite::read(&mut node, problems)?;
     let at = At::root(&node, problems);
     let now = now.and_then(|text| read_time(&text, at.key("now"))).unwrap_or(LATE);
     let mut names = HashSet::new();

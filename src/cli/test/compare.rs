@@ -4,8 +4,8 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-use crate::documents::suite::{Expectation, ExpectedFinding, Word};
-use crate::engine::{Action, Found, Review};
+use statusgate_core::documents::suite::{Expectation, ExpectedFinding, Word};
+use statusgate_core::engine::{Action, Found, Review};
 
 /// A part that differs.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,11 +30,11 @@ pub(super) fn compare(
         }
     };
     if let Some(word) = expected.verdict {
-        let came = Word::of(found);
+        let came = verdict_of(found);
         if came != word {
             // With the reasons: the findings may not be compared.
-            let deciding = found.findings.iter().filter(|found| Word::by(found.action) == came);
-            let lines = [format!("- {}", word.label()), format!("+ {}", came.label())];
+            let deciding = found.findings.iter().filter(|found| word_of(found.action) == came);
+            let lines = [format!("- {}", label(word)), format!("+ {}", label(came))];
             let lines =
                 lines.into_iter().chain(deciding.map(|found| format!("+   {}", line(found))));
             add("verdict", lines.collect());
@@ -61,26 +61,24 @@ pub(super) fn compare(
     differences
 }
 
-impl Word {
-    fn of(found: &Review) -> Self {
-        let strongest = found.findings.iter().map(|found| found.action).max();
-        strongest.map_or(Self::Allow, Self::by)
-    }
+fn verdict_of(found: &Review) -> Word {
+    let strongest = found.findings.iter().map(|found| found.action).max();
+    strongest.map_or(Word::Allow, word_of)
+}
 
-    const fn by(action: Action) -> Self {
-        match action {
-            Action::Deny => Self::Deny,
-            Action::Repair | Action::Warn => Self::Warn,
-            Action::Audit => Self::Allow,
-        }
+const fn word_of(action: Action) -> Word {
+    match action {
+        Action::Deny => Word::Deny,
+        Action::Repair | Action::Warn => Word::Warn,
+        Action::Audit => Word::Allow,
     }
+}
 
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Warn => "warn",
-            Self::Deny => "deny",
-        }
+const fn label(word: Word) -> &'static str {
+    match word {
+        Word::Allow => "allow",
+        Word::Warn => "warn",
+        Word::Deny => "deny",
     }
 }
 
@@ -88,13 +86,13 @@ impl Word {
 /// the only match of `{rule: a, field: b}`.
 fn compare_findings(expected: &[ExpectedFinding], found: &[Found]) -> Vec<String> {
     let mut wanted: Vec<&ExpectedFinding> = expected.iter().collect();
-    wanted.sort_by_key(|finding| std::cmp::Reverse(finding.precision()));
+    wanted.sort_by_key(|finding| std::cmp::Reverse(precision(finding)));
     let mut left: Vec<&Found> = found.iter().collect();
     let mut lines = Vec::new();
     for finding in wanted {
-        match left.iter().position(|found| finding.fits(found)) {
+        match left.iter().position(|found| fits(finding, found)) {
             Some(at) => drop(left.remove(at)),
-            None => lines.push(format!("- {finding}")),
+            None => lines.push(format!("- {}", expected_line(finding))),
         }
     }
     lines.extend(left.into_iter().map(|found| format!("+ {}", line(found))));
@@ -106,29 +104,25 @@ fn line(found: &Found) -> String {
     format!("{}: {field}: {message} [{rule}]", action.label())
 }
 
-impl ExpectedFinding {
-    fn fits(&self, found: &Found) -> bool {
-        self.rule == found.rule
-            && self.field.as_ref().is_none_or(|field| *field == found.field)
-            && self.action.is_none_or(|action| Action::from(action) == found.action)
-            && self.message.as_ref().is_none_or(|message| found.message.contains(message))
-    }
-
-    fn precision(&self) -> usize {
-        usize::from(self.field.is_some())
-            + usize::from(self.action.is_some())
-            + usize::from(self.message.is_some())
-    }
+/// In the format of a finding, with `*` for parts that are not compared.
+fn expected_line(finding: &ExpectedFinding) -> String {
+    let action = finding.action.map_or("*", |action| Action::from(action).label());
+    let field = finding.field.as_deref().unwrap_or("*");
+    let message = finding.message.as_deref().unwrap_or("*");
+    format!("{action}: {field}: {message} [{}]", finding.rule)
 }
 
-/// In the format of a finding, with `*` for parts that are not compared.
-impl std::fmt::Display for ExpectedFinding {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let action = self.action.map_or("*", |action| Action::from(action).label());
-        let field = self.field.as_deref().unwrap_or("*");
-        let message = self.message.as_deref().unwrap_or("*");
-        write!(formatter, "{action}: {field}: {message} [{}]", self.rule)
-    }
+fn fits(expected: &ExpectedFinding, found: &Found) -> bool {
+    expected.rule == found.rule
+        && expected.field.as_ref().is_none_or(|field| *field == found.field)
+        && expected.action.is_none_or(|action| Action::from(action) == found.action)
+        && expected.message.as_ref().is_none_or(|message| found.message.contains(message))
+}
+
+fn precision(expected: &ExpectedFinding) -> usize {
+    usize::from(expected.field.is_some())
+        + usize::from(expected.action.is_some())
+        + usize::from(expected.message.is_some())
 }
 
 fn diff(expected: &str, found: &str) -> Vec<String> {
@@ -151,7 +145,8 @@ mod tests {
     use super::*;
 
     fn found(rule: &str, field: &str) -> Found {
-        let (policy, cause, others) = ("p".to_owned(), crate::engine::Cause::Invalid, Vec::new());
+        let (policy, cause, others) =
+            ("p".to_owned(), statusgate_core::engine::Cause::Invalid, Vec::new());
         let (rule, field, message) = (rule.to_owned(), field.to_owned(), "some words".to_owned());
         Found { policy, rule, field, cause, message, action: Action::Warn, others }
     }

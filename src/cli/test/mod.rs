@@ -22,13 +22,14 @@ use super::report::{junit, plural};
 use super::request::{Request, Unfit};
 use super::writer::writer;
 use super::{Outcome, say};
-use crate::documents::PolicySpec;
-use crate::documents::suite::{self, CaseWriter};
-use crate::engine;
-use crate::model::Operation;
-use crate::policy::{Diagnostic, Diagnostics, PolicySet, Source};
-use crate::source::tree::{self, Node, Problems};
-use crate::source::{Place, json_at, one_line, open, reason};
+use crate::files::open;
+use statusgate_core::documents::PolicySpec;
+use statusgate_core::documents::suite::{self, CaseWriter};
+use statusgate_core::engine;
+use statusgate_core::model::Operation;
+use statusgate_core::policy::{Diagnostic, Diagnostics, PolicySet, Source};
+use statusgate_core::source::tree::{self, Node, Problems};
+use statusgate_core::source::{Place, json_at, one_line, reason};
 
 /// The arguments of `test`.
 #[derive(Debug, clap::Args)]

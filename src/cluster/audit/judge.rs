@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use super::super::identity::read_object;
 use super::super::{Target, object_path, with_causes};
 use super::lasting::{is_disagreement, newest_transition};
-use crate::engine::{Action, Found, PatchFailed, decide, facts_of, review};
-use crate::model::{
+use statusgate_core::engine::{Action, Found, PatchFailed, decide, phase_of, review};
+use statusgate_core::model::{
     Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
     parse_rfc3339,
 };
-use crate::policy::{Policy, PolicySet};
+use statusgate_core::policy::{Policy, PolicySet};
 
 /// Judges stored objects.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ fn state<'a>(
     resource: &Resource<'a>,
 ) -> State<'a> {
     let convention = &*policy.convention;
-    let phase = facts_of(convention, object, None, resource).phase;
+    let phase = phase_of(convention, object);
     let list = convention.primary_conditions(&resource.version);
     let items = list.and_then(|list| object.at_status(&list.path)?.as_array());
     let condition = |item: &Json<'a>| {
@@ -195,7 +195,7 @@ fn state<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Source;
+    use statusgate_core::policy::Source;
 
     fn policies() -> PolicySet {
         PolicySet::compile(&PolicySet::examples()).unwrap()

@@ -1,8 +1,8 @@
 //! Which findings are disagreements, and how long an object is unchanged.
 
-use crate::model::{Json, Object, parse_rfc3339};
-use crate::policy::convention::ConditionList;
-use crate::policy::{Disposition, Policy};
+use statusgate_core::model::{Json, Object, parse_rfc3339};
+use statusgate_core::policy::convention::ConditionList;
+use statusgate_core::policy::{Disposition, Policy};
 
 /// Whether a rule of a policy reports disagreements, between phase and conditions or between conditions.
 /// A finding has only the resulting action, so the rule id identifies it.
@@ -46,7 +46,7 @@ fn member(list: &ConditionList) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicySet;
+    use statusgate_core::policy::PolicySet;
 
     #[test]
     fn disagreements_are_contradicted_phases_and_rules_with_this_action() {

@@ -24,7 +24,7 @@ pub use tally::{Example, Row, RuleSums, Tally};
 
 use super::identity::Seen;
 use super::{Cluster, ClusterError, Query, Target};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// The settings of an audit.
 #[derive(Clone, Debug)]

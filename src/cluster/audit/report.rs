@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::Target;
 use super::Judged;
-use crate::engine::{Action, Found};
+use statusgate_core::engine::{Action, Found};
 
 /// The name of every report.
 pub const REPORT_NAME: &str = "statusgate";
@@ -221,8 +221,8 @@ const MAX_MESSAGE: usize = 500;
 mod tests {
     use super::super::State;
     use super::*;
-    use crate::engine::Cause;
-    use crate::model::Metadata;
+    use statusgate_core::engine::Cause;
+    use statusgate_core::model::Metadata;
 
     fn target() -> Target {
         Target {

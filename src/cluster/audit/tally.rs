@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::super::Target;
 use super::{Judged, State};
-use crate::engine::{Action, Found};
-use crate::policy::PolicySet;
+use statusgate_core::engine::{Action, Found};
+use statusgate_core::policy::PolicySet;
 
 /// The counts of an audit.
 #[derive(Clone, Debug, Default)]
@@ -208,8 +208,8 @@ const MAX_KEYS: usize = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Cause;
-    use crate::model::Metadata;
+    use statusgate_core::engine::Cause;
+    use statusgate_core::model::Metadata;
 
     fn target(plural: &str) -> Target {
         Target {

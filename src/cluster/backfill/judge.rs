@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Target;
 use super::change::{Change, changes};
-use crate::engine::{Action, PatchFailed, Verdict, decide};
-use crate::model::{Json, Metadata, Object, Webhook, Writer};
-use crate::policy::PolicySet;
+use statusgate_core::engine::{Action, PatchFailed, Verdict, decide};
+use statusgate_core::model::{Json, Metadata, Object, Webhook, Writer};
+use statusgate_core::policy::PolicySet;
 
 /// The writer for policies with `writers`: the service account of `deploy/backfill`, regardless of the
 /// actual user.

@@ -34,8 +34,8 @@ use self::writers::Writers;
 use super::identity::{Seen, read_object};
 use super::pages::Load;
 use super::{Cluster, ClusterError, Page, Pages, Query, Target};
-use crate::model::Object;
-use crate::policy::PolicySet;
+use statusgate_core::model::Object;
+use statusgate_core::policy::PolicySet;
 
 /// The settings of a backfill.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use super::pace::Pace;
 use super::{Outcome, Plan, Target};
 use crate::cluster::call::{Call, Reply, is_internal, is_no_request, retry_after};
 use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// The state that all writers share.
 pub(super) struct Shared {

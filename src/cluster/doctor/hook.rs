@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::cluster::{Cluster, ClusterError, Patience};
 use crate::manifests::registrations;
-use crate::model::Webhook;
+use statusgate_core::model::Webhook;
 
 /// The kind of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

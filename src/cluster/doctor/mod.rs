@@ -23,8 +23,8 @@ pub use serving::Address;
 use self::hook::{Hook, Kind};
 use self::managed::Managed;
 use super::{Check, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
-use crate::model::Webhook;
-use crate::policy::PolicySet;
+use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 /// The checks, in the order of the report.
 const CHECKS: [RunCheck; 10] = [

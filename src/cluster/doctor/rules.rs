@@ -7,7 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 use super::hook::Hook;
 use super::{Facts, PARTS};
 use crate::cluster::{Check, Target, Targets};
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 /// Checks the rules of all webhooks.
 pub(super) fn coverage(facts: &Facts<'_>) -> Vec<Check> {
@@ -200,7 +200,7 @@ pub(super) mod tests {
     use super::*;
     use crate::cluster::Level;
     use crate::cluster::doctor::hook::Kind;
-    use crate::policy::Source;
+    use statusgate_core::policy::Source;
 
     fn policies() -> PolicySet {
         let text = "{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: p}, spec: \

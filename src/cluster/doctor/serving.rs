@@ -23,8 +23,8 @@ use super::hook::Hook;
 use super::trust::{Authorities, Life};
 use crate::cluster::Check;
 use crate::cluster::call::Silence;
-use crate::model::Webhook;
 use crate::tls::Expiry;
+use statusgate_core::model::Webhook;
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]

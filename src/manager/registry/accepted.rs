@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Document, DocumentId, Entry, Problem, Registry, Spec};
-use crate::policy::{Diagnostics, Source};
+use statusgate_core::policy::{Diagnostics, Source};
 
 /// Bytes of a text. etcd accepts 1.5 MiB for an object, which has its spec twice then, and a third time in
 /// an annotation after a client-side `kubectl apply`.

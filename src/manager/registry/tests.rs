@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::*;
-use crate::policy::PolicySet;
+use statusgate_core::policy::PolicySet;
 
 fn convention(name: &str) -> DocumentId {
     DocumentId { kind: DocumentKind::StatusConvention, name: name.to_owned() }
@@ -447,7 +447,7 @@ fn the_text_of_a_document_is_read_as_its_values() {
         json!({"a b": 1, "yes": 2, "": 3, "1": 4, "a:": 5, "<<": 6}),
     ] {
         let document = Document::new(policy("p"), &json!({"value": value, "after": 1}));
-        let (read, mistakes) = crate::source::tree::parse(0, &document.source.text);
+        let (read, mistakes) = statusgate_core::source::tree::parse(0, &document.source.text);
         assert_eq!(mistakes, [], "{value}: {}", document.source.text);
         let [read] = &read[..] else { panic!("{value}: {}", document.source.text) };
         let read = serde_json::to_value(&read.root).unwrap();

@@ -1,0 +1,131 @@
+//! Files with the test cases of policies.
+
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::check::{self, Spec};
+use super::schema::Schema;
+use super::{Disagreement, ZeroOrMore};
+use crate::model;
+use crate::source::tree::{Node, Problems};
+
+/// An operation that a case can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Operation {
+    /// Creates an object.
+    Create,
+    /// Changes an object.
+    Update,
+    /// Deletes an object.
+    Delete,
+}
+
+/// An expected verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Word {
+    /// Allowed without warnings.
+    Allow,
+    /// Allowed with warnings.
+    Warn,
+    /// Rejected.
+    Deny,
+}
+
+document! {
+    /// The policies, and the cases.
+    pub struct Suite {
+        /// Files and folders with policies, relative to this file.
+        policies?: ZeroOrMore<String>,
+        /// The convention for every object.
+        convention?: String,
+        /// The time of the cases without their own.
+        now?: String,
+        /// The cases.
+        cases: Vec<Case>,
+    }
+
+    /// One write with its expected result.
+    pub struct Case {
+        /// The name of the case.
+        name: String,
+        /// The object that is written.
+        object: Value,
+        /// The stored object.
+        old?: Value,
+        /// The user.
+        writer?: CaseWriter,
+        /// The operation. Default: the one of a status write.
+        operation?: Operation,
+        /// The subresource. Default: the one of a status write.
+        subresource?: String,
+        /// The time of the write.
+        now?: String,
+        /// The expected result.
+        expect: Expectation,
+    }
+
+    /// The user of a write.
+    #[derive(Default)]
+    pub struct CaseWriter {
+        /// The user name.
+        user?: String,
+        /// The groups.
+        groups?: Vec<String>,
+    }
+
+    /// The expected result of a write. An absent part is not compared.
+    #[derive(Default)]
+    #[schemars(extend("minProperties" = 1, "x-empty" = "a case that expects nothing cannot fail"))]
+    pub struct Expectation {
+        /// The verdict.
+        verdict?: Word,
+        /// All findings, in any order.
+        findings?: Vec<ExpectedFinding>,
+        /// All operations of the patch, in order, or `none`.
+        patch?: Value,
+        /// The whole status after the mutating webhook.
+        status?: Value,
+    }
+
+    /// An expected finding. An absent part is not compared.
+    pub struct ExpectedFinding {
+        /// The rule id.
+        rule: String,
+        /// The field.
+        field?: String,
+        /// The action.
+        action?: Disagreement,
+        /// A part of the message.
+        message?: String,
+    }
+}
+
+static SUITE: LazyLock<Schema> = LazyLock::new(Schema::of::<Suite>);
+
+impl Suite {
+    /// Checks and reads a document; `None` if it cannot be read.
+    pub fn read(document: &mut Node, problems: &Problems) -> Option<Self> {
+        check::spec(document, true, problems)
+    }
+}
+
+impl Spec for Suite {
+    fn schema() -> &'static Schema {
+        &SUITE
+    }
+}
+
+impl From<Operation> for model::Operation {
+    fn from(operation: Operation) -> Self {
+        match operation {
+            Operation::Create => Self::Create,
+            Operation::Update => Self::Update,
+            Operation::Delete => Self::Delete,
+        }
+    }
+}

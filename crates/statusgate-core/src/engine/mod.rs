@@ -1,0 +1,99 @@
+//! The decision. Pure: no IO, no clock, no randomness; the same subject gives the same verdict.
+//!
+//! ```
+//! use statusgate_core::engine::decide;
+//! use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+//! use statusgate_core::policy::PolicySet;
+//!
+//! let policies = PolicySet::compile(&PolicySet::examples())?;
+//! let subject = Subject {
+//!     resource: Resource {
+//!         group: "vshn.appcat.vshn.io".into(),
+//!         version: "v1".into(),
+//!         resource: "vshnredis".into(),
+//!     },
+//!     subresource: "status".into(),
+//!     operation: Operation::Update,
+//!     writer: Writer::default(),
+//!     object: Object::parse(r#"{"status": {"phase": "ready"}}"#)?,
+//!     old: Some(Object::parse("{}")?),
+//! };
+//! let verdict = decide(&policies, &subject, Webhook::Validate, jiff::Timestamp::UNIX_EPOCH);
+//! assert!(verdict.is_denied());
+//! assert_eq!(verdict.findings[0].rule.as_str(), "appcat/phase-value");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod agreement;
+mod because;
+mod cel;
+mod choice;
+mod conditions;
+mod defaults;
+mod draft;
+mod evidence;
+mod fields;
+mod judge;
+mod mutate;
+mod phase;
+mod ratchet;
+mod remutate;
+mod review;
+mod standing;
+mod verdict;
+
+use jiff::Timestamp;
+use json_patch::Patch;
+
+use crate::model::{Subject, Webhook};
+use crate::policy::{PolicySet, Selected};
+
+pub use crate::policy::Action;
+pub(crate) use agreement::{admits, repaired};
+pub(crate) use choice::imposed;
+pub use evidence::{Facts, Truth, phase_of};
+pub(crate) use evidence::{facts_of, with_element};
+pub(crate) use fields::fits;
+pub use review::{Found, PatchFailed, Review, review};
+pub use standing::Standing;
+pub use verdict::{Cause, Change, Finding, Verdict};
+
+/// Judges a subject by all policies that select it.
+///
+/// The first policy with a phase, in the order of the documents, owns phase and defaults; the others add
+/// their own defaults for other fields. The findings of all policies count, except that only the owner
+/// judges the phase. The same finding of several policies is reported once, with the strongest action.
+pub fn decide<'p, 'a: 'p>(
+    policies: &'p PolicySet,
+    subject: &Subject<'a>,
+    webhook: Webhook,
+    now: Timestamp,
+) -> Verdict<'p> {
+    let (mut verdict, now) = (Verdict::default(), now.as_second());
+    let selected = Selected::of(policies, subject);
+    match webhook {
+        Webhook::Mutate => {
+            let mutation = mutate::mutate(&selected, subject, &subject.object, now);
+            (verdict.findings, verdict.withheld) = (mutation.findings, mutation.withheld);
+            if !mutation.operations.is_empty() {
+                if mutate::applies(&subject.object, &mutation.operations) {
+                    verdict.status = mutation.status;
+                    verdict.changes = mutation.changes;
+                    verdict.patch = Some(Patch(mutation.operations));
+                } else {
+                    verdict.patch_failed = true;
+                }
+            }
+        }
+        Webhook::Validate | Webhook::Mandatory | Webhook::Agreement => {
+            for (_, policy) in selected.policies() {
+                judge::judge(policy, &selected, subject, webhook, now, &mut verdict.findings);
+            }
+            if selected.policies().nth(1).is_some() {
+                verdict::merge_duplicates(&mut verdict.findings);
+            }
+        }
+    }
+    verdict.policies = selected.into_indices();
+    verdict
+}

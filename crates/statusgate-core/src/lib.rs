@@ -1,0 +1,30 @@
+//! The part of statusgate that decides: documents and objects in, verdicts out.
+//!
+//! ```text
+//! documents ─► policy (parse, compile) ─► PolicySet ─► engine
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`model`] | the vocabulary: JSON as borrowed text, pointers, the subject of a judgement |
+//! | [`source`] | input text as trees with locations; diagnostics with carets |
+//! | [`language`] | the words of predicates, one file each |
+//! | [`documents`] | `StatusPolicy` and `StatusConvention` as types; their schemas and the structural check |
+//! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
+//! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
+//! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
+//! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
+//! | [`lint`] | what can be proven of a convention by walking that table |
+//!
+//! The crate is pure: no IO, no clock, no async and no Kubernetes client. Its Cargo.toml names none of
+//! their crates, and it compiles for `wasm32-unknown-unknown` (`make wasm`).
+
+pub mod documents;
+pub mod engine;
+pub mod explain;
+pub mod kstatus;
+pub mod language;
+pub mod lint;
+pub mod model;
+pub mod policy;
+pub mod source;

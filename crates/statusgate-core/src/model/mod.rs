@@ -1,0 +1,27 @@
+//! The vocabulary: JSON, objects and the input of the engine. This folder uses no other folder.
+
+mod by_type;
+mod condition;
+mod json;
+mod member;
+mod members;
+mod object;
+mod pointer;
+mod quote;
+mod reader;
+mod subject;
+mod time;
+mod webhook;
+
+pub use by_type::{ByType, SCAN_LIMIT};
+pub use condition::{ConditionStatus, Conditions};
+pub use json::Json;
+pub(crate) use json::{in_status, same, same_number};
+pub use members::Members;
+pub use object::{Metadata, Object, ObjectError, Spec};
+pub use pointer::{Pointer, PointerError};
+pub use quote::quote;
+pub use reader::{ReadError, Reader, read};
+pub use subject::{Operation, Resource, Subject, Writer};
+pub use time::{GO_ZERO_TIME, is_before_write, parse_rfc3339, same_instant};
+pub use webhook::Webhook;

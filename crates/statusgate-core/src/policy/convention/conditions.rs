@@ -1,0 +1,278 @@
+//! A list of conditions: the shape of its elements, its key, and the rules about each of them.
+
+use std::sync::Arc;
+
+use super::super::compile::Compiler;
+use super::super::rules::{DeclaredRule, Declarer};
+use super::super::schema::{Check, kebab};
+use super::super::{Action, Disposition, Id};
+use super::times::ANYTHING;
+use super::{ConditionTypes, Limit, Sanction, TransitionTimes};
+use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
+use crate::language::{Glob, List, Predicate};
+use crate::model::{Json, Object, Pointer};
+use crate::source::tree::{At, near};
+
+/// A list of conditions and what its elements look like.
+#[derive(Clone, Debug)]
+pub struct ConditionList {
+    /// `/status/conditions`, or `/status/parents/*/conditions`.
+    pub path: Pointer,
+    /// The outer list, if each of its elements has such a list.
+    pub outer: Option<OuterList>,
+    /// Objects of these API versions have this list at this path; empty means all versions.
+    pub versions: Vec<Glob>,
+    /// The rule id for a list that is no list, or an element that is no object.
+    pub shape_rule: Id,
+    /// The members that identify an element; none in a history.
+    pub key: Vec<String>,
+    /// Two elements have one key. None in a history.
+    pub duplicate: Option<Sanction>,
+    /// The largest number of elements.
+    pub max_items: Option<Limit<usize>>,
+    /// For an append-only list.
+    pub history: Option<History>,
+    /// The checks of each member of an element, in the order of the document.
+    pub members: Arc<[(String, Vec<Check>)]>,
+    /// An element has a member that is not among them.
+    pub other_members: Option<Sanction>,
+    /// The types of its elements.
+    pub types: Arc<ConditionTypes>,
+    /// How `lastTransitionTime` moves.
+    pub times: Option<TransitionTimes>,
+    /// Rules about each element.
+    pub each: Vec<ElementRule>,
+    /// Where all this comes from.
+    pub source: String,
+}
+
+/// A list in which each element has a list of conditions.
+#[derive(Clone, Debug)]
+pub struct OuterList {
+    /// `/status/parents`.
+    pub path: Pointer,
+    /// The names from an element to its list of conditions.
+    pub inner: Vec<String>,
+    /// The members that identify an element.
+    pub key: Vec<String>,
+}
+
+/// An append-only list: only the oldest elements may be removed.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// A new element differs from the last one in one of these.
+    pub distinct: Vec<String>,
+    /// A write changed an element.
+    pub rewritten: Sanction,
+    /// A new element repeats the last one.
+    pub repeated: Sanction,
+}
+
+/// A rule about each element of a list, of any type.
+#[derive(Clone, Debug)]
+pub struct ElementRule {
+    /// `aso/severity-when-true`.
+    pub id: Id,
+    /// The violation. `member` and `polarity` refer to the element.
+    pub when: Predicate,
+    /// What happens.
+    pub action: Disposition,
+    /// The member that the response names; empty for the element.
+    pub member: String,
+    /// The sentence in the response.
+    pub message: String,
+    /// Where it comes from.
+    pub source: String,
+    /// Off, unless a policy enables it.
+    pub optional: bool,
+}
+
+impl ConditionList {
+    /// Whether objects of this version have the list.
+    pub fn applies_to(&self, version: &str) -> bool {
+        self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
+    }
+
+    /// The elements of the list; with an outer list, of the lists of all its elements.
+    pub fn items<'o, 'a>(&self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
+        let Some(outer) = &self.outer else {
+            return object.at_status(&self.path).and_then(Json::as_array).into_iter().collect();
+        };
+        let parents = object.at_status(&outer.path).and_then(Json::as_array).unwrap_or_default();
+        parents.iter().filter_map(|parent| parent.at(&outer.inner)?.as_array()).collect()
+    }
+
+    /// What predicates need to know of it.
+    pub(crate) fn for_predicates(&self) -> List<'_> {
+        List {
+            path: &self.path,
+            types: &*self.types,
+            has_aliases: self.types.has_aliases,
+            polarity_from: &self.types.polarity_from,
+        }
+    }
+}
+
+/// The usual names of members.
+const MEMBERS: [&str; 7] =
+    ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
+
+impl Compiler<'_> {
+    /// All lists. Of two at one path an object has one, by its version.
+    pub(super) fn condition_lists(&self, spec: &ConventionSpec, at: At<'_>) -> Vec<ConditionList> {
+        let mut lists: Vec<ConditionList> = Vec::new();
+        for (index, document) in spec.conditions.iter().enumerate() {
+            let at = at.key("conditions").item(index);
+            let always = spec.resource_version.as_ref().is_some_and(|version| version.always);
+            let list = self.condition_list(document, always, at);
+            let same = |known: &ConditionList| {
+                known.path == list.path && Glob::any_overlap(&known.versions, &list.versions)
+            };
+            if lists.iter().any(same) {
+                at.key("path").report_with_help(
+                    format!("{} is listed twice for one version", list.path),
+                    "give each its own \"apiVersions\"",
+                );
+            }
+            lists.push(list);
+        }
+        lists
+    }
+
+    fn condition_list(
+        &self,
+        document: &documents::ConditionList,
+        resource_version: bool,
+        at: At<'_>,
+    ) -> ConditionList {
+        let rules = self.tables(&[&document.source]);
+        let members = document.members.iter().map(|(name, checks)| {
+            let id = format!("condition-{}", kebab(name));
+            let at = at.key("members").key(name);
+            (name.clone(), self.checks(&checks.0, &id, &document.source, at))
+        });
+        // Without a limit the list would grow forever, because no writer may shorten it.
+        if document.history.is_some() && document.max_items.is_none() && self.complete {
+            at.report_with_help(
+                "a history forgets its oldest elements at some length",
+                "add \"maxItems\"",
+            );
+        }
+        self.check_member_names(document, at);
+        let key = match &document.key {
+            Some(key) => key.to_vec(),
+            None if document.history.is_some() => Vec::new(),
+            None => vec!["type".to_owned()],
+        };
+        let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
+        ConditionList {
+            path: (*document.path).clone(),
+            outer: self.outer_list(document, at),
+            versions: document.api_versions.clone(),
+            shape_rule: rules.rule("condition-shape", Action::Deny),
+            duplicate: (!key.is_empty()).then(duplicate),
+            key,
+            max_items: document.max_items.map(|value| Limit {
+                value,
+                sanction: rules.sanction("conditions-length", document.too_long, Action::Deny),
+            }),
+            history: document.history.as_ref().map(|history| History {
+                distinct: history.distinct.iter().flat_map(|names| names.to_vec()).collect(),
+                rewritten: rules.sanction("history-rewritten", history.rewritten, Action::Warn),
+                repeated: rules.sanction("history-repeated", history.repeated, Action::Warn),
+            }),
+            members: members.collect(),
+            other_members: rules.optional("condition-member-unknown", document.other_members),
+            types: Arc::new(self.condition_types(document, at)),
+            times: document.transition_time.as_ref().map(|times| {
+                self.transition_times(times, document, resource_version, at.key("transitionTime"))
+            }),
+            each: Vec::new(),
+            source: document.source.clone(),
+        }
+    }
+
+    /// Without a key, the stored list of an element is unknown as soon as elements move.
+    fn outer_list(&self, document: &documents::ConditionList, at: At<'_>) -> Option<OuterList> {
+        let key: Vec<String> = document.parent_key.iter().flat_map(|key| key.to_vec()).collect();
+        let Some((path, inner)) = document.path.outer_list() else {
+            if !key.is_empty() && document.path.to_string() != PLACEHOLDER_POINTER {
+                at.key("parentKey").report("the path has no '*', so there is no outer list");
+            }
+            return None;
+        };
+        if key.is_empty() && self.complete {
+            let help = format!(
+                "add \"parentKey\": the members that identify an element of {}",
+                path.field()
+            );
+            at.key("path").report_with_help("the elements of the outer list need a key", help);
+        }
+        Some(OuterList { path, inner: inner.to_vec(), key })
+    }
+
+    /// The rules about each element.
+    pub(super) fn element_rules(
+        &self,
+        document: &documents::ConditionList,
+        at: At<'_>,
+    ) -> Vec<ElementRule> {
+        let mut known: Vec<&Name> = Vec::new();
+        let rules = document.each.iter().enumerate().map(|(index, rule)| {
+            let at = at.key("each").item(index);
+            if known.contains(&&rule.id) {
+                at.key("id").report(format!("rule {} is listed twice", *rule.id));
+            }
+            known.push(&rule.id);
+            self.element_rule(rule, at)
+        });
+        rules.collect()
+    }
+
+    fn element_rule(&self, document: &documents::ElementRule, at: At<'_>) -> ElementRule {
+        let declared = DeclaredRule {
+            actions: vec![document.action.into()],
+            message: Some(document.message.to_string()),
+            source: document.source.clone(),
+            optional: document.optional,
+            by: Declarer::ElementRule,
+        };
+        ElementRule {
+            when: self.element_predicate(&document.when, at.key("when")),
+            action: document.action.into(),
+            member: document.member.clone(),
+            message: document.message.to_string(),
+            source: declared.source.clone(),
+            optional: declared.optional,
+            id: self.declare_written(&document.id, declared, at),
+        }
+    }
+
+    /// Reports misspelled names of members in the tables. A list may have other members, so only a name
+    /// that is similar to a known one is an error.
+    fn check_member_names(&self, document: &documents::ConditionList, at: At<'_>) {
+        let members = document.members.keys().map(String::as_str);
+        let known = members.chain(MEMBERS);
+        let check = |at: At<'_>, name: &str, word: &'static str| {
+            let known = known.clone().chain([word]);
+            let is_known = known.clone().any(|known| known == name);
+            if self.complete && !is_known && near(name, known.clone()).is_some() {
+                at.unknown("member", name, known);
+            }
+        };
+        for (kind, document) in &document.types {
+            for (reason, row) in &document.reasons {
+                let ReasonRow::Members(members) = row else { continue };
+                for member in members.others.keys() {
+                    let at = at.key("types").key(kind).key("reasons").key(reason).key(member);
+                    check(at.name(), member, "action");
+                }
+            }
+        }
+        if let Some(times) = &document.transition_time {
+            for (index, name) in times.may_move_on.0.iter().enumerate() {
+                check(at.key("transitionTime").key("mayMoveOn").item(index), name, ANYTHING);
+            }
+        }
+    }
+}

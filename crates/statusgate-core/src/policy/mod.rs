@@ -1,0 +1,35 @@
+//! What people write (`StatusPolicy`, `StatusConvention`), and what the engine runs: compiled,
+//! checked, indexed. Texts in, a [`PolicySet`] or [`Diagnostics`] out; only [`load`] reads files.
+
+mod action;
+mod built_in;
+pub mod cel;
+mod compile;
+pub mod convention;
+mod document;
+mod extends;
+mod id;
+mod known;
+mod near;
+mod order;
+mod owner;
+mod rules;
+mod schema;
+mod selected;
+mod set;
+
+pub use crate::documents::{FieldType, Format};
+pub use crate::documents::{Owner, Resources, Writer, Writers};
+pub use crate::language::Glob;
+pub use crate::source::{Diagnostic, Diagnostics, Source};
+pub use action::{Action, Disposition};
+pub use cel::CelRule;
+pub use document::Policy;
+pub use id::Id;
+pub use near::NearMiss;
+pub(crate) use order::Step;
+pub(crate) use owner::overlap;
+pub use rules::{DeclaredRule, RuleTable};
+pub use schema::{Check, FieldRule};
+pub(crate) use selected::Selected;
+pub use set::{Conventions, PolicySet};
