@@ -1,7 +1,7 @@
-//! The mutating webhook: restores fields, sets the phase and its time, and sets defaults, each once.
+//! The mutating webhook: restores fields, sets the phase and its time, and sets defaults.
 //!
-//! The order is fixed when policies are loaded (`policy/order.rs`): a step comes after all steps that it
-//! depends on. So a second run changes nothing.
+//! It sets defaults in the order of the documents, and repeats until nothing changes. So a second run
+//! changes nothing.
 
 use std::cell::Cell;
 
@@ -50,12 +50,7 @@ pub(super) fn mutate<'p, 'a>(
     let (changed, in_lists) = (None, Cell::new(0));
     let mut run = Run { selected, subject, now, base: object, changed, in_lists, mutation };
     run.restore();
-    for (policy, step) in selected.steps() {
-        match step {
-            Step::Phase(rules) => run.set_phase(policy, rules),
-            Step::Default(default) => run.set_default(policy, default),
-        }
-    }
+    run.settle();
     Mutation { status: run.changed.and_then(|object| object.status), ..run.mutation }
 }
 
@@ -99,6 +94,31 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
+    /// Sets the phase and all defaults until nothing changes. After the last change, the other steps get
+    /// one more turn.
+    fn settle(&mut self) {
+        let selected = self.selected;
+        let defaults = selected.policies().map(|(_, policy)| policy.backfill.len()).sum::<usize>();
+        let mut last = None;
+        for _ in 0..=defaults {
+            for (at, (policy, step)) in selected.steps().enumerate() {
+                if last == Some(at) {
+                    return;
+                }
+                let changed = match step {
+                    Step::Phase(rules) => self.set_phase(policy, rules),
+                    Step::Default(default) => {
+                        self.set_default(policy, default) && default.changes_more_than_a_null()
+                    }
+                };
+                last = if changed { Some(at) } else { last };
+            }
+            if last.is_none() {
+                return;
+            }
+        }
+    }
+
     /// Restores the fields that this writer cannot remove.
     fn restore(&mut self) {
         let mut draft = Draft::new(self.base, &self.in_lists);
@@ -113,24 +133,26 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
     }
 
     /// Sets a default, unless it contradicts the phase. The phase is then better information than the
-    /// default, and the writer may still write the field.
-    fn set_default(&mut self, policy: &'p Policy, default: &'p Backfill) {
+    /// default, and the writer may still write the field. Returns whether it changed the object.
+    fn set_default(&mut self, policy: &'p Policy, default: &'p Backfill) -> bool {
         if is_idle(default, self.object()) {
-            return;
+            return false;
         }
         let facts = self.facts(policy);
         let mut draft = Draft::new(self.object(), &self.in_lists);
         let (convention, subject) = (&policy.convention, self.subject);
         Defaults { convention, facts: &facts, subject, now: self.now }.set(default, &mut draft);
-        let Some(finished) = draft.finish() else { return };
+        let Some(finished) = draft.finish() else { return false };
         let next = self.object().with_status(Some(finished.0));
+        self.mutation.withheld.retain(|name| *name != default.name);
         if self.contradicts(&next) {
             self.mutation.withheld.push(&default.name);
-        } else {
-            self.mutation.operations.extend(finished.1);
-            self.mutation.changes.push((&policy.name, Change::Default));
-            self.changed = Some(next);
+            return false;
         }
+        self.mutation.operations.extend(finished.1);
+        self.mutation.changes.push((&policy.name, Change::Default));
+        self.changed = Some(next);
+        true
     }
 
     /// Whether the change to `next` contradicts the phase, or makes a rule reject it.
@@ -142,14 +164,14 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         })
     }
 
-    /// Sets the phase and its time.
-    fn set_phase(&mut self, policy: &'p Policy, rules: &'p PhaseRules) {
+    /// Sets the phase and its time. Returns whether it changed the object.
+    fn set_phase(&mut self, policy: &'p Policy, rules: &'p PhaseRules) -> bool {
         let facts = self.facts(policy);
         let path = phase_path(rules, self.object());
         let mut draft = Draft::new(self.object(), &self.in_lists);
         let other_type = |value: &Json<'_>| !value.is_null() && value.as_str().is_none();
         if draft.get(path).is_some_and(other_type) {
-            return; // The validating webhook rejects it.
+            return false; // The validating webhook rejects it.
         }
         let (phase, source, finding) = match choose(rules, &facts) {
             Choice::Imposed(phase) => {
@@ -180,7 +202,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             }
             Choice::Contradicted(_) | Choice::Written => (facts.phase, Source::Writer, None),
         };
-        let Some(phase) = phase else { return };
+        let Some(phase) = phase else { return false };
         let change = if facts.phase == Some(phase) {
             Change::Time
         } else {
@@ -190,8 +212,10 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         self.keep_time(rules, &facts, (phase, source), &mut draft);
         let finished = draft.finish();
         self.mutation.findings.extend(finding);
-        self.mutation.changes.extend(finished.is_some().then_some((&policy.name, change)));
+        let changed = finished.is_some();
+        self.mutation.changes.extend(changed.then_some((&policy.name, change)));
         self.take(finished);
+        changed
     }
 
     /// Whether a disagreement of this writer is repaired: the stored object does not contradict the same

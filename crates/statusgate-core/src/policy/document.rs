@@ -10,7 +10,6 @@ use crate::source::tree::At;
 use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
 use super::known::{Found, Known};
-use super::order::{self, Step};
 use super::rules::{Declarer, OWNER, RuleTable};
 use super::schema::FieldRule;
 use super::{Action, CelRule, DeclaredRule, Disposition, Id};
@@ -35,9 +34,6 @@ pub struct Policy {
     pub(crate) repairs_stored: bool,
     /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
-    /// What the mutating webhook does, in order: the rank among the steps of all policies, and which of the
-    /// defaults is set; the phase, where it is none.
-    pub(crate) steps: Vec<(u32, Option<usize>)>,
     /// Local schema.
     pub fields: Vec<FieldRule>,
     /// Who may set what.
@@ -97,17 +93,6 @@ impl Policy {
         self.declared.get(id).or_else(|| self.convention.declared.get(id))
     }
 
-    /// What the mutating webhook does by this policy, in order, by rank among the steps of all policies.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = (u32, Step<'_>)> {
-        self.steps.iter().filter_map(|(rank, step)| {
-            let step = match step {
-                None => Step::Phase(self.convention.phase.as_ref()?),
-                Some(default) => Step::Default(self.backfill.get(*default)?),
-            };
-            Some((*rank, step))
-        })
-    }
-
     /// What a disagreement of this writer leads to, under the ceiling.
     pub fn disagreement_of(&self, writer: &Writer<'_>) -> Action {
         self.writers
@@ -157,17 +142,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     let mut own = compiler.backfill(&spec.backfill, lists, inherited, at.key("backfill"));
     own.iter_mut().for_each(|default| default.of_policy = true);
     let inherited = remaining(inherited, &own);
-    let first_own = inherited.len();
     let backfill: Vec<Backfill> = inherited.into_iter().cloned().chain(own).collect();
-    if let Some(convention) = &convention
-        && !spec.backfill.is_empty()
-        && at.is_clean()
-        && let Some((cycle, message)) = order::cycle(convention, &backfill)
-    {
-        let own = cycle.iter().find_map(|index| index.checked_sub(first_own));
-        let at = at.key("backfill");
-        order::report(own.map_or(at, |index| at.item(index)), message);
-    }
     check_ids(spec, &compiler, known.find_named(name).as_deref(), at);
     let rules = compiler.cel_rules(&spec.rules, convention.as_deref(), &backfill, at.key("rules"));
     check_resources(&spec.resources, at.key("resources"));
@@ -186,7 +161,6 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
         preserve: spec.preserve.iter().map(|path| (**path).clone()).collect(),
         rules,
         backfill,
-        steps: Vec::new(),
         declared: compiler.into_rules(),
         convention: convention?,
     };

@@ -10,8 +10,6 @@ use crate::source::tree::Node;
 pub(super) struct Claim<'n> {
     pub(super) policy: Policy,
     pub(super) resources: &'n [Node],
-    /// Its own defaults.
-    pub(super) backfill: Option<&'n Node>,
 }
 
 /// The resources that two policies name, when both configure the phase: an error at each of the two entries.

@@ -1,8 +1,17 @@
 //! The policies that select one subject, and which of them owns its phase and defaults.
 
-use super::order::{Step, Task, set_the_same, tasks};
+use super::convention::{Backfill, PhaseRules};
 use super::{Policy, PolicySet};
 use crate::model::Subject;
+
+/// Something that the mutating webhook does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step<'p> {
+    /// Sets the phase and its time.
+    Phase(&'p PhaseRules),
+    /// Sets a default.
+    Default(&'p Backfill),
+}
 
 /// The policies that select one subject.
 #[derive(Clone, Debug)]
@@ -44,33 +53,30 @@ impl<'p> Selected<'p> {
         self.owner.is_some_and(|owner| std::ptr::eq(owner, policy))
     }
 
-    /// What the mutating webhook does, in order.
+    /// What the mutating webhook does: all steps of the owner, and of the other policies their own defaults
+    /// for other places.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&'p Policy, Step<'p>)> {
-        let (one, mut merged) = match *self.indices.as_slice() {
-            [index] => (self.set.policies().get(usize::from(index)), Vec::new()),
-            _ => (None, self.merged()),
-        };
-        merged.sort_unstable_by_key(|(rank, ..)| *rank);
-        let alone =
-            one.into_iter().flat_map(|policy| policy.steps().map(move |(_, step)| (policy, step)));
-        alone.chain(merged.into_iter().map(|(_, policy, step)| (policy, step)))
+        self.policies().flat_map(|(_, policy)| {
+            let owner = self.owner.filter(|owner| !std::ptr::eq(*owner, policy));
+            let phase = policy.convention.phase.as_deref().filter(|_| owner.is_none());
+            let counts = move |default: &&Backfill| {
+                owner.is_none_or(|owner| default.of_policy && !owner.sets_place_of(default))
+            };
+            let defaults = policy.backfill.iter().filter(counts);
+            let steps = phase.map(Step::Phase).into_iter().chain(defaults.map(Step::Default));
+            steps.map(move |step| (policy, step))
+        })
     }
+}
 
-    fn merged(&self) -> Vec<(u32, &'p Policy, Step<'p>)> {
-        let policies = self.policies().map(|(_, policy)| policy);
-        let steps = policies
-            .flat_map(|policy| policy.steps().map(move |(rank, step)| (rank, policy, step)));
-        steps.filter(|(_, policy, step)| self.takes(policy, *step)).collect()
-    }
-
-    /// Whether a step counts: all of the owner's, and of the others their own defaults for other places.
-    fn takes(&self, policy: &'p Policy, step: Step<'p>) -> bool {
-        let Some(owner) = self.owner.filter(|owner| !std::ptr::eq(*owner, policy)) else {
-            return true;
-        };
-        let Step::Default(default) = step else { return false };
-        let task = Task { convention: &policy.convention, step };
-        default.of_policy
-            && !tasks(&owner.convention, &owner.backfill).any(|other| set_the_same(&task, &other))
+impl Policy {
+    /// Whether the phase or a default sets the place of another policy's default.
+    fn sets_place_of(&self, default: &Backfill) -> bool {
+        let phase = self.convention.phase.iter().flat_map(|rules| {
+            let time = rules.transition_time.iter().filter(|time| time.in_step);
+            rules.paths().chain(time.map(|time| &time.path))
+        });
+        phase.into_iter().any(|path| default.sets_at(path))
+            || self.backfill.iter().any(|own| own.sets_place_of(default))
     }
 }

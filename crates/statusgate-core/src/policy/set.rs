@@ -14,9 +14,7 @@ use super::convention::{self, Convention};
 use super::extends::{Specs, Whole};
 use super::known::{Found, Known};
 use super::owner::Claim;
-use super::{
-    Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, order, owner,
-};
+use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, owner};
 
 /// Conventions by name.
 pub type Conventions = BTreeMap<String, Arc<Convention>>;
@@ -91,8 +89,7 @@ impl PolicySet {
         let policies = documents.iter();
         let policies =
             policies.filter_map(|(name, spec)| document::compile(name, spec, &known, at));
-        let mut policies = policies.collect::<Vec<_>>();
-        order::rank(&mut policies);
+        let policies = policies.collect::<Vec<_>>();
         match problems.into_list() {
             mistakes if mistakes.is_empty() => Ok(Self::index(policies, known.given)),
             mistakes => Err(Diagnostics::new(&[source], mistakes)),
@@ -175,8 +172,7 @@ impl PolicySet {
     }
 
     /// A set of some policies.
-    pub(crate) fn of(mut policies: Vec<Policy>) -> Self {
-        order::rank(&mut policies);
+    pub(crate) fn of(policies: Vec<Policy>) -> Self {
         Self::index(policies, BTreeMap::new())
     }
 
@@ -357,22 +353,11 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
             let at = At::root(&node, &problems);
             let policy = document::compile(name.unwrap_or(UNNAMED), &spec, known, at);
             let resources = envelope.spec.member("resources").map(Node::items).unwrap_or_default();
-            let backfill = envelope.spec.member("backfill");
-            let claim = |policy| Claim { policy, resources, backfill };
+            let claim = |policy| Claim { policy, resources };
             claims.extend(policy.filter(|_| name.is_some() && problems.count() == 0).map(claim));
         }
         mistakes.extend(problems.into_list());
     }
     mistakes.extend(owner::check(&claims));
-    let nodes: Vec<Option<&Node>> =
-        claims.iter().map(|claim| claim.backfill.or_else(|| claim.resources.first())).collect();
-    let mut policies: Vec<Policy> = claims.into_iter().map(|claim| claim.policy).collect();
-    if let Some((last, message)) = order::rank(&mut policies)
-        && let Some(Some(node)) = nodes.get(last)
-    {
-        let problems = Problems::default();
-        order::report(At::root(node, &problems), message);
-        mistakes.extend(problems.into_list());
-    }
-    (policies, mistakes)
+    (claims.into_iter().map(|claim| claim.policy).collect(), mistakes)
 }

@@ -116,11 +116,6 @@ impl<'p> At<'p> {
         self.node
     }
 
-    /// Whether there are no mistakes so far.
-    pub(crate) fn is_clean(self) -> bool {
-        self.problems.count() == 0
-    }
-
     /// Reports a mistake here.
     pub fn report(self, message: impl Into<String>) {
         self.problems.report(self.span, message);

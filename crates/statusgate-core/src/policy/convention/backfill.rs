@@ -115,22 +115,41 @@ impl Backfill {
         }
     }
 
-    /// The list and the member, if this sets a member of elements.
-    fn sets_member(&self) -> Option<(&Pointer, &str)> {
-        match &self.filling {
-            Filling::Member { list, member, .. } | Filling::Steady { list, member, .. } => {
-                Some((list, member))
+    /// Whether this sets something at, above or below a path. A removed null is not a change for any reader.
+    pub(crate) fn sets_at(&self, path: &Pointer) -> bool {
+        let own = self.path();
+        self.changes_more_than_a_null() && (own.contains(path) || path.contains(own))
+    }
+
+    /// Whether both set the same place. In a list, that is a condition of one type, or one member.
+    pub(crate) fn sets_place_of(&self, other: &Self) -> bool {
+        let same_part = match (&self.filling, &other.filling) {
+            (Filling::Field(..), _) | (_, Filling::Field(..)) => true,
+            (Filling::Element { kind: one, .. }, Filling::Element { kind: other, .. }) => {
+                one == other
             }
-            _ => None,
+            _ => self.member().is_some() && self.member() == other.member(),
+        };
+        same_part && self.changes_more_than_a_null() && other.sets_at(self.path())
+    }
+
+    /// Whether this can change what other steps read. To every reader, a null is an absent value.
+    pub(crate) const fn changes_more_than_a_null(&self) -> bool {
+        !matches!(self.filling, Filling::Absent(_))
+    }
+
+    /// The member that this sets or removes in each element.
+    fn member(&self) -> Option<&str> {
+        match &self.filling {
+            Filling::Member { member, .. }
+            | Filling::Steady { member, .. }
+            | Filling::AbsentMember { member, .. } => Some(member),
+            Filling::Absent(_) | Filling::Field(..) | Filling::Element { .. } => None,
         }
     }
 
-    /// The list and the member, if this removes a member of elements.
-    fn removes_member(&self) -> Option<(&Pointer, &str)> {
-        match &self.filling {
-            Filling::AbsentMember { list, member, .. } => Some((list, member)),
-            _ => None,
-        }
+    const fn removes_member(&self) -> bool {
+        matches!(self.filling, Filling::AbsentMember { .. })
     }
 }
 
@@ -181,17 +200,17 @@ impl Compiler<'_> {
                     settled.push(path);
                 }
             }
-            if let Some((list, member)) = default.removes_member() {
+            if let Filling::AbsentMember { list, member, .. } = &default.filling {
                 check_removed(list, member, lists, *at);
             }
             let before = own[..index].iter().map(|(other, _)| other);
             let mut others = before.chain(inherited.iter().copied());
             // Each run would undo what the run before it did.
             let undoes = |other: &&Backfill| {
-                (default.removes_member().is_some()
-                    && default.removes_member() == other.sets_member())
-                    || (default.sets_member().is_some()
-                        && default.sets_member() == other.removes_member())
+                default.removes_member() != other.removes_member()
+                    && default.path() == other.path()
+                    && default.member().is_some()
+                    && default.member() == other.member()
             };
             if let Some(other) = others.find(undoes) {
                 let message =

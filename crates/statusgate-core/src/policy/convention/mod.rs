@@ -31,7 +31,7 @@ use std::sync::Arc;
 use super::compile::Compiler;
 use super::rules::RuleTable;
 use super::schema::FieldRule;
-use super::{Action, Id, order};
+use super::{Action, Id};
 use crate::documents::ConventionSpec;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -134,7 +134,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     }
     let mut declared = compiler.into_rules();
     declared.set_default_source(&spec.source);
-    let convention = Convention {
+    Convention {
         name: name.to_owned(),
         title: spec.title.as_ref().map(ToString::to_string).unwrap_or_default(),
         source: spec.source.clone(),
@@ -149,12 +149,5 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         backfill,
         declared: Arc::new(declared),
         names,
-    };
-    if at.is_clean()
-        && let Some((cycle, message)) = order::cycle(&convention, &convention.backfill)
-    {
-        let at = at.key("backfill");
-        order::report(cycle.first().map_or(at, |index| at.item(*index)), message);
     }
-    convention
 }
