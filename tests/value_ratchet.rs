@@ -10,8 +10,7 @@ mod support;
 
 const CONVENTION: &str = "\
     conditions: [{path: /status/conditions, key: [type], \
-      members: {status: {required: true, enum: ['True', 'False', Unknown]}, reason: {pattern: '^[A-Z]+$'}}, \
-      types: {Ready: {reasons: {UP: {}}, otherReasons: Deny}}}], \
+      members: {status: {required: true, enum: ['True', 'False', Unknown]}, reason: {pattern: '^[A-Z]+$'}}}], \
     generation: {paths: [/status/observedGeneration], minimum: 1}, \
     phase: {path: /status/phase, default: Unknown, values: [{phase: Ready}, {phase: Unknown}]}";
 
@@ -101,15 +100,6 @@ fn a_member_of_a_condition_may_keep_its_value() {
     assert_eq!(rejected(&old, &other_status), ["status.conditions[0].status"]);
     let other_reason = condition("A", "true", "three words", "m");
     assert_eq!(rejected(&old, &other_reason), ["status.conditions[0].reason"]);
-}
-
-#[test]
-fn a_condition_may_keep_a_reason_that_its_type_does_not_have() {
-    let old = condition("Ready", "True", "DOWN", "m");
-    assert_eq!(rejected(&old, &condition("Ready", "False", "DOWN", "m")), [""; 0]);
-    assert_eq!(rejected(&old, &condition("Ready", "True", "UP", "m")), [""; 0]);
-    let other = condition("Ready", "True", "AWAY", "m");
-    assert_eq!(rejected(&old, &other), ["status.conditions[0].reason"]);
 }
 
 #[test]

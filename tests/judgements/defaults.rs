@@ -159,10 +159,6 @@ fn a_default_follows_the_defaults_that_its_predicate_reads() {
             "{list: /status/conditions, element: {type: Ready, status: 'True'}}",
         ),
         (
-            "{anyCondition: positive, is: 'True'}",
-            "{list: /status/conditions, element: {type: Ready, status: 'True'}}",
-        ),
-        (
             "{condition: Ready, is: 'True'}",
             "{list: /status/conditions, element: {type: Ready, status: 'True'}}",
         ),

@@ -1,8 +1,8 @@
-//! Elements of lists, their keys, and the aliases of condition types.
+//! Elements of lists, and their keys.
 
 use serde_json::{Value, json};
 
-use crate::support::{self, EARLIER, NOW, T0, Write, following, under};
+use crate::support::{EARLIER, NOW, T0, Write, following, under};
 use crate::{FAR, condition, with};
 
 #[test]
@@ -192,42 +192,4 @@ fn a_condition_without_a_status_does_not_close_a_gate() {
     };
     written(json!({"type": "X"})).is_clean();
     written(json!({"type": "X", "status": "False"})).denied_by(&["c/phase-ready"]);
-}
-
-/// Conditions as (type, status), under a convention in which `Paused` is an alias.
-fn aliased(old: &[(&str, &str)], new: &[(&str, &str)]) -> support::Outcome {
-    let policies = under(
-        "conditions: [{path: /status/conditions, types: {ReconciliationPaused: {aliases: [Paused]}}}], \
-        rules: [{id: moved, when: {condition: ReconciliationPaused, is: 'True'}, trigger: {moved: condition ReconciliationPaused}, \
-        path: /status/conditions, action: Deny, message: paused moved}], \
-        backfill: [{name: e, list: /status/conditions, element: {type: ReconciliationPaused, status: Unknown}}]",
-        "",
-    );
-    let list = |items: &[(&str, &str)]| -> Value {
-        items.iter().map(|(kind, status)| condition(kind, status)).collect()
-    };
-    Write::of(json!({"conditions": list(old)}), json!({"conditions": list(new)})).review(&policies)
-}
-
-#[test]
-fn a_condition_is_found_by_each_of_its_names() {
-    for kind in ["Paused", "ReconciliationPaused"] {
-        aliased(&[(kind, "False")], &[(kind, "True")]).denied_by(&["c/moved"]);
-    }
-    // The default element is not added.
-    let outcome = aliased(&[], &[("Paused", "False")]);
-    assert_eq!(outcome.status()["conditions"].as_array().unwrap().len(), 1);
-    let renamed = aliased(&[("Paused", "False")], &[("ReconciliationPaused", "False")]);
-    renamed.is_clean();
-}
-
-#[test]
-fn a_condition_under_two_of_its_names_is_a_duplicate() {
-    let both = [("Paused", "False"), ("ReconciliationPaused", "False")];
-    assert_eq!(
-        aliased(&[("x", "True")], &both).denials(),
-        [
-            r#"deny status.conditions[1].type: Duplicate value: "ReconciliationPaused" [c/condition-duplicate]"#
-        ]
-    );
 }

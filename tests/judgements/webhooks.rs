@@ -153,31 +153,3 @@ fn a_request_that_is_not_an_object_is_malformed() {
     let reply = admit(examples(), Webhook::Validate, body.as_bytes(), now, |_, _| {});
     assert_eq!(reply.status, 400, "{}", String::from_utf8_lossy(&reply.body));
 }
-
-#[test]
-fn a_rule_reads_the_conditions_of_a_polarity() {
-    let types = json!({"*Pressure": {"polarity": "negative"}, "Ready": {"polarity": "positive"}});
-    let policies = under(
-        json!({
-            "conditions": [{"path": "/status/conditions", "types": types}],
-            "phase": {"path": "/status/phase", "values": [{"phase": "Ready"}]},
-            "rules": [{
-                "id": "pressure",
-                "when": {"phase": "Ready", "anyCondition": "negative", "is": "True"},
-                "action": "Deny",
-                "message": "is Ready under pressure",
-            }],
-        }),
-        "",
-    );
-    for (conditions, rejected) in [
-        (json!([condition("DiskPressure", "True")]), true),
-        (json!([condition("DiskPressure", "False"), condition("Ready", "True")]), false),
-        (json!([condition("Ready", "True")]), false),
-        (json!([]), false),
-    ] {
-        let new = json!({"phase": "Ready", "conditions": conditions});
-        let outcome = Write::of(json!({}), new).validate(&policies);
-        assert_eq!(outcome.is_denied(), rejected, "{outcome:?}");
-    }
-}

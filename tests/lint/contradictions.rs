@@ -134,13 +134,6 @@ fn conditions_that_cannot_be_written_are_reported() {
     let members = "    members: {type: {required: true}, status: {required: true, enum: ['True', 'False']}, severity: {required: true, pattern: '^x[0-9]+$'}}\n";
     let severe = "{id: severe, action: Deny, message: m, when: {member: severity, is: x1}}";
     assert_eq!(remarks(&each(members, severe)), []);
-    let reasons = "    types: {A: {missing: Deny, reasons: {Ok: 'True'}, otherReasons: Deny}}\n";
-    let no_reason = "{id: ok, action: Deny, message: m, when: {not: {member: reason, is: Other}}}";
-    let members = "    members: {reason: {required: true}}\n";
-    assert_eq!(
-        contradiction(&each(&format!("{members}{reasons}"), no_reason)),
-        ["test/a-reason", "test/condition-reason", "test/ok", "test/a-missing"]
-    );
 }
 
 #[test]

@@ -190,8 +190,7 @@ fn elements(list: &'static ConditionList, convention: &Convention) -> BoxedStrat
     // Types that other rules read are more frequent: two of thirty rarely meet in one list.
     let in_rules = conditions_in_rules(convention);
     let types = types.chain(in_rules.iter().cycle().take(4 * in_rules.len()).cloned());
-    let aliases = list.types.known.iter().flat_map(|kind| kind.aliases.clone());
-    let types: Vec<String> = types.chain(aliases).chain(["Custom".to_owned()]).collect();
+    let types: Vec<String> = types.chain(["Custom".to_owned()]).collect();
     let value = |member: &str| match member {
         "type" => words(&types),
         "status" => words(["True", "True", "True", "False", "False", "Unknown", "true"]),

@@ -70,8 +70,6 @@ document! {
     pub struct ConditionType {
         /// Which status is the good one.
         polarity?: Polarity,
-        /// Other spellings of the type.
-        aliases = ZeroOrMore<String>,
         /// What the condition means.
         meaning = String,
         /// Where these rules come from.
@@ -94,8 +92,6 @@ document! {
         key?: OneOrMany<String>,
         /// What each reason implies for the other members.
         reasons = IndexMap<String, ReasonRow>,
-        /// What happens when the condition has another reason. Default: it is accepted.
-        other_reasons?: Disposition,
     }
 
     /// An action under a condition.

@@ -99,10 +99,8 @@ document! {
         decreased?: Disposition,
         /// What happens when it is set back to 0. Default: it is accepted.
         reset?: Disposition,
-        /// The least value.
+        /// The least value. A smaller one is rejected.
         minimum?: i64,
-        /// What happens when it is below the minimum. Default: Deny.
-        below_minimum?: Disposition,
         /// Where these rules come from.
         source = String,
     }

@@ -211,5 +211,5 @@ fn judge_order<'p>(path: Path<'p, '_, '_>, items: &[Json<'_>], violations: &mut 
 }
 
 fn is_of_type(item: &Json<'_>, known: &ConditionType) -> bool {
-    item.get("type").and_then(Json::as_str).is_some_and(|kind| known.is_called(kind))
+    item.get("type").and_then(Json::as_str).is_some_and(|kind| known.matches(kind))
 }

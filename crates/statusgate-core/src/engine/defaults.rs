@@ -9,7 +9,7 @@ use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::Draft;
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
-use crate::language::{Predicate, Types as _};
+use crate::language::Predicate;
 use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
 use crate::policy::{Action, Check};
@@ -128,19 +128,6 @@ impl Defaults<'_, '_, '_> {
         Stored { rules: self.rules_of(list), by_key, by_type }
     }
 
-    /// The element of a type or of one of its aliases.
-    fn find_spelled<'j>(
-        &self,
-        list: &Pointer,
-        items: &ByType<'j, 'j>,
-        kind: &str,
-    ) -> Option<&'j Json<'j>> {
-        items.find(kind).or_else(|| {
-            let types = &self.rules_of(list).filter(|list| list.types.has_aliases)?.types;
-            types.aliases(kind).iter().find_map(|alias| items.find(alias))
-        })
-    }
-
     fn set_members(
         &self,
         list: &Pointer,
@@ -177,10 +164,10 @@ impl Defaults<'_, '_, '_> {
             Some(_) => return,
         };
         let written = ByType::new(items);
-        if self.find_spelled(list, &written, kind).is_some() {
+        if written.find(kind).is_some() {
             return;
         }
-        let stored = self.find_spelled(list, &self.stored_list(list).by_type, kind);
+        let stored = self.stored_list(list).by_type.find(kind);
         let mut element = Map::new();
         element.insert("type".to_owned(), kind.into());
         for (member, sources) in members {
@@ -232,7 +219,7 @@ impl Defaults<'_, '_, '_> {
         if types.order.is_none() {
             return items.len();
         }
-        let rank = |name: &str| types.known.iter().position(|known| known.is_called(name));
+        let rank = |name: &str| types.known.iter().position(|known| known.matches(name));
         let own = rank(kind);
         let later = |item: &Json<'_>| {
             let other = item.get("type").and_then(Json::as_str).and_then(rank);
@@ -312,7 +299,7 @@ impl Defaults<'_, '_, '_> {
             ValueSource::Field(path) => whole(self.facts.object.at_status(path)?),
             ValueSource::Condition { kind, member } => {
                 let wanted = wanted.member?;
-                whole(self.find_spelled(wanted.list, wanted.written, kind)?.get(member)?)
+                whole(wanted.written.find(kind)?.get(member)?)
             }
             ValueSource::CreationTimestamp => {
                 metadata.creation_timestamp.as_deref().map(Value::from)

@@ -347,8 +347,8 @@ fn triggered(trigger: &Trigger, facts: &Facts<'_, '_>) -> bool {
         }
         // Only its status: a new message or a default is not a change of the condition.
         (Watched::Condition(kind), Some(_)) => {
-            let status = |list| facts.find(list, kind).and_then(|found| found.get("status"));
-            status(facts.conditions) != facts.old_conditions.and_then(status)
+            let status = facts.conditions.find(kind).and_then(|found| found.get("status"));
+            status != facts.old_conditions.and_then(|list| list.find(kind)?.get("status"))
         }
     };
     match trigger {

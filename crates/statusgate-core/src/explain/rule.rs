@@ -236,10 +236,6 @@ impl RuleText {
                 format!("{name} has the reason {reasons}, but {expects}")
             });
         }
-        if let Some(other) = &kind.other_reasons {
-            let reasons = words::any_of(kind.reasons.iter().map(|row| row.reason.clone()));
-            self.sanction(other, || format!("{name} has another reason than {reasons}"));
-        }
     }
 
     fn phase(&mut self, rules: &PhaseRules) {

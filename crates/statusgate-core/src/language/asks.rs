@@ -27,6 +27,4 @@ pub trait Asks<'p> {
     fn value(&mut self, _value: &'p Value) {}
     /// The polarity of the element.
     fn polarity(&mut self, _polarities: &'p [Polarity]) {}
-    /// All conditions of a polarity.
-    fn conditions_of(&mut self, _polarity: Polarity) {}
 }

@@ -83,7 +83,7 @@ impl Word for Condition {
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         let kind = self.of.kind();
         let Some(list) = self.list(facts) else { return Truth::NoEvidence };
-        let found = facts.find(list, kind);
+        let found = list.find(kind);
         let status = || Conditions::status_of(found?);
         Truth::True
             .and(self.is.as_ref(), |wanted| Some(wanted.contains(&status()?)))
@@ -98,13 +98,13 @@ impl Word for Condition {
             })
             .and(self.present.as_ref(), |present| Some(found.is_some() == *present))
             .and(self.changed.as_ref(), |changed| {
-                Some((found != facts.find(facts.old_conditions?, kind)) == *changed)
+                Some((found != facts.old_conditions?.find(kind)) == *changed)
             })
     }
 
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
         let (kind, found) =
-            (self.of.kind(), self.list(facts).and_then(|list| facts.find(list, self.of.kind())));
+            (self.of.kind(), self.list(facts).and_then(|list| list.find(self.of.kind())));
         let condition = match self.of {
             ConditionOf::Condition(_) => "condition",
             ConditionOf::OldCondition(_) => "stored condition",

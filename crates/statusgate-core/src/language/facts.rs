@@ -39,21 +39,8 @@ pub struct Facts<'s, 'a> {
 pub struct List<'s> {
     /// Its path.
     pub path: &'s Pointer,
-    /// The rules for its types.
-    pub types: &'s dyn Types,
-    /// Whether a type has aliases.
-    pub has_aliases: bool,
     /// Lists of `{conditionType, polarity}` in `.spec` that name the object's own types.
     pub polarity_from: &'s [Pointer],
-}
-
-/// The rules of a convention for the types of conditions.
-pub trait Types: Debug + Sync {
-    /// The aliases of a type.
-    fn aliases(&self, kind: &str) -> &[String];
-
-    /// The polarity of a type.
-    fn polarity(&self, kind: &str) -> Polarity;
 }
 
 /// The element of a list that a rule is about.
@@ -123,18 +110,6 @@ impl<'s, 'a> Facts<'s, 'a> {
     fn ask_word(&self, word: &AnyWord) -> Truth {
         let known = self.answers.and_then(|answers| answers.truth(word));
         known.unwrap_or_else(|| word.ask(self))
-    }
-
-    /// The condition of a type or of one of its aliases.
-    pub fn find(&self, list: Conditions<'s, 'a>, kind: &str) -> Option<&'s Json<'a>> {
-        self.spelled(kind, |kind| list.find(kind))
-    }
-
-    pub(super) fn spelled<T>(&self, kind: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
-        find(kind).or_else(|| {
-            let list = self.list.filter(|list| list.has_aliases)?;
-            list.types.aliases(kind).iter().find_map(|alias| find(alias))
-        })
     }
 
     /// The value at a place. Null counts as absent.

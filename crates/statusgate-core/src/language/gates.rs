@@ -52,8 +52,8 @@ impl Gates {
         // A table avoids a scan of the conditions for each of many gates.
         let table = (gates.len() > SCAN_LIMIT).then(|| ByType::new(facts.conditions.items()));
         let find = |kind: &str| match &table {
-            None => facts.find(facts.conditions, kind),
-            Some(table) => facts.spelled(kind, |kind| table.find(kind)),
+            None => facts.conditions.find(kind),
+            Some(table) => table.find(kind),
         };
         let mut answer = Truth::True;
         for gate in gates {

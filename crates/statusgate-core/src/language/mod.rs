@@ -10,7 +10,6 @@
 //! {condition: PodReady, present: false}
 //! {condition: Ready, changed: true}            # this write changed it
 //! {oldCondition: Ready, present: true}         # the same, of the stored object
-//! {anyCondition: positive, is: "False"}        # some condition of this polarity has this status
 //! {set: /status/instanceNamespace}             # present and not null, "", [] or {}
 //! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, past, matches,
 //! {oldField: /spec/paused, is: true}           # equals and before (another field); old: stored
@@ -43,7 +42,6 @@
 //! The compiler reports a missing required part.
 
 mod answers;
-mod any_condition;
 mod asks;
 mod because;
 mod check;
@@ -74,14 +72,13 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 pub use answers::Answers;
-pub use any_condition::AnyCondition;
 pub use asks::Asks;
 pub use because::Reasons;
 pub(crate) use because::quoted;
 pub use check::{Check, Report, Step};
 pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
-pub use facts::{Element, Facts, List, Types};
+pub use facts::{Element, Facts, List};
 pub use gates::Gates;
 pub use glob::Glob;
 pub use length::Length;
@@ -245,7 +242,6 @@ words! {
     Any,
     Not,
     Condition,
-    AnyCondition,
     Set,
     Value,
     Phase,

@@ -14,7 +14,6 @@ fn every_word() -> Vec<Json> {
         json!({"not": {"deleting": false}}),
         json!({"condition": "Ready", "is": "True", "isNot": ["False", "Unknown"], "reason": ["", "A"], "present": true, "changed": false}),
         json!({"oldCondition": "Ready", "present": true}),
-        json!({"anyCondition": "positive", "is": ["False", "Unknown"]}),
         json!({"set": "/status/a~1b/-1"}),
         json!({"field": "/status/x", "is": ["a", 1, 1.5, true], "isNot": 0, "set": true, "changed": false,
                "decreased": true, "future": false, "past": true, "matches": "^a$", "equals": "/status/y", "before": "/spec/z"}),
@@ -156,7 +155,6 @@ fn errors_have_a_path_inside_the_predicate() {
     for (document, expected) in [
         (json!({"condition": "A"}), "there is no test of condition A"),
         (json!({"field": "/status/x"}), "there is no test of status.x"),
-        (json!({"anyCondition": "positive"}), "there is no test of a positive condition"),
         (json!({"not": {"phase": "Redy"}}), "not phase 0 unknown phase Redy"),
         (
             json!({"any": [{"deleting": true}, {"oldPhase": ["Ready", "Redy"]}]}),
@@ -232,11 +230,6 @@ fn predicates_read_as_sentences() {
             json!({"not": {"phase": "A", "condition": "B", "changed": true}}),
             "not all of: (this write changed B; the phase is A)",
         ),
-        (json!({"anyCondition": "negative", "is": "True"}), "some negative condition is True"),
-        (
-            json!({"not": {"anyCondition": "negative", "is": "True"}}),
-            "no negative condition is True",
-        ),
         (json!({"condition": "A", "reason": ""}), "A has no reason"),
         (json!({"condition": "A", "reason": ["B", ""]}), "A has the reason B or none"),
         (json!({"not": {"condition": "A", "reason": ["B", ""]}}), "A has a reason, another than B"),
@@ -266,20 +259,6 @@ fn predicates_read_as_sentences() {
     }
 }
 
-/// Types whose name starts with `Not` are negative.
-#[derive(Debug)]
-struct Known;
-
-impl Types for Known {
-    fn aliases(&self, _: &str) -> &[String] {
-        &[]
-    }
-
-    fn polarity(&self, kind: &str) -> Polarity {
-        if kind.starts_with("Not") { Polarity::Negative } else { Polarity::Positive }
-    }
-}
-
 #[test]
 fn each_word_names_the_values_that_decided() {
     let object = json!({
@@ -301,7 +280,7 @@ fn each_word_names_the_values_that_decided() {
     let (object, old) = (Object::parse(&object).unwrap(), Object::parse(&old).unwrap());
     let path = "/status/conditions".parse().unwrap();
     let observed = "/status/observedGeneration".parse().unwrap();
-    let list = List { path: &path, types: &Known, has_aliases: false, polarity_from: &[] };
+    let list = List { path: &path, polarity_from: &[] };
     let resource = Resource { resource: "things".into(), ..Resource::default() };
     let facts = Facts::new(&object, Some(&old), &resource).reading(list);
     let element = Element {
@@ -343,11 +322,6 @@ fn each_word_names_the_values_that_decided() {
             json!({"condition": "Odd", "is": "True"}),
             Truth::NoEvidence,
             "condition Odd has no valid status",
-        ),
-        (
-            json!({"anyCondition": "positive", "is": "False"}),
-            Truth::True,
-            "condition Ready is False",
         ),
         (json!({"field": "/status/x", "set": true}), Truth::True, "status.x is set"),
         (json!({"field": "/status/y", "set": true}), Truth::False, "status.y is empty"),
@@ -435,39 +409,5 @@ fn a_visitor_may_ignore_every_input() {
         for word in read(&document).words() {
             word.asks(&mut Nothing);
         }
-    }
-}
-
-#[test]
-fn some_condition_of_a_polarity_has_a_status() {
-    let path = "/status/conditions".parse().unwrap();
-    let list = List { path: &path, types: &Known, has_aliases: false, polarity_from: &[] };
-    let resource = Resource::default();
-    let predicate = read(&json!({"anyCondition": "positive", "is": "False"}));
-    for (conditions, expected, because) in [
-        (json!([]), Truth::NoEvidence, "no positive condition is False"),
-        (
-            json!([{"type": "NotReady", "status": "False"}]),
-            Truth::NoEvidence,
-            "no positive condition is False",
-        ),
-        (json!([{"type": "A", "status": "True"}]), Truth::False, "no positive condition is False"),
-        (
-            json!([{"type": "A", "status": "True"}, {"type": "B", "status": "False"}]),
-            Truth::True,
-            "condition B is False",
-        ),
-        (
-            json!([{"type": "A", "status": "Yes"}, {"type": "B", "status": "True"}]),
-            Truth::NoEvidence,
-            "no positive condition is False",
-        ),
-    ] {
-        let text =
-            json!({"metadata": {"name": "x"}, "status": {"conditions": conditions}}).to_string();
-        let object = Object::parse(&text).unwrap();
-        let facts = Facts::new(&object, None, &resource).reading(list);
-        assert_eq!(facts.ask(&predicate), expected, "{text}");
-        assert_eq!(facts.because(&predicate), because, "{text}");
     }
 }

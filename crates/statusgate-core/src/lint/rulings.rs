@@ -104,9 +104,6 @@ impl<'c> Lint<'c> {
                 rulings.push(ruling(&sanction.rule, Vec::new()));
             }
             let reasons: Vec<&str> = kind.reasons.iter().map(|row| row.reason.as_str()).collect();
-            for sanction in kind.other_reasons.iter().filter(|sanction| rejects(sanction)) {
-                rulings.push(ruling(&sanction.rule, vec![is_one_of("reason", &reasons)]));
-            }
             for row in kind.reasons.iter().filter(|row| rejects(&row.sanction)) {
                 let expected = row.expects.iter().map(|(member, texts)| {
                     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

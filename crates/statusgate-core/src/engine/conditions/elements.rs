@@ -87,15 +87,13 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     }
 
     fn judge_type(&self, violations: &mut dyn Sink<'p>) {
-        let unsupported = |sanction: &'p Sanction, member: &str, message: String| {
-            let found = self.violation(sanction, member, message).cause(Cause::NotSupported);
-            found.of_value(self.item.get(member))
-        };
         let Some(kind) = self.kind else { return };
         let Some(known) = self.known else {
             if let Some(sanction) = &self.path.list.types.other {
                 let names = self.path.list.types.known.iter().map(|known| &known.name);
-                violations.push(unsupported(sanction, "type", fields::unsupported(kind, names)));
+                let message = fields::unsupported(kind, names);
+                let found = self.violation(sanction, "type", message).cause(Cause::NotSupported);
+                violations.push(found.of_value(self.item.get("type")));
             }
             return;
         };
@@ -114,14 +112,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
             violations.push(self.violation(sanction, "status", message));
         }
         let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
-        let Some(row) = known.row(reason) else {
-            if let Some(sanction) = &known.other_reasons {
-                let reasons = known.reasons.iter().map(|row| &row.reason);
-                let message = fields::unsupported(reason, reasons);
-                violations.push(unsupported(sanction, "reason", message));
-            }
-            return;
-        };
+        let Some(row) = known.row(reason) else { return };
         for (member, texts) in &row.expects {
             let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
             if !texts.iter().any(|text| text == value) {

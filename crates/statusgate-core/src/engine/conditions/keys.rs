@@ -7,11 +7,9 @@ use super::super::because::quoted;
 use crate::model::{Json, SCAN_LIMIT};
 use crate::policy::convention::{ConditionList, ConditionType};
 
-/// The members that identify an element; aliases of a type count as the type. Without members, all
-/// elements differ.
+/// The members that identify an element. Without members, all elements differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'p> {
-    list: &'p ConditionList,
     members: &'p [String],
 }
 
@@ -19,37 +17,20 @@ impl<'p> Key<'p> {
     /// The key of a type's elements: its own, otherwise the list's.
     pub(crate) fn of(list: &'p ConditionList, known: Option<&'p ConditionType>) -> Self {
         let members = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
-        Self { list, members }
-    }
-
-    /// The text of a member; of a type with aliases, its name.
-    fn text<'j>(&self, item: &'j Json<'_>, member: &str) -> Option<&'j str>
-    where
-        'p: 'j,
-    {
-        let text = item.get(member)?.as_str()?;
-        if member != "type" || !self.list.types.has_aliases {
-            return Some(text);
-        }
-        let known = self.list.types.find(text);
-        let known = known.filter(|known| known.aliases.iter().any(|alias| alias == text));
-        Some(known.map_or(text, |known| &known.name))
+        Self { members }
     }
 
     /// The key texts of an element. `None` if one is missing: such an element equals no other.
-    fn texts<'j>(&self, item: &'j Json<'_>) -> Option<Cow<'j, str>>
-    where
-        'p: 'j,
-    {
+    fn texts<'j>(&self, item: &'j Json<'_>) -> Option<Cow<'j, str>> {
         if self.members.is_empty() {
             return None;
         }
         if let [member] = self.members {
-            return self.text(item, member).map(Cow::Borrowed);
+            return text(item, member).map(Cow::Borrowed);
         }
         let mut key = String::new();
         for member in self.members {
-            let text = self.text(item, member)?;
+            let text = text(item, member)?;
             // The length distinguishes "a","bc" from "ab","c".
             key.push_str(&text.len().to_string());
             key.push(' ');
@@ -61,14 +42,14 @@ impl<'p> Key<'p> {
     pub(super) fn are_one(&self, one: &Json<'_>, other: &Json<'_>) -> bool {
         !self.members.is_empty()
             && self.members.iter().all(|member| {
-                let text = self.text(one, member);
-                text.is_some() && text == self.text(other, member)
+                let found = text(one, member);
+                found.is_some() && found == text(other, member)
             })
     }
 
     /// Whether a member of the key is missing.
     pub(super) fn is_missing(&self, item: &Json<'_>) -> bool {
-        self.members.iter().any(|member| self.text(item, member).is_none())
+        self.members.iter().any(|member| text(item, member).is_none())
     }
 
     /// The member that a duplicate is reported at; none if the key has several. `ValidateConditions` also
@@ -89,11 +70,15 @@ impl<'p> Key<'p> {
     /// The key of an element as a place: `type="Ready"`. It is compared, not shown. Empty if a member is
     /// missing.
     pub(super) fn place(&self, item: &Json<'_>) -> String {
-        let text =
-            |member: &String| Some(format!("{member}={:?}", shortened(self.text(item, member)?)));
+        let text = |member: &String| Some(format!("{member}={:?}", shortened(text(item, member)?)));
         let texts: Option<Vec<String>> = self.members.iter().map(text).collect();
         texts.unwrap_or_default().join(",")
     }
+}
+
+/// The text of a member.
+fn text<'j>(item: &'j Json<'_>, member: &str) -> Option<&'j str> {
+    item.get(member)?.as_str()
 }
 
 /// A type as part of a place. Kubernetes allows 316 characters; a longer one would be copied for each
@@ -128,7 +113,7 @@ impl<'p: 'j, 'j, 'a> Duplicates<'p, 'j, 'a> {
     pub(super) fn is_duplicate(&mut self, index: usize, item: &'j Json<'a>, key: Key<'p>) -> bool {
         match self {
             Self::Texts(texts) => {
-                let text = key.members.first().and_then(|member| key.text(item, member));
+                let text = key.members.first().and_then(|member| text(item, member));
                 let is_known = text.is_some() && texts[..index].contains(&text);
                 texts[index] = text;
                 is_known

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::sample;
 use super::{Answer, Fact, Question, Represents, Space};
-use crate::language::{self, Asks, Glob, Observed, Pattern, Place, Polarity};
+use crate::language::{self, Asks, Glob, Observed, Pattern, Place};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::Check;
-use crate::policy::convention::{ConditionList, ConditionType, Convention};
+use crate::policy::convention::{ConditionList, Convention};
 
 /// Collects the facts that predicates query.
 pub(crate) struct Collector<'c> {
@@ -393,14 +393,6 @@ impl<'c> Asks<'c> for Collector<'c> {
             self.facts[at].pair = true;
             self.facts[at].ordered |= ordered;
             self.link(at, other);
-        }
-    }
-
-    fn conditions_of(&mut self, polarity: Polarity) {
-        let known = self.list().map(|list| list.types.known.as_slice()).unwrap_or_default();
-        let known = known.iter().filter(|kind| kind.polarity == polarity);
-        for kind in known.map(ConditionType::sample).collect::<Vec<_>>() {
-            self.condition(false, &kind, &[]);
         }
     }
 }

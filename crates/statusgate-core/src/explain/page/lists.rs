@@ -58,15 +58,6 @@ impl Page {
                     row.sanction.rule.to_string(),
                 ]);
             }
-            if let Some(other) = &kind.other_reasons {
-                rows.push([
-                    kind.name.clone(),
-                    "any other".to_owned(),
-                    "nothing".to_owned(),
-                    words::action(other.action).to_owned(),
-                    other.rule.to_string(),
-                ]);
-            }
         }
         self.table(["type", "reason", "implies", "action", "rule"], rows);
     }
@@ -183,9 +174,6 @@ fn presence(kind: &ConditionType) -> String {
     }
     if let Some(key) = &kind.key {
         words.push(format!("one for each {}", key.join(" and ")));
-    }
-    if !kind.aliases.is_empty() {
-        words.push(format!("also called {}", words::any_of(kind.aliases.iter().cloned())));
     }
     words.join("; ")
 }

@@ -241,7 +241,7 @@ impl Search<'_> {
             let mut sorted = items.clone();
             sorted.sort_by_key(|item| {
                 let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
-                list.types.known.iter().position(|known| known.is_called(kind))
+                list.types.known.iter().position(|known| known.matches(kind))
             });
             if !sorted.is_empty() {
                 larger.extend(replaced(object, &path, Some(sorted.into())));

@@ -104,12 +104,7 @@ impl ConditionList {
 
     /// What predicates need to know of it.
     pub(crate) fn for_predicates(&self) -> List<'_> {
-        List {
-            path: &self.path,
-            types: &*self.types,
-            has_aliases: self.types.has_aliases,
-            polarity_from: &self.types.polarity_from,
-        }
+        List { path: &self.path, polarity_from: &self.types.polarity_from }
     }
 }
 

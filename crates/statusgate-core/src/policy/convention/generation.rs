@@ -41,11 +41,7 @@ impl Compiler<'_> {
             reset: rules.optional("generation-decreased", generation.reset),
             minimum: generation.minimum.map(|value| Limit {
                 value,
-                sanction: rules.sanction(
-                    "generation-minimum",
-                    generation.below_minimum,
-                    Action::Deny,
-                ),
+                sanction: rules.sanction("generation-minimum", None, Action::Deny),
             }),
             source: generation.source.clone(),
         }

@@ -7,7 +7,7 @@ use super::super::compile::{Compiler, Sourced};
 use super::super::schema::kebab;
 use super::Sanction;
 use crate::documents;
-use crate::language::{Glob, Polarity, Predicate, Scalar, Types};
+use crate::language::{Glob, Polarity, Predicate, Scalar};
 use crate::model::{ConditionStatus, Pointer};
 use crate::source::tree::At;
 
@@ -22,8 +22,6 @@ pub struct ConditionTypes {
     pub order: Option<Sanction>,
     /// Lists of `{conditionType, polarity}` in `.spec`: types that the object itself declares.
     pub polarity_from: Vec<Pointer>,
-    /// Whether some type has another spelling. Otherwise searches need not try any.
-    pub(crate) has_aliases: bool,
     /// Whether some type has a key of its own.
     pub(crate) has_keys: bool,
 }
@@ -34,8 +32,6 @@ pub struct ConditionType {
     /// `Ready`, or a family of types: `*Ready`.
     pub name: String,
     glob: Glob,
-    /// Other spellings of the same.
-    pub aliases: Vec<String>,
     /// Which status is the good one.
     pub polarity: Polarity,
     /// A written status lacks it.
@@ -54,8 +50,6 @@ pub struct ConditionType {
     pub key: Option<Vec<String>>,
     /// What each reason implies for the other members.
     pub reasons: Vec<ReasonRow>,
-    /// The reason is in no row.
-    pub other_reasons: Option<Sanction>,
     /// Its meaning, for documentation.
     pub meaning: String,
     /// Where this comes from.
@@ -86,24 +80,14 @@ impl ConditionTypes {
     /// The first entry that matches a type: a family comes after its exceptions. Tables have up to two
     /// dozen types, so comparing short names costs less than hashing one.
     pub fn find(&self, name: &str) -> Option<&ConditionType> {
-        self.known.iter().find(|known| known.is_called(name))
-    }
-}
-
-impl Types for ConditionTypes {
-    fn aliases(&self, kind: &str) -> &[String] {
-        self.find(kind).map(|known| known.aliases.as_slice()).unwrap_or_default()
-    }
-
-    fn polarity(&self, kind: &str) -> Polarity {
-        self.find(kind).map(|known| known.polarity).unwrap_or_default()
+        self.known.iter().find(|known| known.matches(name))
     }
 }
 
 impl ConditionType {
-    /// Whether this is its name or another spelling of it.
-    pub fn is_called(&self, name: &str) -> bool {
-        self.glob.matches(name) || self.aliases.iter().any(|alias| alias == name)
+    /// Whether this is its name, or a name of its family.
+    pub fn matches(&self, name: &str) -> bool {
+        self.glob.matches(name)
     }
 
     /// Whether a rule depends on its presence.
@@ -132,12 +116,11 @@ impl Compiler<'_> {
         for (name, document) in &list.types {
             let at = at.key("types").key(name);
             let found = self.condition_type(name, document, list, at);
-            check_reachable(&known, &found, at);
+            check_reachable(&known, name, at.name());
             known.push(found);
         }
         let rules = self.tables(&[&list.source]);
         ConditionTypes {
-            has_aliases: known.iter().any(|known| !known.aliases.is_empty()),
             has_keys: known.iter().any(|known| known.key.is_some()),
             known,
             other: rules.optional("condition-type-unknown", list.other_types),
@@ -168,7 +151,6 @@ impl Compiler<'_> {
         ConditionType {
             name: name.to_owned(),
             glob: name.into(),
-            aliases: document.aliases.0.clone(),
             polarity: document.polarity.unwrap_or_default(),
             missing: presence("missing", document.missing.as_ref()),
             present: presence("present", document.present.as_ref()),
@@ -177,7 +159,6 @@ impl Compiler<'_> {
             reverted: rules.optional(&id("reverted"), document.reverted),
             mirrored: document.mirrored,
             key: document.key.as_ref().map(|key| key.to_vec()),
-            other_reasons: rules.optional(&id("reason"), document.other_reasons),
             reasons: document
                 .reasons
                 .iter()
@@ -193,16 +174,10 @@ impl Compiler<'_> {
 }
 
 /// The first entry that matches a type counts: what an entry above matches is not found below.
-fn check_reachable(above: &[ConditionType], found: &ConditionType, at: At<'_>) {
-    let check = |at: At<'_>, what: &str, name: &str| {
-        if let Some(other) = above.iter().find(|other| other.is_called(name)) {
-            let message = format!("{what} {name} is \"{}\" above already", other.name);
-            at.report_with_help(message, "the first entry that fits counts: put this one above it");
-        }
-    };
-    check(at.name(), "type", &found.name);
-    for (index, alias) in found.aliases.iter().enumerate() {
-        check(at.key("aliases").item(index), "alias", alias);
+fn check_reachable(above: &[ConditionType], name: &str, at: At<'_>) {
+    if let Some(other) = above.iter().find(|other| other.matches(name)) {
+        let message = format!("type {name} is \"{}\" above already", other.name);
+        at.report_with_help(message, "the first entry that fits counts: put this one above it");
     }
 }
 
