@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_appender::non_blocking::ErrorCounter;
 
 use super::managed::Managed;
@@ -19,7 +20,6 @@ use crate::server::{
     self, CertificateSource, Limits, Opening, ProbeSettings, Running, Settings, StartError,
 };
 use crate::telemetry::logs::{self, FilterFile, Format, Logs};
-use crate::telemetry::traces::Collector;
 use crate::tls::Bundle;
 
 /// The arguments of `serve`.
@@ -156,7 +156,7 @@ enum LogFormat {
 struct Telemetry {
     dropped_lines: ErrorCounter,
     log_from: Option<FilterFile>,
-    traces: Option<Collector>,
+    traces: Option<SdkTracerProvider>,
 }
 
 impl Args {
@@ -230,13 +230,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let log_from = args.log_from.clone().zip(from_file);
     let log_from = log_from.map(|(path, used)| FilterFile { path, used, filter: logs.filter() });
     logs::log_panics_without_their_message();
-    let traces = args.traces.collector()?;
-    let telemetry = Telemetry { dropped_lines: logs.dropped(), log_from, traces };
-    let args = args.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("failed to start the runtime")?;
+    let traces = args.traces.provider(runtime.handle())?;
+    let telemetry = Telemetry { dropped_lines: logs.dropped(), log_from, traces };
+    let args = args.clone();
     // On a worker, not on this thread: each thread has memory of its own, and compiling policies leaves
     // gaps in it. On a worker, connections use them: 0.4 MB less under load.
     let serving = runtime.spawn(async move { serve(&args, telemetry).await });

@@ -1,10 +1,18 @@
 //! The flags of traces, with the environment variables of OpenTelemetry.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use http::{HeaderName, HeaderValue};
+use opentelemetry::KeyValue;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::resource::TelemetryResourceDetector;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+use percent_encoding::percent_decode_str;
+use tokio::runtime::Handle;
 
-use crate::telemetry::traces::{Collector, Sampler};
+use crate::telemetry::traces;
 
 /// Where and how traces are exported.
 #[derive(Clone, Debug, clap::Args)]
@@ -61,8 +69,8 @@ pub(super) struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// The collector; `None` without an address.
-    pub(super) fn collector(&self) -> anyhow::Result<Option<Collector>> {
+    /// The provider of spans, which exports them on `runtime`; `None` without an address.
+    pub(super) fn provider(&self, runtime: &Handle) -> anyhow::Result<Option<SdkTracerProvider>> {
         let Some(url) = self.url() else { return Ok(None) };
         if let Some(protocol) = given(self.otlp_protocol.as_ref())
             && protocol != "http/protobuf"
@@ -74,16 +82,13 @@ impl TraceArgs {
         let authorities = authorities.map(|path| {
             std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))
         });
-        let authorities = authorities.transpose()?;
-        let mut collector = Collector::new(&url, authorities.as_deref(), self.resource()?)?;
-        let headers = given(self.otlp_headers.as_ref()).unwrap_or_default();
-        for (name, value) in pairs("--otlp-headers", headers)? {
-            collector.header(&name, &value)?;
-        }
-        let sampler = given(Some(&self.trace_sampler)).unwrap_or("parentbased_always_on");
-        let argument = given(self.trace_sampler_arg.as_ref());
-        collector.sampler = Sampler::named(sampler, argument)?;
-        Ok(Some(collector))
+        let (authorities, headers) = (authorities.transpose()?, self.headers()?);
+        let exporter = traces::exporter(&url, authorities.as_deref(), headers, runtime.clone())?;
+        let provider = SdkTracerProvider::builder()
+            .with_sampler(self.sampler()?)
+            .with_resource(self.resource()?)
+            .with_batch_exporter(exporter);
+        Ok(Some(provider.build()))
     }
 
     fn url(&self) -> Option<String> {
@@ -94,13 +99,53 @@ impl TraceArgs {
         })
     }
 
-    fn resource(&self) -> anyhow::Result<Vec<(String, String)>> {
-        let given_attributes = given(self.resource_attributes.as_ref()).unwrap_or_default();
-        let mut resource = pairs("--resource-attributes", given_attributes)?;
-        resource.retain(|(name, _)| name != "service.name" && name != "service.version");
-        resource.push(("service.name".to_owned(), self.service_name.clone()));
-        resource.push(("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()));
-        Ok(resource)
+    /// The headers with their values in percent-encoding. The exporter would ignore an invalid one.
+    fn headers(&self) -> anyhow::Result<HashMap<String, String>> {
+        let headers = given(self.otlp_headers.as_ref()).unwrap_or_default();
+        let headers: HashMap<_, _> = pairs("--otlp-headers", headers)?.into_iter().collect();
+        for (name, value) in &headers {
+            let value = HeaderValue::try_from(decoded("--otlp-headers", value)?);
+            if HeaderName::try_from(name).is_err() || value.is_err() {
+                bail!("the header {name:?} for the OTLP collector is invalid");
+            }
+        }
+        Ok(headers)
+    }
+
+    fn sampler(&self) -> anyhow::Result<Sampler> {
+        let name = given(Some(&self.trace_sampler)).unwrap_or("parentbased_always_on");
+        let root = match name.strip_prefix("parentbased_").unwrap_or(name) {
+            "always_on" => Sampler::AlwaysOn,
+            "always_off" => Sampler::AlwaysOff,
+            "traceidratio" => {
+                let text = given(self.trace_sampler_arg.as_ref()).unwrap_or("1");
+                let ratio = text.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+                let Some(ratio) = ratio else {
+                    bail!("the ratio of the sampler is {text:?}; use a number from 0 to 1");
+                };
+                Sampler::TraceIdRatioBased(ratio)
+            }
+            _ => bail!(
+                "unknown sampler {name:?}; use always_on, always_off, traceidratio, parentbased_always_on, \
+                 parentbased_always_off or parentbased_traceidratio"
+            ),
+        };
+        let parent_based = name.starts_with("parentbased_");
+        Ok(if parent_based { Sampler::ParentBased(Box::new(root)) } else { root })
+    }
+
+    fn resource(&self) -> anyhow::Result<Resource> {
+        let (flag, name) = ("--resource-attributes", self.service_name.clone());
+        let attributes = pairs(flag, given(self.resource_attributes.as_ref()).unwrap_or_default())?;
+        let attributes = attributes
+            .into_iter()
+            .map(|(name, value)| Ok(KeyValue::new(name, decoded(flag, &value)?)));
+        Ok(Resource::builder_empty()
+            .with_detector(Box::new(TelemetryResourceDetector))
+            .with_attributes(attributes.collect::<anyhow::Result<Vec<_>>>()?)
+            .with_service_name(name)
+            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .build())
     }
 }
 
@@ -111,33 +156,20 @@ fn given(value: Option<&String>) -> Option<&str> {
 
 /// Reads comma-separated `name=value` pairs. The message does not show the values: headers are secrets.
 fn pairs(flag: &str, text: &str) -> anyhow::Result<Vec<(String, String)>> {
-    let mut pairs = Vec::new();
-    for part in text.split(',').filter(|part| !part.trim().is_empty()) {
-        let pair = part
-            .split_once('=')
-            .and_then(|(name, value)| Some((name.trim().to_owned(), decoded(value.trim())?)));
-        let Some(pair) = pair.filter(|(name, _)| !name.is_empty()) else {
-            bail!("{flag} has a part that is not name=value, with a value in percent-encoding");
-        };
-        pairs.push(pair);
-    }
-    Ok(pairs)
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let pairs = parts.map(|part| {
+        let (name, value) = part.split_once('=')?;
+        let name = name.trim_end();
+        (!name.is_empty()).then(|| (name.to_owned(), value.trim_start().to_owned()))
+    });
+    let pairs: Option<_> = pairs.collect();
+    pairs.with_context(|| format!("{flag} has a part that is not name=value"))
 }
 
 /// Decodes percent-encoding.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
+fn decoded(flag: &str, text: &str) -> anyhow::Result<String> {
+    let text = percent_decode_str(text).decode_utf8();
+    Ok(text.with_context(|| format!("{flag} has a value that is not UTF-8"))?.into_owned())
 }
 
 #[cfg(test)]
@@ -167,31 +199,53 @@ mod tests {
         assert_eq!(url(&both).as_deref(), Some("http://other/x"));
     }
 
-    #[test]
-    fn an_invalid_setting_is_an_error_only_with_an_endpoint() {
-        assert!(parsed(&["--otlp-protocol", "grpc"]).collector().unwrap().is_none());
+    #[tokio::test]
+    async fn an_invalid_setting_is_an_error_only_with_an_endpoint() {
+        let provider = |args: &[&str]| parsed(args).provider(&Handle::current());
+        assert!(provider(&["--otlp-protocol", "grpc"]).unwrap().is_none());
         for (flag, value, said) in [
             ("--otlp-protocol", "grpc", "\"grpc\" is not supported; use http/protobuf"),
             ("--otlp-headers", "secret", "--otlp-headers has a part that is not name=value"),
             ("--otlp-headers", "a b=c", "the header \"a b\""),
+            ("--otlp-headers", "a=b%0A", "the header \"a\""),
+            ("--otlp-headers", "a=%ff", "--otlp-headers has a value that is not UTF-8"),
+            ("--resource-attributes", "=b", "--resource-attributes has a part"),
             ("--trace-sampler", "some", "unknown sampler \"some\""),
             ("--otlp-certificate", "/nowhere", "failed to read /nowhere"),
         ] {
-            let args = ["--otlp-endpoint", "https://collector", flag, value];
-            let error = parsed(&args).collector().unwrap_err().to_string();
+            let args = ["--otlp-endpoint", "http://collector", flag, value];
+            let error = provider(&args).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
-        let error = parsed(&["--otlp-endpoint", "collector:4318"]).collector().unwrap_err();
+        let error = provider(&["--otlp-endpoint", "collector:4318"]).unwrap_err();
         assert!(error.to_string().contains("http or https"), "{error}");
     }
 
     #[test]
-    fn pairs_are_decoded() {
-        let found = pairs("f", " a=b%20c , d=e=f,").unwrap();
-        let expected = [("a", "b c"), ("d", "e=f")];
-        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        for wrong in ["a", "=b", "a=%2", "a=%zz", "a=%ff"] {
-            assert!(pairs("f", wrong).is_err(), "{wrong}");
+    fn samplers_have_the_names_of_open_telemetry() {
+        let sampler = |name: &str, ratio: &str| {
+            parsed(&["--trace-sampler", name, "--trace-sampler-arg", ratio]).sampler()
+        };
+        for (name, expected) in [
+            ("", "ParentBased(AlwaysOn)"),
+            ("parentbased_always_off", "ParentBased(AlwaysOff)"),
+            ("always_on", "AlwaysOn"),
+            ("traceidratio", "TraceIdRatioBased(0.5)"),
+            ("parentbased_traceidratio", "ParentBased(TraceIdRatioBased(0.5))"),
+        ] {
+            assert_eq!(format!("{:?}", sampler(name, "0.5").unwrap()), expected);
+        }
+        for ratio in ["2", "x", "NaN"] {
+            assert!(sampler("traceidratio", ratio).is_err(), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn attributes_of_the_process_are_decoded_and_the_flag_names_the_service() {
+        let args = ["--resource-attributes", " a=b%20c , d=e=f,service.name=other,"];
+        let resource = parsed(&args).resource().unwrap();
+        for (name, value) in [("a", "b c"), ("d", "e=f"), ("service.name", "statusgate")] {
+            assert_eq!(resource.get(&name.into()), Some(value.into()), "{name}");
         }
     }
 }

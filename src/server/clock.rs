@@ -7,8 +7,3 @@ use jiff::Timestamp;
 pub(super) fn now() -> Timestamp {
     Timestamp::now()
 }
-
-/// The current time in nanoseconds since 1970.
-pub(super) fn nanoseconds() -> u64 {
-    u64::try_from(now().as_nanosecond()).unwrap_or_default()
-}

@@ -43,9 +43,8 @@ use std::time::Duration;
 
 use axum::Router;
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::sync::mpsc;
+use tokio::task::{JoinSet, spawn_blocking};
 
 use self::body::BodyLimits;
 use self::budget::Budget;
@@ -56,8 +55,7 @@ use self::inputs::Inputs;
 use self::listener::Listener;
 use self::routes::Handler;
 use crate::files;
-use crate::telemetry::traces::Exporter;
-use crate::telemetry::{Metrics, Scrape};
+use crate::telemetry::{Metrics, Scrape, traces};
 use crate::tls::CertificateError;
 use statusgate_core::policy::{Diagnostics, Source};
 
@@ -87,7 +85,7 @@ pub fn start(settings: &Settings) -> Result<Running, StartError> {
 /// # Errors
 /// As for [`start`].
 pub fn start_with_router(settings: &Settings, router: Router) -> Result<Running, StartError> {
-    Opening::of(settings.into())?.listen(settings, Inputs::default(), router, None)
+    Opening::of(settings.into())?.listen(settings, Inputs::default(), router)
 }
 
 /// A server that answers probes, and is not ready yet. Dropping it closes the port.
@@ -140,8 +138,6 @@ impl Opening {
         let limits = &settings.limits;
         let mut inputs = Inputs::default();
         inputs.policies(&settings.policies, policies);
-        let traces = settings.traces.clone().map(|collector| collector.open(&self.metrics));
-        let (traces, exporter) = traces.unzip();
         let router = routes::router(Arc::new(Handler {
             snapshot: Arc::clone(&policies.snapshot),
             metrics: Arc::clone(&self.metrics),
@@ -152,10 +148,10 @@ impl Opening {
                 timeout: limits.body_timeout,
             },
             documents,
-            traces,
+            tracer: settings.traces.as_ref().map(traces::tracer),
             large: Arc::default(),
         }));
-        self.listen(settings, inputs, router, exporter)
+        self.listen(settings, inputs, router)
     }
 
     fn listen(
@@ -163,7 +159,6 @@ impl Opening {
         settings: &Settings,
         mut inputs: Inputs,
         router: Router,
-        exporter: Option<Exporter>,
     ) -> Result<Running, StartError> {
         let &Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
         let Self { metrics, readiness, probes } = self;
@@ -194,11 +189,7 @@ impl Opening {
         listening.spawn(listener.run());
         let mut watching = JoinSet::new();
         watching.spawn(inputs.watch(settings.reload_every, Arc::clone(&metrics), stage));
-        let (drained, draining) = oneshot::channel::<()>();
-        let mut exporting = JoinSet::new();
-        if let Some(exporter) = exporter {
-            exporting.spawn(exporter.run(async { drop(draining.await) }));
-        }
+        let traces = settings.traces.clone();
         readiness.unblock(NOT_LISTENING);
         let policies = metrics.policies.get();
         tracing::info!(%address, %probe_address, policies, "listening");
@@ -216,9 +207,11 @@ impl Opening {
             };
             let end = lifecycle.run(signals, listened, grace, drain_timeout, entered).await;
             watching.shutdown().await;
-            drop(drained);
-            let exported = async { while exporting.join_next().await.is_some() {} };
-            let _ = timeout(EXPORT_TIMEOUT, exported).await;
+            if let Some(traces) = traces {
+                // It blocks, and the runtime has to send the requests.
+                let shutdown = move || traces.shutdown_with_timeout(EXPORT_TIMEOUT);
+                let _ = spawn_blocking(shutdown).await;
+            }
             probes.close().await;
             end
         });

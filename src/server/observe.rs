@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use opentelemetry::{KeyValue, StringValue, Value};
+
 use super::snapshot::Snapshot;
-use crate::telemetry::traces::{Attribute, Value};
 use crate::telemetry::{Counters, Decision, Metrics};
 use crate::wire::AdmissionRequest;
 use statusgate_core::engine::{Action, Finding, Verdict};
@@ -97,30 +98,30 @@ pub(super) fn attributes(
     webhook: Webhook,
     request: &AdmissionRequest<'_>,
     verdict: &Verdict<'_>,
-) -> Vec<Attribute> {
+) -> Vec<KeyValue> {
     let Subject { resource, subresource, operation, .. } = &request.subject;
-    let text = |text: &str| Value::Text(text.to_owned());
     let policies = verdict.policies.iter().filter_map(|&index| counters.policy(usize::from(index)));
-    let mut rules: Vec<String> = Vec::new();
+    let policies: Vec<StringValue> = policies.map(|policy| policy.to_owned().into()).collect();
+    let mut rules: Vec<StringValue> = Vec::new();
     for finding in &verdict.findings {
-        if rules.len() < MAX_RULES && !rules.iter().any(|rule| **rule == **finding.rule) {
-            rules.push(finding.rule.to_string());
+        if rules.len() < MAX_RULES && !rules.iter().any(|rule| rule.as_str() == &**finding.rule) {
+            rules.push(finding.rule.to_string().into());
         }
     }
     vec![
-        ("statusgate.webhook", text(webhook.name())),
-        ("statusgate.decision", text(of_policy(verdict, None).name())),
-        ("statusgate.policies", Value::List(policies.map(str::to_owned).collect())),
-        ("statusgate.rules", Value::List(rules)),
-        ("k8s.admission.uid", text(&request.uid)),
-        ("k8s.admission.operation", text(operation.name())),
-        ("k8s.admission.dry_run", Value::Flag(request.dry_run)),
-        ("k8s.resource.group", text(&resource.group)),
-        ("k8s.resource.version", text(&resource.version)),
-        ("k8s.resource.name", text(&resource.resource)),
-        ("k8s.resource.subresource", text(subresource)),
-        ("k8s.namespace.name", text(&request.namespace)),
-        ("k8s.object.name", text(&request.name)),
+        KeyValue::new("statusgate.webhook", webhook.name()),
+        KeyValue::new("statusgate.decision", of_policy(verdict, None).name()),
+        KeyValue::new("statusgate.policies", Value::Array(policies.into())),
+        KeyValue::new("statusgate.rules", Value::Array(rules.into())),
+        KeyValue::new("k8s.admission.uid", request.uid.to_string()),
+        KeyValue::new("k8s.admission.operation", operation.name()),
+        KeyValue::new("k8s.admission.dry_run", request.dry_run),
+        KeyValue::new("k8s.resource.group", resource.group.to_string()),
+        KeyValue::new("k8s.resource.version", resource.version.to_string()),
+        KeyValue::new("k8s.resource.name", resource.resource.to_string()),
+        KeyValue::new("k8s.resource.subresource", subresource.to_string()),
+        KeyValue::new("k8s.namespace.name", request.namespace.to_string()),
+        KeyValue::new("k8s.object.name", request.name.to_string()),
     ]
 }
 

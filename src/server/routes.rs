@@ -11,6 +11,9 @@ use axum::http::header::{CONTENT_TYPE, EXPECT, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{Span as _, Status};
+use opentelemetry_sdk::trace::{SdkTracer, Span};
 use tokio::sync::Mutex;
 
 use super::admit::{self, Reply};
@@ -19,8 +22,7 @@ use super::budget::{Budget, Share};
 use super::rejection::{Overload, Rejection};
 use super::snapshot::Snapshot;
 use super::{clock, observe};
-use crate::telemetry::traces::{Attribute, Span, Traces};
-use crate::telemetry::{Metrics, WebhookMetrics};
+use crate::telemetry::{Metrics, WebhookMetrics, traces};
 use statusgate_core::model::Webhook;
 
 /// Answers an AdmissionReview of a StatusPolicy or StatusConvention. It may take seconds.
@@ -35,7 +37,7 @@ pub(super) struct Handler {
     /// Judges documents of statusgate itself, if they are in the cluster.
     pub(super) documents: Option<DocumentReview>,
     /// Starts the spans of reviews, if traces are exported.
-    pub(super) traces: Option<Traces>,
+    pub(super) tracer: Option<SdkTracer>,
     /// Held while a large body is judged: its tree may be many times its size, so only one may
     /// exist at a time.
     pub(super) large: Arc<Mutex<()>>,
@@ -67,7 +69,7 @@ async fn review(handler: Arc<Handler>, webhook: Webhook, request: Request) -> Re
     let response = match answer(&handler, webhook, request, count.span.is_some()).await {
         Ok((reply, attributes)) => {
             if let Some(span) = &mut count.span {
-                span.describe(attributes);
+                span.set_attributes(attributes);
             }
             reply.into_response()
         }
@@ -93,7 +95,7 @@ async fn answer(
     webhook: Webhook,
     request: Request,
     traced: bool,
-) -> Result<(Reply, Vec<Attribute>), Rejection> {
+) -> Result<(Reply, Vec<KeyValue>), Rejection> {
     let (body, _share) = read(handler, request).await?;
     if body.bytes.len() <= INLINE_BYTES {
         return Ok(judge(handler, webhook, &body.bytes, traced));
@@ -144,12 +146,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// Judges a review. The attributes describe it if it is traced.
-fn judge(
-    handler: &Handler,
-    webhook: Webhook,
-    body: &[u8],
-    traced: bool,
-) -> (Reply, Vec<Attribute>) {
+fn judge(handler: &Handler, webhook: Webhook, body: &[u8], traced: bool) -> (Reply, Vec<KeyValue>) {
     let snapshot = handler.snapshot.load();
     let mut attributes = Vec::new();
     let reply =
@@ -186,14 +183,14 @@ struct RequestCount<'h> {
 
 impl<'h> RequestCount<'h> {
     fn start(handler: &'h Handler, webhook: Webhook, headers: &HeaderMap) -> Self {
-        let span = handler.traces.as_ref().and_then(|traces| {
+        let span = handler.tracer.as_ref().and_then(|tracer| {
             let name = match webhook {
                 Webhook::Mutate => "POST /mutate",
                 Webhook::Validate => "POST /validate",
                 Webhook::Mandatory => "POST /validate/mandatory",
                 Webhook::Agreement => "POST /validate/agreement",
             };
-            traces.start(name, headers, clock::nanoseconds()).map(Box::new)
+            traces::start(tracer, name, headers).map(Box::new)
         });
         Self { metrics: handler.metrics.of(webhook), start: Instant::now(), status: None, span }
     }
@@ -206,8 +203,13 @@ impl Drop for RequestCount<'_> {
         if let Some(status) = self.status.or(panicked) {
             self.metrics.request(status.as_u16());
             self.metrics.latency.observe(self.start.elapsed());
-            if let Some(span) = self.span.take() {
-                span.end(status.as_u16(), clock::nanoseconds());
+            if let Some(span) = &mut self.span {
+                let code = i64::from(status.as_u16());
+                span.set_attribute(KeyValue::new("http.response.status_code", code));
+                // As in OpenTelemetry's conventions for servers: a 4xx is an error of the client.
+                if status.is_server_error() {
+                    span.set_status(Status::error(""));
+                }
             }
         }
     }

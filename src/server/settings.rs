@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_appender::non_blocking::ErrorCounter;
 
 use crate::telemetry::FilterFile;
-use crate::telemetry::traces::Collector;
 use crate::tls::Bundle;
 
 /// The settings of `statusgate serve`. [`Settings::new`] has the same defaults as the command line.
@@ -35,8 +35,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The file of the log filter; `None` if the filter is fixed.
     pub log_from: Option<FilterFile>,
-    /// Where traces are exported.
-    pub traces: Option<Collector>,
+    /// The provider of spans, if traces are exported. The end of the server shuts it down.
+    pub traces: Option<SdkTracerProvider>,
     /// The counter of dropped log lines, for the metrics.
     pub dropped_lines: Option<ErrorCounter>,
 }

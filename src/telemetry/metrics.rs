@@ -21,7 +21,6 @@ use super::Scrape;
 use super::latency::{ByWebhook, Latency};
 use super::managed::Managed;
 use super::policies::{Changes, Counters, Decisions, Findings, Names, Store};
-use super::traces::SpanCounters;
 use statusgate_core::model::Webhook;
 
 /// All metrics of a server.
@@ -48,7 +47,6 @@ pub struct Metrics {
     reload_last_success: Family<Labels<1>, Gauge>,
     reload_failing: Family<Labels<1>, Gauge>,
     pub(super) managed: Managed,
-    pub(super) spans: SpanCounters,
 }
 
 impl Metrics {
@@ -99,7 +97,6 @@ impl Metrics {
             changes,
         );
         let managed = Managed::register(&mut registry);
-        let spans = SpanCounters::register(&mut registry);
         Self {
             patch_failures: register!(
                 "patch_failures",
@@ -147,7 +144,6 @@ impl Metrics {
                 Family::default()
             ),
             managed,
-            spans,
             registry,
             webhooks,
         }
