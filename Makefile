@@ -97,12 +97,12 @@ docs: ## generate the schemas, the convention pages, the table of metrics and th
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
 	target/debug/statusgate manifests crds StatusPolicy > deploy/crds/statuspolicies.statusgate.dev.yaml
 	target/debug/statusgate manifests crds StatusConvention > deploy/crds/statusconventions.statusgate.dev.yaml
-	UPDATE_DOCS=1 $(CARGO) test --test explain the_pages_of_the_docs
-	UPDATE_DOCS=1 $(CARGO) test --test metrics the_table_of_the_docs
+	UPDATE_DOCS=1 $(CARGO) test --test command_line explain::the_pages_of_the_docs
+	UPDATE_DOCS=1 $(CARGO) test --test server metrics::the_table_of_the_docs
 
 .PHONY: manifests
 manifests: docs ## generate the folders of deploy/ for kustomize, and the files of the Helm chart
-	UPDATE_DOCS=1 $(CARGO) test --test manifests --test chart
+	UPDATE_DOCS=1 $(CARGO) test --test command_line -- manifests:: chart::
 
 .PHONY: demo
 demo: ## on a real API server: set a default phase, reject one, repair one
@@ -136,7 +136,7 @@ bench-managed: ## measure an idle server that manages policies, certificate and 
 .PHONY: soak
 soak: ## for ten minutes, write while replicas, keys and policies change: SECONDS=600 SEED=
 	hack/control-plane.sh assets > /dev/null
-	SOAK_SECONDS="$(SECONDS)" SOAK_SEED="$(SEED)" $(CARGO) test --release --test managed soak -- --ignored --nocapture
+	SOAK_SECONDS="$(SECONDS)" SOAK_SEED="$(SEED)" $(CARGO) test --release --test cluster managed::soak -- --ignored --nocapture
 
 .PHONY: bench-check
 bench-check: ## measure the objects per second of statusgate check

@@ -30,7 +30,7 @@
 //! | [`cli`] | one file a command |
 //!
 //! All down to `manifests`, except `source`, are pure: no IO, no clock, no async and no Kubernetes client.
-//! `tests/architecture.rs` has the table of which folder may use which.
+//! `tests/pure/architecture.rs` has the table of which folder may use which.
 
 pub mod cli;
 pub mod cluster;
