@@ -20,12 +20,16 @@ run: ## serve on 127.0.0.1:8443 with the example policy
 	exec target/debug/statusgate serve --tls-cert certs/tls.crt --tls-key certs/tls.key
 
 .PHONY: test
-test: test-rust test-deploy test-chart test-monitoring test-image test-sbom ## run all tests, including those on a real API server
-
-.PHONY: test-rust
-test-rust: ## run the Rust tests, properties with fixed seeds
+test: ## run all Rust tests, including those on a real API server; properties with fixed seeds
 	hack/control-plane.sh assets > /dev/null # first, so that no test waits for this build
-	$(CARGO) test --no-fail-fast
+	$(CARGO) test --no-run
+	@# These tests wait most of the time.
+	RUST_TEST_THREADS=8 $(CARGO) test --no-fail-fast --test cluster
+	$(CARGO) test --no-fail-fast --lib --bins $(patsubst tests/%/main.rs,--test %,$(filter-out %/cluster/main.rs,$(wildcard tests/*/main.rs)))
+	$(CARGO) test --doc
+
+.PHONY: test-release
+test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute
@@ -115,6 +119,10 @@ bench: ## measure CPU and latency compared with a null server, the cost of many 
 	bench/run.sh
 	bench/policies.sh
 	bench/burst.sh
+
+.PHONY: bench-smoke
+bench-smoke: ## run every benchmark once with the smallest load and a debug build
+	bench/smoke.sh
 
 .PHONY: bench-compare
 bench-compare: ## compare the cost of a review with another build: OTHER=BINARY

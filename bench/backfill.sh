@@ -188,6 +188,6 @@ memory() {
     stop list
 }
 
-(cd "$root" && cargo build --release --bin statusgate --example patch_loop --example list_server)
+compile --bin statusgate --example patch_loop --example list_server
 memory
 speed
