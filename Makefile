@@ -20,12 +20,16 @@ run: ## serve on 127.0.0.1:8443 with the example policy
 	exec target/debug/statusgate serve --tls-cert certs/tls.crt --tls-key certs/tls.key
 
 .PHONY: test
-test: test-rust test-deploy test-chart test-monitoring test-image test-sbom ## run all tests, including those on a real API server
-
-.PHONY: test-rust
-test-rust: ## run the Rust tests, properties with fixed seeds
+test: ## run all Rust tests, including those on a real API server; properties with fixed seeds
 	hack/control-plane.sh assets > /dev/null # first, so that no test waits for this build
-	$(CARGO) test --no-fail-fast
+	$(CARGO) test --no-run
+	@# These tests wait most of the time.
+	RUST_TEST_THREADS=8 $(CARGO) test --no-fail-fast --test cluster
+	$(CARGO) test --no-fail-fast --lib --bins $(patsubst tests/%/main.rs,--test %,$(filter-out %/cluster/main.rs,$(wildcard tests/*/main.rs)))
+	$(CARGO) test --doc
+
+.PHONY: test-release
+test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute
@@ -101,12 +105,12 @@ docs: ## generate the schemas, the convention pages, the table of metrics and th
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
 	target/debug/statusgate manifests crds StatusPolicy > deploy/crds/statuspolicies.statusgate.dev.yaml
 	target/debug/statusgate manifests crds StatusConvention > deploy/crds/statusconventions.statusgate.dev.yaml
-	UPDATE_DOCS=1 $(CARGO) test --test explain the_pages_of_the_docs
-	UPDATE_DOCS=1 $(CARGO) test --test metrics the_table_of_the_docs
+	UPDATE_DOCS=1 $(CARGO) test --test command_line explain::the_pages_of_the_docs
+	UPDATE_DOCS=1 $(CARGO) test --test server metrics::the_table_of_the_docs
 
 .PHONY: manifests
 manifests: docs ## generate the folders of deploy/ for kustomize, and the files of the Helm chart
-	UPDATE_DOCS=1 $(CARGO) test --test manifests --test chart
+	UPDATE_DOCS=1 $(CARGO) test --test command_line -- manifests:: chart::
 
 .PHONY: demo
 demo: ## on a real API server: set a default phase, reject one, repair one
@@ -119,6 +123,10 @@ bench: ## measure CPU and latency compared with a null server, the cost of many 
 	bench/run.sh
 	bench/policies.sh
 	bench/burst.sh
+
+.PHONY: bench-smoke
+bench-smoke: ## run every benchmark once with the smallest load and a debug build
+	bench/smoke.sh
 
 .PHONY: bench-compare
 bench-compare: ## compare the cost of a review with another build: OTHER=BINARY
@@ -140,7 +148,7 @@ bench-managed: ## measure an idle server that manages policies, certificate and 
 .PHONY: soak
 soak: ## for ten minutes, write while replicas, keys and policies change: SECONDS=600 SEED=
 	hack/control-plane.sh assets > /dev/null
-	SOAK_SECONDS="$(SECONDS)" SOAK_SEED="$(SEED)" $(CARGO) test --release --test managed soak -- --ignored --nocapture
+	SOAK_SECONDS="$(SECONDS)" SOAK_SEED="$(SEED)" $(CARGO) test --release --test cluster managed::soak -- --ignored --nocapture
 
 .PHONY: bench-check
 bench-check: ## measure the objects per second of statusgate check

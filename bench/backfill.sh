@@ -66,7 +66,7 @@ start_control_plane() {
 
 create_objects() {
     local until=$((SECONDS + 20)) i
-    kubectl apply -f "$root/tests/control_plane/crds.yaml" >/dev/null
+    kubectl apply -f "$root/tests/cluster/harness/crds.yaml" >/dev/null
     until kubectl get --raw "$RESOURCE" >/dev/null 2>&1; do
         ((SECONDS < until)) || die "the API server does not serve the CRD"
         pause 0.2
@@ -188,6 +188,6 @@ memory() {
     stop list
 }
 
-(cd "$root" && cargo build --release --bin statusgate --example patch_loop --example list_server)
+compile --bin statusgate --example patch_loop --example list_server
 memory
 speed

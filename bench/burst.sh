@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 # Requests of each kind at the same time.
-readonly AT_ONCE=16
+readonly AT_ONCE=${AT_ONCE:-16}
 
 resident() { awk '$1 == "VmRSS:" { printf "%.1f", $2 / 1024 }' "/proc/${children[$1]}/status"; }
 peak() { awk '$1 == "VmHWM:" { printf "%.1f", $2 / 1024 }' "/proc/${children[$1]}/status"; }

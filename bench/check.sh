@@ -52,7 +52,7 @@ measure() {
         }' "$work/times"
 }
 
-(cd "$root" && cargo build --release --bin statusgate) >&2
+compile --bin statusgate >&2
 [[ -x /usr/bin/time ]] || "$root/hack/packages.sh" time >&2
 generate() { awk -v objects="$objects" -v shape="$1" -v bad="$2" -f "$bench/check.awk"; }
 generate documents 0 >"$work/clean.yaml"

@@ -5,7 +5,7 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034  # for the scripts
 bench=$root/bench
 # A relative CARGO_TARGET_DIR is relative to the folder where cargo runs.
-target=$(cd -- "$root" && realpath -m -- "${CARGO_TARGET_DIR:-target}")/release
+target=$(cd -- "$root" && realpath -m -- "${CARGO_TARGET_DIR:-target}")/${PROFILE:=release}
 statusgate=$target/statusgate
 null_server=$target/examples/null_server
 work=$(mktemp -d)
@@ -88,9 +88,11 @@ counter() {
     awk -v what="^$2" '$0 ~ what { sum += $NF } END { printf "%d", sum }' <<<"$said"
 }
 
+# compile TARGET...: only the numbers of the release profile matter. PROFILE=debug is for bench/smoke.sh.
+compile() { (cd "$root" && cargo build --profile "${PROFILE/debug/dev}" "$@"); }
+
 build() {
-    # Only ratios of the release profile matter.
-    (cd "$root" && cargo build --release --bin statusgate --example null_server)
+    compile --bin statusgate --example null_server
     "$root/hack/packages.sh" wrk curl
     "$statusgate" certs --out "$work/certs" >/dev/null
 }

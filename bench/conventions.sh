@@ -23,7 +23,7 @@ seconds=1 rounds=7
 seconds_and_rounds "$@"
 
 build >&2
-(cd "$root" && cargo build --release --example judging) >&2
+compile --example judging >&2
 # It fails for a review with a finding.
 mkdir "$work/reviews"
 "$target/examples/judging" "$work/reviews"

@@ -33,11 +33,11 @@ report() {
     sleep 5
     for pid in "${pids[@]}"; do
         before=$(used "$pid")
-        sleep 20
+        sleep "$SECONDS_IDLE"
         after=$(used "$pid")
         printf '%-16s %6.1f MB resident, %4.2f %% of a core when idle\n' "$what" \
             "$(awk '/^VmRSS/ { print $2 / 1024 }' "/proc/$pid/status")" \
-            "$(awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" 'BEGIN { print t * 100 / hz / 20 }')"
+            "$(awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" -v s="$SECONDS_IDLE" 'BEGIN { print t * 100 / hz / s }')"
     done
 }
 

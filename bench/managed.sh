@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # What an idle server costs that manages everything, and how soon it follows the cluster, on a real API server:
-# bench/managed.sh [--policies N]   (500)
+# bench/managed.sh [--policies N] [--seconds N]   (500 policies; 20 seconds to measure a server)
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
-count=500
+count=500 seconds=20
 while (($#)); do
     case $1 in
         --policies) count=$2 && shift 2 ;;
+        --seconds) seconds=$2 && shift 2 ;;
         *) sed -n '2,3s/^# //p' "$0" >&2 && exit 2 ;;
     esac
 done
 cd "$here/.."
-cargo build --release --bin statusgate
-export STATUSGATE=$PWD/target/release/statusgate COUNT=$count
+PROFILE=${PROFILE:-release}
+cargo build --profile "${PROFILE/debug/dev}" --bin statusgate
+export STATUSGATE=${CARGO_TARGET_DIR:-$PWD/target}/$PROFILE/statusgate COUNT=$count SECONDS_IDLE=$seconds
 exec hack/with-control-plane.sh bench/managed-run.sh

@@ -20,7 +20,7 @@ USAGE
 
 seconds=1 rounds=7
 seconds_and_rounds "$@"
-readonly COUNTS=(1 100 1000)
+read -ra COUNTS <<<"${COUNTS:-1 100 1000}"
 
 # The last policy selects the review; the others have the same convention and other API groups.
 policies_yaml() { # COUNT

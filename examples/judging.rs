@@ -4,6 +4,7 @@
 //! ```sh
 //! cargo run --release --example judging
 //! cargo run --release --example judging -- DIR     writes the policies and reviews there, for bench/conventions.sh
+//! ROUNDS=1 REVIEWS=10 cargo run --example judging  checks that it works
 //! ```
 //!
 //! Each convention judges an 11 KB review of a valid write that updates a condition. Conventions run in
@@ -24,8 +25,6 @@ use statusgate_core::model::Webhook;
 use statusgate_core::policy::{PolicySet, Source};
 
 const BYTES: usize = 11 * 1024;
-const ROUNDS: usize = 15;
-const REVIEWS_A_ROUND: u32 = 2_000;
 
 /// A convention and valid statuses before and after a write.
 struct Case {
@@ -34,8 +33,15 @@ struct Case {
     after: Value,
 }
 
+/// A number from the environment.
+#[expect(clippy::disallowed_methods, reason = "a benchmark, not a command with --help")]
+fn number(name: &str, default: u32) -> anyhow::Result<u32> {
+    std::env::var(name).map_or(Ok(default), |text| text.parse().context(name.to_owned()))
+}
+
 fn main() -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
+    let (rounds, reviews) = (number("ROUNDS", 15)?.max(1), number("REVIEWS", 2_000)?.max(1));
     if let Some(folder) = std::env::args_os().nth(1) {
         return write_cases(Path::new(&folder));
     }
@@ -54,7 +60,7 @@ fn main() -> anyhow::Result<()> {
         examples.policies().len(),
         more.as_secs_f64() * 1e3,
     )?;
-    let again = (0..ROUNDS).map(|_| load_as_own(&built_in)).collect::<anyhow::Result<Vec<_>>>()?;
+    let again = (0..rounds).map(|_| load_as_own(&built_in)).collect::<anyhow::Result<Vec<_>>>()?;
     writeln!(out, "the same conventions as a user's own: {:.1} ms (median)", median(again) * 1e3)?;
 
     let cases = cases();
@@ -63,10 +69,10 @@ fn main() -> anyhow::Result<()> {
         ensure!(known.contains(&name.as_str()), "no case for the convention {name}");
     }
     let prepared = cases.iter().map(prepare).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut times = vec![Vec::with_capacity(ROUNDS); prepared.len()];
-    for _ in 0..ROUNDS {
+    let mut times = vec![Vec::new(); prepared.len()];
+    for _ in 0..rounds {
         for ((policies, body), times) in prepared.iter().zip(&mut times) {
-            times.push(round(policies, body));
+            times.push(round(policies, body, reviews));
         }
     }
     writeln!(out, "\n{:<18} {:>10} {:>22}", "convention", "us/review", "ratio to appcat")?;
@@ -78,9 +84,8 @@ fn main() -> anyhow::Result<()> {
         if ratio > worst.0 {
             worst = (ratio, name);
         }
-        let review = median(own.iter().map(Duration::as_secs_f64).collect())
-            / f64::from(REVIEWS_A_ROUND)
-            * 1e6;
+        let review =
+            median(own.iter().map(Duration::as_secs_f64).collect()) / f64::from(reviews) * 1e6;
         writeln!(out, "{name:<18} {review:>10.2} {ratio:>22.2}")?;
     }
     writeln!(out, "\nworst: {} at {:.2} times appcat (target: 1.50)", worst.1, worst.0)?;
@@ -120,9 +125,9 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-fn round(policies: &PolicySet, body: &[u8]) -> Duration {
+fn round(policies: &PolicySet, body: &[u8], reviews: u32) -> Duration {
     let started = Instant::now();
-    for _ in 0..REVIEWS_A_ROUND {
+    for _ in 0..reviews {
         let reply = admit(policies, Webhook::Validate, black_box(body), now(), |_, _| {});
         black_box(reply);
     }
@@ -295,6 +300,17 @@ fn cases() -> Vec<Case> {
     for status in [&mut old_machine.before, &mut old_machine.after] {
         status["v1beta2"] = json!({"conditions": conditions(&machine, &none, false)});
     }
+    let mut workflow = renewal(
+        "argo-workflows",
+        &[("PodRunning", "True", "")],
+        &none,
+        &json!({"phase": "Running", "progress": "1/2"}),
+    );
+    for status in [&mut workflow.before, &mut workflow.after] {
+        for member in ["reason", "lastTransitionTime"] {
+            status["conditions"][0].as_object_mut().map(|condition| condition.remove(member));
+        }
+    }
     vec![
         renewal(
             "appcat",
@@ -348,6 +364,39 @@ fn cases() -> Vec<Case> {
             &machine,
             &generation,
             &json!({"phase": "Running", "observedGeneration": 2}),
+        ),
+        flip(
+            "argo-rollouts",
+            &[
+                ("Progressing", "True", "NewReplicaSetAvailable"),
+                ("Available", "True", "AvailableReason"),
+                ("Healthy", "True", "RolloutHealthy"),
+                ("Completed", "True", "RolloutCompleted"),
+            ],
+            &json!({"lastUpdateTime": BEFORE}),
+            &json!({"phase": "Healthy", "observedGeneration": "2"}),
+        ),
+        workflow,
+        flip("cert-manager", &[("Ready", "True", "Issued")], &generation, &none),
+        flip(
+            "gateway-api",
+            &[
+                ("Programmed", "True", "Programmed"),
+                ("Accepted", "True", "Accepted"),
+                ("ResolvedRefs", "True", "ResolvedRefs"),
+            ],
+            &generation,
+            &none,
+        ),
+        renewal(
+            "knative",
+            &[
+                ("Ready", "True", ""),
+                ("ConfigurationsReady", "True", ""),
+                ("RoutesReady", "True", ""),
+            ],
+            &none,
+            &generation,
         ),
     ]
 }

@@ -14,14 +14,13 @@ export PROPTEST_RNG_SEED=$SEED
 repeat="repeat with SEED=$SEED hack/random-properties.sh"
 echo "random-properties: $repeat" >&2
 
-# The properties come first, because the unit tests are mostly other tests.
-targets=()
-for target in $(grep -lr 'proptest!\|TestRunner::new' tests --include='*.rs' | cut -d/ -f2 | sort -ru); do
-    [[ $target == support ]] || targets+=("--test ${target%.rs}")
-done
-targets+=("--lib")
-# shellcheck disable=SC2068  # each target is an option with its value
-cargo test --quiet --no-run ${targets[@]}
+# Each target of cargo with the modules that have properties. `properties` comes first: it has most of them.
+targets=("--test properties --")
+while IFS=/ read -r _ target module; do
+    [[ $target == support || $target == properties ]] || targets+=("--test $target -- ${module//\//::}::")
+done < <(grep -lr 'proptest!\|TestRunner::new' tests --include='*.rs' | sed 's/\.rs$//' | sort -r)
+targets+=("--lib --")
+cargo test --quiet --no-run --lib --test '*'
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -32,7 +31,7 @@ for target in "${targets[@]}"; do
     status=0
     # Without capture: the harness would print a failure only at its end, which may be after the limit.
     # shellcheck disable=SC2086
-    timeout "$left" cargo test $target -- --nocapture 2>&1 | tee "$log" || status=$?
+    timeout "$left" cargo test $target --nocapture 2>&1 | tee "$log" || status=$?
     if [[ $status -ne 0 && $status -ne 124 ]] || grep -q 'FAILED' "$log"; then
         echo "random-properties: failed; $repeat" >&2
         exit 1

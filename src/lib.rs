@@ -22,7 +22,7 @@
 //! | [`cli`] | one file a command |
 //!
 //! `wire` and `manifests` are pure, too: no IO, no clock, no async and no Kubernetes client.
-//! `tests/architecture.rs` has the order of the modules.
+//! `tests/pure/architecture.rs` has the order of the modules.
 
 pub mod cli;
 pub mod cluster;

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use crate::api::{Api, answer, failure, status};
 use crate::program::{ANY, Program, eventually, reviewed};
-use crate::support::Desk;
+use crate::server::Desk;
 
 /// What the API server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

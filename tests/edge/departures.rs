@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::program::eventually;
-use crate::support::{Answer, Desk, REVIEW, Served, Trust, post};
+use crate::server::{Answer, Desk, REVIEW, Served, Trust, post};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_http1_client_may_leave_after_any_byte_of_its_request() {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::command::STATUSGATE;
 use crate::program::{ANY, Program, eventually, reviewed};
-use crate::support::{Desk, REVIEW};
+use crate::server::{Desk, REVIEW};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_free_descriptors_waits_and_serves_again_when_clients_leave() {

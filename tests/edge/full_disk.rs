@@ -7,7 +7,7 @@ use tokio::net::TcpSocket;
 
 use crate::command::STATUSGATE;
 use crate::program::{ANY, Program, eventually, reviewed};
-use crate::support::{Desk, REVIEW};
+use crate::server::{Desk, REVIEW};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_cannot_write_its_log_serves() {

@@ -14,7 +14,7 @@ mod api;
 mod command;
 #[path = "../support/server.rs"]
 #[allow(dead_code, reason = "each test crate uses a part of it")]
-mod support;
+mod server;
 
 mod program;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::support::{Answer, Client, Desk, LONG, post};
+use crate::server::{Answer, Client, Desk, LONG, post};
 
 /// A running `statusgate serve`, killed when this value is dropped.
 pub(crate) struct Program {

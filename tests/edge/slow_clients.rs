@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::support::{Client, Desk, Trust, head};
+use crate::server::{Client, Desk, Trust, head};
 
 /// The connections that are slow in the handshake, in the head and in the body of a request. Below the limit
 /// of 1024 connections, and of 256 requests.

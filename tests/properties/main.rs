@@ -3,10 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
+#[path = "../support/case.rs"]
 mod case;
 mod judging;
-mod requests;
+mod list_shortcuts;
+#[path = "../support/settings.rs"]
 mod settings;
+mod several_policies;
 mod stale_writer;
 #[path = "../support/statuses.rs"]
 mod statuses;

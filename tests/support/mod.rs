@@ -12,10 +12,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use statusgate::server::admit::{Reply, admit};
 use statusgate_core::engine::{Action, Verdict, decide};
 use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate_core::policy::{PolicySet, Source};
@@ -312,7 +309,14 @@ impl Write {
         Self { new, ..self.clone() }
     }
 
-    // --- as bytes ---
+    /// The outcome of a mutation with this patch.
+    pub(crate) fn patched_by(&self, patch: Value) -> Outcome {
+        Outcome { findings: Vec::new(), patch, sent: self.new.clone() }
+    }
+
+    pub(crate) fn now(&self) -> &str {
+        &self.now
+    }
 
     /// The `AdmissionReview` of this write.
     pub(crate) fn request(&self) -> Value {
@@ -331,28 +335,6 @@ impl Write {
             "oldObject": self.old_object(),
         }})
     }
-
-    /// Through both webhooks of the server, from bytes to bytes: the findings of both.
-    pub(crate) fn serve(&self, policies: &PolicySet) -> Outcome {
-        let mut findings = Vec::new();
-        let mut call = |write: &Self, webhook| {
-            let (body, now) = (write.request().to_string(), self.now.parse().unwrap());
-            let reply = admit(policies, webhook, body.as_bytes(), now, |_, verdict| {
-                assert!(!verdict.policies.is_empty(), "no policy selects {self:?}");
-                findings.extend(verdict.findings.iter().map(Found::of));
-            });
-            response(&reply)
-        };
-        let mutated = Outcome {
-            findings: Vec::new(),
-            patch: patch_of(&call(self, Webhook::Mutate)),
-            sent: self.new.clone(),
-        };
-        let validated = call(&self.after(&mutated), Webhook::Validate);
-        let outcome = Outcome { findings, ..mutated };
-        assert_eq!(validated["allowed"], !outcome.is_denied(), "{outcome:?}");
-        outcome
-    }
 }
 
 fn parse(text: &str) -> Value {
@@ -366,19 +348,6 @@ fn with_status(object: &str, status: Option<Value>) -> String {
         None => drop(object.as_object_mut().unwrap().remove("status")),
     }
     object.to_string()
-}
-
-/// The response of a reply with status 200.
-#[track_caller]
-pub(crate) fn response(reply: &Reply) -> Value {
-    assert_eq!(reply.status, 200, "{}", String::from_utf8_lossy(&reply.body));
-    serde_json::from_slice::<Value>(&reply.body).unwrap()["response"].take()
-}
-
-/// The patch of a response; null without one.
-pub(crate) fn patch_of(response: &Value) -> Value {
-    let decode = |text| serde_json::from_slice(&STANDARD.decode(text).unwrap()).unwrap();
-    response["patch"].as_str().map_or(Value::Null, decode)
 }
 
 // --- expectations -----------------------------------------------------------------------------
@@ -405,7 +374,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn of(found: &statusgate_core::engine::Finding<'_>) -> Self {
+    pub(crate) fn of(found: &statusgate_core::engine::Finding<'_>) -> Self {
         Self {
             policy: found.policy.to_string(),
             rule: found.rule.to_string(),

@@ -2,7 +2,7 @@
 //!
 //! kstatus (kubernetes-sigs/cli-utils, `pkg/kstatus/status`) is a library, and its behavior *is* the
 //! convention. So this is the same function, decision by decision, including how Go reads a field of
-//! the wrong type. `tests/kstatus` compares it with recorded results.
+//! the wrong type. `tests/pure/kstatus` compares it with recorded results.
 //!
 //! The reference is revision 5895ad6 (October 2025). Rules that look wrong (a failed Pod is Current)
 //! are the same there.

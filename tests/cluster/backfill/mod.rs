@@ -1,0 +1,11 @@
+//! `statusgate backfill` and `statusgate doctor`. One test restarts the API server.
+
+mod command;
+mod plane;
+mod writer;
+
+mod doctor;
+mod interrupted;
+mod refused;
+mod registrations;
+mod shards;

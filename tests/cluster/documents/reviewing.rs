@@ -1,0 +1,136 @@
+//! The webhook for documents, called by the API server.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::json;
+use statusgate::manager::documents::Documents;
+use statusgate::manager::review::reviewer;
+use statusgate::server::{CertificateSource, Opening, Settings};
+use statusgate::tls::{Authority, Bundle, Pem};
+use statusgate_core::policy::Source;
+
+use super::following::{convention, policy};
+use super::replica::{connect, exchange};
+use crate::harness::objects::{CONVENTION, Outcome, POLICY, VALIDATING};
+use crate::harness::patience::until;
+use crate::harness::pool::in_own_cluster;
+
+#[test]
+fn invalid_documents_are_rejected_and_everything_else_is_allowed() {
+    in_own_cluster(async |plane| {
+        let day = Duration::from_secs(86_400);
+        let authority = Authority::make("test", day, Timestamp::now()).unwrap();
+        let issued = authority.issue(&["127.0.0.1".to_owned()], day, Timestamp::now()).unwrap();
+        let pem = |text| Pem { name: "test", text };
+        let (certificate, key) = (pem(issued.certificate.as_bytes()), pem(issued.key.as_bytes()));
+        let bundle = Bundle::parse(certificate, key, Timestamp::now()).unwrap();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let settings = Settings {
+            listen: any,
+            probe_listen: any,
+            ..Settings::new(CertificateSource::Given(bundle))
+        };
+        let opening = Opening::of((&settings).into()).unwrap();
+        let file = Source::new("file.yaml", policy("of-a-file", "metav1").to_string());
+        let store = opening.policies(vec![file]).unwrap();
+        let (cluster, exchange) = (connect(plane).await, exchange());
+        let documents = Documents::first(
+            cluster,
+            Arc::clone(&exchange),
+            store.clone(),
+            Arc::clone(opening.metrics()),
+            "one",
+            false,
+            Timestamp::now,
+        )
+        .await;
+        let review = reviewer(documents.shared(), store.clone());
+        let running = opening.start(&settings, &store, Some(review)).unwrap();
+        let following = tokio::spawn(documents.run());
+
+        let registrations = plane.objects(VALIDATING);
+        let registration = json!({
+            "apiVersion": VALIDATING.api_version, "kind": VALIDATING.kind,
+            "metadata": {"name": "statusgate-documents"},
+            "webhooks": [{
+                "name": "documents.statusgate.dev",
+                "clientConfig": {
+                    "url": format!("https://{}/documents", running.address()),
+                    "caBundle": STANDARD.encode(authority.certificate()),
+                },
+                "rules": [{"apiGroups": ["statusgate.dev"], "apiVersions": ["v1alpha1"],
+                    "operations": ["CREATE", "UPDATE"], "resources": ["*"]}],
+                "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            }],
+        });
+        registrations.create(&registration).await.unwrap();
+        let (policies, conventions) = (plane.objects(POLICY), plane.objects(CONVENTION));
+        let mut wrong = policy("wrong", "metav1");
+        wrong["spec"]["enforcement"] = json!("Never");
+        wrong["spec"]["typo"] = json!(1);
+        let message = until("the webhook is called", async || {
+            let refused = message_of(policies.create(&wrong).await);
+            if refused.is_none() {
+                policies.delete("wrong").await.unwrap();
+            }
+            refused
+        })
+        .await;
+        let start = "admission webhook \"documents.statusgate.dev\" denied the request: StatusPolicy \"wrong\" \
+                     is invalid:\n\nerror: unknown value \"Never\"\n --> StatusPolicy/wrong:7:16";
+        assert!(message.starts_with(start), "{message}");
+        assert!(message.contains("unknown key \"typo\""), "every mistake: {message}");
+
+        let twin = message_of(policies.create(&policy("of-a-file", "metav1")).await).unwrap();
+        assert!(twin.contains("there is a policy \"of-a-file\" already"), "{twin}");
+
+        // A convention and its policy in quick succession.
+        conventions.create(&convention("c", "x")).await.unwrap();
+        let mut uses = policy("p", "c");
+        uses["spec"]["enable"] = json!(["x"]);
+        policies.create(&uses).await.unwrap();
+
+        until("the policy is in use", async || {
+            store.current().names().any(|name| name == "p").then_some(())
+        })
+        .await;
+        // This change is valid alone, but not with the policy.
+        let other = json!({"spec": convention("c", "y")["spec"]});
+        let broken = message_of(conventions.merge("c", other).await).unwrap();
+        assert!(broken.contains("--> StatusPolicy/p:"), "{broken}");
+
+        // A document with mistakes can be changed and deleted.
+        registrations.delete("statusgate-documents").await.unwrap();
+        until("the webhook is not called", async || policies.create(&wrong).await.ok()).await;
+        registrations.create(&registration).await.unwrap();
+        until("the webhook is called", async || {
+            let mut other = wrong.clone();
+            other["metadata"]["name"] = json!("other");
+            let refused = message_of(policies.create(&other).await);
+            if refused.is_none() {
+                policies.delete("other").await.unwrap();
+            }
+            refused
+        })
+        .await;
+        let label = json!({"metadata": {"labels": {"a": "b"}, "finalizers": ["test.dev/x"]}});
+        policies.merge("wrong", label).await.unwrap();
+        policies.delete("wrong").await.unwrap();
+        policies.merge("wrong", json!({"metadata": {"finalizers": null}})).await.unwrap();
+        registrations.delete("statusgate-documents").await.unwrap();
+        following.abort();
+    });
+}
+
+fn message_of(outcome: Outcome) -> Option<String> {
+    match outcome {
+        Ok(_) => None,
+        Err(kube::Error::Api(status)) => Some(status.message.clone()),
+        Err(error) => panic!("{error}"),
+    }
+}

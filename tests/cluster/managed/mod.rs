@@ -1,0 +1,19 @@
+//! `statusgate serve` with everything managed: policies, certificate and registrations, and two server processes
+//! behind a load balancer.
+
+mod caller;
+mod plane;
+mod replica;
+
+mod clock;
+mod doctor;
+mod files;
+mod killed;
+mod many;
+mod outage;
+mod permissions;
+mod policies;
+mod soak;
+mod unavailable;
+mod versions;
+mod writes;

@@ -1,0 +1,277 @@
+//! What the command reads: files, lists, standard input, policies and CRDs.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{Answer, BAD, Desk, GOOD, RULE, indented};
+
+#[test]
+fn a_finding_has_its_location_and_rule_and_sets_the_exit_code() {
+    let desk = Desk::new(&[("bad.yaml", BAD), ("good.yaml", GOOD)]);
+    let answer = desk.check(&["bad.yaml"]);
+    assert_eq!(answer.code, 1, "{answer:#?}");
+    assert!(answer.out.starts_with("bad.yaml:5:10: deny: VSHNRedis shop/bad: status.phase: "));
+    assert!(answer.out.contains(&format!("[{RULE}]\n")), "{answer:#?}");
+    assert!(answer.out.contains("5 |   phase: ready\n  |          ^^^^^\n"), "{answer:#?}");
+    let answer = desk.check(&["good.yaml"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+    assert_eq!(answer.out, "1 object in 1 file: 1 judged (appcat 1); no findings\n");
+}
+
+#[test]
+fn files_folders_lists_and_standard_input_give_the_same_findings() {
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n-\n{}", indented(BAD));
+    let json = |phase: &str| {
+        json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+            "metadata": {"name": "x"}, "status": {"phase": phase}})
+    };
+    let lines = format!("{}\n{}\n", json("Unknown"), json("ready"));
+    let typed = json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedisList",
+        "items": [{"metadata": {"name": "x"}, "status": {"phase": "ready"}}]});
+    let desk = Desk::new(&[
+        ("a/bad.yaml", BAD),
+        ("a/skipped.txt", BAD),
+        ("a/deeper/bad.yml", BAD),
+        ("both.yaml", &format!("---\n{GOOD}---\n# and\n---\n{BAD}")),
+        ("list.yaml", &list),
+        ("lines.json", &lines),
+        ("typed.json", &typed.to_string()),
+    ]);
+    let found = |args: &[&str]| {
+        let args: Vec<&str> = args.iter().chain(&["-o", "json"]).copied().collect();
+        let answer = desk.check(&args);
+        assert_eq!(answer.code, 1, "{answer:#?}");
+        answer.found()
+    };
+    assert_eq!(found(&["a"]), [format!("a/bad.yaml:5:10 {RULE}")]);
+    let both = [format!("a/bad.yaml:5:10 {RULE}"), format!("a/deeper/bad.yml:5:10 {RULE}")];
+    assert_eq!(found(&["-R", "a"]), both);
+    assert_eq!(found(&["both.yaml"]), [format!("both.yaml:13:10 {RULE}")]);
+    assert_eq!(found(&["-f", "list.yaml"]), [format!("list.yaml:9:12 {RULE}")]);
+    let column = |text: &str| text.lines().last().unwrap().find("\"ready\"").unwrap() + 1;
+    assert_eq!(found(&["lines.json"]), [format!("lines.json:2:{} {RULE}", column(&lines))]);
+    let typed = typed.to_string();
+    assert_eq!(found(&["typed.json"]), [format!("typed.json:1:{} {RULE}", column(&typed))]);
+    let answer = desk.check_stdin(&["-f", "-", "-o", "json"], BAD);
+    assert_eq!(answer.found(), [format!("stdin:5:10 {RULE}")]);
+}
+
+#[test]
+fn an_unreadable_object_is_reported_and_the_others_are_judged() {
+    let broken = format!("{GOOD}---\nstatus: [\n---\n{BAD}---\n- 1\n");
+    let desk = Desk::new(&[("broken.yaml", &broken), ("bad.yaml", BAD)]);
+    let answer = desk.check(&["nowhere.yaml", "broken.yaml", "bad.yaml", "-o", "json"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert_eq!(
+        answer.found(),
+        [format!("broken.yaml:12:10 {RULE}"), format!("bad.yaml:5:10 {RULE}")]
+    );
+    assert_eq!(answer.objects().len(), 3);
+    // In every format they are printed on stderr, with a caret.
+    for start in [
+        "nowhere.yaml: error: this cannot be read: ",
+        "broken.yaml:",
+        "broken.yaml:14:1: error: this is a list, not a Kubernetes object\n",
+    ] {
+        assert!(answer.err.contains(start), "{start}: {answer:#?}");
+    }
+    assert!(
+        answer.err.contains(" error: invalid YAML: ") && answer.err.contains('^'),
+        "{answer:#?}"
+    );
+    assert!(answer.err.ends_with("3 documents could not be read\n"), "{answer:#?}");
+}
+
+#[test]
+fn a_duplicate_key_is_reported_and_the_last_value_is_judged() {
+    let warning =
+        "claims.yaml:6:3: warning: the key \"phase\" is here twice: the last value counts\n";
+    for (last, code) in [("Unknown", 0), ("other", 1)] {
+        let desk = Desk::new(&[("claims.yaml", &format!("{BAD}  phase: {last}\n"))]);
+        let answer = desk.check(&["claims.yaml"]);
+        assert_eq!(answer.code, code, "{answer:#?}");
+        assert!(answer.err.starts_with(warning), "{answer:#?}");
+        assert_eq!(answer.out.contains("claims.yaml:6:10: deny:"), code == 1, "{answer:#?}");
+    }
+}
+
+#[test]
+fn wrong_usage_and_invalid_policies_exit_with_2() {
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcatt}\n";
+    let desk = Desk::new(&[("bad.yaml", BAD), ("policy.yaml", policy)]);
+    for (args, said) in [
+        (&["--now", "soon", "bad.yaml"][..], "\"soon\" is not a time such as 2024-06-01T12:00:00Z"),
+        (&[], "name a file, a folder, or - for standard input"),
+        (&["bad.yaml", "--policies", "policy.yaml"], "policy.yaml:4:"),
+        (&["bad.yaml", "--policies", "nowhere"], "nowhere: this cannot be read"),
+        (
+            &["bad.yaml", "--convention", "apcat"],
+            "unknown convention \"apcat\"; did you mean \"appcat\"?",
+        ),
+        (&["bad.yaml", "--convention", "qqqqqqqq"], "unknown convention \"qqqqqqqq\"; possible: "),
+        (&["bad.yaml", "--as-group", "g"], "--as"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+        let output = command.current_dir(desk.0.path()).arg("check").args(args).output().unwrap();
+        let answer = Answer::of(output);
+        assert_eq!(answer.code, 2, "{args:?}: {answer:#?}");
+        assert!(answer.err.contains(said), "{args:?}: {answer:#?}");
+        assert_eq!(answer.out, "", "{args:?}");
+    }
+}
+
+#[test]
+fn standard_input_cannot_be_named_twice() {
+    let desk = Desk::new(&[("good.yaml", GOOD)]);
+    for args in [
+        &["-", "-"][..],
+        &["-", "-f", "-"],
+        &["-", "--old", "-"],
+        &["--crds", "-", "--old", "-", "good.yaml"],
+    ] {
+        let answer = desk.check_stdin(args, "");
+        assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{args:?}");
+        assert!(answer.err.contains("standard input can be read only once"), "{}", answer.err);
+    }
+    assert_eq!(desk.check_stdin(&["good.yaml", "--old", "-"], GOOD).code, 0);
+}
+
+#[test]
+fn a_stored_fault_of_the_old_object_is_tolerated() {
+    let other = BAD.replace("ready", "Failed").replace("name: bad", "name: other");
+    let desk = Desk::new(&[
+        ("bad.yaml", BAD),
+        ("same.yaml", &format!("{other}---\n{BAD}")),
+        ("other.yaml", &other),
+        ("better.yaml", &BAD.replace("ready", "Unknown")),
+    ]);
+    // The stored fault is tolerated.
+    assert_eq!(desk.check(&["bad.yaml", "--old", "same.yaml"]).code, 0);
+    assert_eq!(desk.check(&["bad.yaml", "--old", "better.yaml"]).code, 1);
+    // An old object with another name is not used.
+    assert_eq!(desk.check(&["bad.yaml", "--old", "other.yaml"]).code, 1);
+    let answer = desk.check(&["bad.yaml", "--old", "nowhere.yaml"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert!(answer.out.contains(RULE), "{answer:#?}");
+}
+
+#[test]
+fn an_object_that_cannot_be_judged_is_reported_with_its_location() {
+    let broken = BAD.replace("{name: bad, namespace: shop}", "x");
+    let large = format!("{GOOD}more: [{}]\n", "1, ".repeat(10))
+        .replace("status: {phase: Unknown}", &format!("status: {{a: [{}]}}", "1,".repeat(200_000)));
+    let desk = Desk::new(&[("broken.yaml", &broken), ("good.yaml", GOOD), ("old.yaml", &large)]);
+    let answer = desk.check(&["broken.yaml"]);
+    let said =
+        "broken.yaml:3:11: error: this cannot be judged: metadata is a text, not an object\n";
+    assert_eq!((answer.code, answer.err.starts_with(said)), (2, true), "{answer:#?}");
+    // Too many values are a finding. The output does not repeat them.
+    let answer = desk.check(&["old.yaml"]);
+    let said = "has more values than can be judged";
+    assert!(answer.code == 1 && answer.out.contains(said), "{}", answer.code);
+    assert!(answer.out.len() < 2000, "{}", answer.out.len());
+    // Such an old object is not read, so this counts as the first write.
+    assert_eq!(desk.check(&["good.yaml", "--old", "old.yaml"]).code, 0);
+}
+
+#[test]
+fn the_option_convention_judges_objects_that_no_policy_selects() {
+    let widget = BAD.replace("VSHNRedis", "Widget").replace("vshn.appcat.vshn.io", "example.com");
+    let desk = Desk::new(&[("widget.yaml", &widget)]);
+    let answer = desk.check(&["widget.yaml", "--verbose"]);
+    assert_eq!(answer.code, 0, "{answer:#?}");
+    assert!(
+        answer.out.starts_with(
+            "widget.yaml: not judged: Widget shop/bad (document 1): no policy selects it\n\
+             not judged: 1 example.com/v1 Widget: no policy selects it\n"
+        ),
+        "{answer:#?}"
+    );
+    let answer = desk.check(&["widget.yaml", "--convention", "appcat", "-o", "json"]);
+    assert_eq!((answer.code, answer.found()), (1, vec![format!("widget.yaml:5:10 {RULE}")]));
+}
+
+#[test]
+fn a_convention_of_a_file_is_used_without_the_policies_of_that_file() {
+    let convention = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures/policies/ok/only-conventions.yaml"),
+    )
+    .unwrap();
+    let name = convention.lines().find_map(|line| line.split("name: ").nth(1)).unwrap();
+    let name = name.trim_matches(['}', ' ', ',']);
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcat, resources: [{apiGroups: ['*'], apiVersions: ['*'], resources: ['*']}]}\n";
+    let desk =
+        Desk::new(&[("bad.yaml", BAD), ("all.yaml", &format!("{convention}\n---\n{policy}"))]);
+    let with = ["bad.yaml", "--policies", "all.yaml", "--convention", name, "-o", "json"];
+    let answer = desk.check(&with);
+    let policies = &answer.objects()[0]["policies"];
+    assert_eq!(policies, &json!(["all"]), "{answer:#?}");
+    assert!(answer.found().iter().all(|found| !found.contains("appcat/")), "{answer:#?}");
+}
+
+#[test]
+fn a_deeply_nested_object_is_judged() {
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let object = format!(
+        r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNRedis","spec":{deep},"status":{{}}}}"#
+    );
+    let desk = Desk::new(&[("deep.json", &object)]);
+    let answer = desk.check(&["deep.json", "-o", "json"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+    assert_ne!(answer.objects()[0]["patch"], json!([]), "{answer:#?}");
+}
+
+#[test]
+fn the_writer_and_the_mutating_webhook_change_the_findings() {
+    let disagreeing = "apiVersion: vshn.appcat.vshn.io/v1\nkind: XVSHNRedis\nmetadata: {name: r}\nstatus:\n  phase: Ready\n  instanceNamespace: r\n  conditions:\n  - {type: Ready, status: 'False', reason: Creating, lastTransitionTime: '2024-06-01T11:00:00Z'}\n";
+    let desk = Desk::new(&[("r.yaml", disagreeing)]);
+    let action = |args: &[&str]| {
+        let args: Vec<&str> = ["r.yaml", "-o", "json"].iter().chain(args).copied().collect();
+        let answer = desk.check(&args);
+        let findings = answer.objects()[0]["findings"].clone();
+        let finding =
+            findings.as_array().unwrap().iter().find(|finding| finding["field"] == "status.phase");
+        (answer.code, finding.map(|finding| finding["action"].clone()).unwrap_or_default())
+    };
+    let crossplane = "system:serviceaccount:syn-crossplane:crossplane";
+    assert_eq!(action(&[]), (1, json!("deny")));
+    assert_eq!(action(&["--as", crossplane]), (0, json!("repair")));
+    assert_eq!(action(&["--as", crossplane, "--fail-on", "warn"]), (1, json!("repair")));
+    // Without the repair, the validating webhook accepts it with a warning.
+    assert_eq!(action(&["--as", crossplane, "--no-mutate"]), (0, json!("warn")));
+    let answer = desk.check(&["r.yaml", "--as", crossplane, "-v"]);
+    assert!(
+        answer.out.contains("would be patched: {\"op\":\"replace\",\"path\":\"/status/phase\""),
+        "{answer:#?}"
+    );
+}
+
+#[test]
+fn crds_give_the_plural_and_the_subresource() {
+    let crd = |plural: &str, subresources: Value| {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "spec": {"group": "example.com", "names": {"kind": "Mouse", "plural": plural},
+                "versions": [{"name": "v1", "subresources": subresources}]}})
+    };
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcat, resources: [{apiGroups: [example.com], apiVersions: [v1], resources: [mice]}]}\n";
+    let mouse = BAD.replace("VSHNRedis", "Mouse").replace("vshn.appcat.vshn.io", "example.com");
+    let desk = Desk::new(&[
+        ("policy.yaml", policy),
+        ("mouse.yaml", &mouse),
+        ("mice.json", &crd("mice", json!({"status": {}})).to_string()),
+        ("bare.json", &crd("mice", json!({})).to_string()),
+    ]);
+    let code = |args: &[&str]| {
+        let args: Vec<&str> =
+            ["mouse.yaml", "--policies", "policy.yaml"].iter().chain(args).copied().collect();
+        desk.check(&args).code
+    };
+    // The guess is "mouses", which no policy names.
+    assert_eq!(code(&[]), 0);
+    assert_eq!(code(&["--crds", "mice.json"]), 1);
+    // Without the subresource the API server never sends the requests that this policy selects.
+    assert_eq!(code(&["--crds", "bare.json"]), 0);
+}

@@ -1,0 +1,440 @@
+//! What `statusgate explain` prints, and that `docs/conventions` is what it prints.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use statusgate_core::documents::PolicySpec;
+use statusgate_core::engine::decide;
+use statusgate_core::explain::{Graph, Page, RuleText, Table, data, has_evidence, render};
+use statusgate_core::lint::{Example, Examples, Pair};
+use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::policy::{PolicySet, Source};
+
+use crate::command::{Ended, run};
+
+fn built_in() -> PolicySet {
+    PolicySet::compile(&[]).unwrap()
+}
+
+/// Exit code, standard output, standard error.
+fn explain(args: &[&str]) -> (Option<i32>, String, String) {
+    let Ended { code, out, err } = run([&["explain"], args].concat());
+    (code, out, err)
+}
+
+#[test]
+fn a_convention_without_a_title_has_no_title_line() {
+    let fixture = "tests/fixtures/policies/ok/a-convention-and-a-policy-in-any-order.yaml";
+    let (code, page, err) = explain(&["mine", "--policies", fixture]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(page.lines().all(|line| line != "."), "{page}");
+}
+
+#[test]
+fn a_time_that_no_member_may_move_is_reported_when_it_moves() {
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: mine}\n\
+                spec: {conditions: [{path: /status/conditions, transitionTime: {member: since}}]}\n";
+    let policies = PolicySet::compile(&[Source { name: "mine.yaml".into(), text: text.into() }]);
+    let page = render::text(&Page::of(&policies.unwrap().conventions()["mine"]));
+    assert!(page.contains(" since moved ") && !page.contains("nothing of"), "{page}");
+}
+
+#[test]
+fn the_list_contains_every_convention() {
+    let (code, list, _) = explain(&[]);
+    assert_eq!(code, Some(0));
+    for name in built_in().conventions().keys() {
+        assert!(list.contains(&format!(" {name} ")), "{name}:\n{list}");
+    }
+    let (_, json, _) = explain(&["-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), built_in().conventions().len());
+}
+
+#[test]
+fn a_page_has_at_most_120_columns() {
+    for convention in built_in().conventions().values() {
+        let text = render::text(&Page::of(convention));
+        for line in text.lines() {
+            assert!(line.chars().count() <= 120, "{}: {line}", convention.name);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_the_proposed_csv_has_evidence_moves_and_a_truth_table() {
+    let policies = built_in();
+    let page = Page::of(&policies.conventions()["olm-csv-proposed"]);
+    let text = render::text(&page);
+    insta::assert_snapshot!(text.split("Truth table").nth(1).unwrap());
+}
+
+#[test]
+fn phase_graphs_are_drawn() {
+    let policies = built_in();
+    let mut picture = String::new();
+    for name in ["appcat", "olm-csv", "capi-v1beta1"] {
+        let graph = Graph::of(&policies.conventions()[name]).unwrap();
+        writeln!(picture, "{name}\n{}", graph.to_mermaid()).unwrap();
+    }
+    insta::assert_snapshot!(picture);
+    assert!(Graph::of(&policies.conventions()["metav1"]).is_none());
+}
+
+#[test]
+fn the_json_table_has_every_combination_and_its_outcome() {
+    let policies = built_in();
+    let convention = &policies.conventions()["appcat"];
+    let rules = convention.phase.as_ref().unwrap();
+    assert!(has_evidence(rules));
+    let document = PolicySet::whole_document(&[], "appcat").unwrap();
+    let data = data::convention(&document, convention);
+    let table = Table::of_phase(convention, rules).unwrap();
+    let rows = data["table"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), table.rows.len());
+    let facts = data["table"]["facts"].as_array().unwrap();
+    let row = rows.iter().find(|row| {
+        let wanted = [
+            ("deleting", "no"),
+            ("Ready", "False"),
+            ("PodReady", "True"),
+            ("Synced", "True (another reason)"),
+            ("status.instanceNamespace", "set"),
+            ("stored phase", "Ready"),
+        ];
+        wanted.iter().all(|(fact, answer)| {
+            let at = facts.iter().position(|known| known == fact).unwrap();
+            row[at] == *answer
+        })
+    });
+    let outcome = row.unwrap().as_array().unwrap().last().unwrap().as_u64().unwrap();
+    let outcome = &data["table"]["outcomes"][usize::try_from(outcome).unwrap()];
+    assert!(!outcome["admissible"].as_array().unwrap().contains(&"Ready".into()));
+    assert_eq!(outcome["repair"]["Ready"], "Degraded");
+    assert_eq!(data["phase"]["values"][0]["imposed"]["since"], "/metadata/deletionTimestamp");
+}
+
+/// The short table says the same as the full one: each combination is in a line with its outcome, and in
+/// none with another outcome.
+#[test]
+fn a_short_table_covers_the_full_one() {
+    use statusgate_core::explain::{Cube, PhaseOutcome};
+    type View = fn(usize, &PhaseOutcome) -> Option<Vec<Option<usize>>>;
+    // All of an outcome; one phase of it; and only the lines in which a phase is imposed.
+    let views: [View; 3] = [
+        |_, outcome| {
+            let admissible = outcome.admissible.iter().map(|yes| Some(usize::from(*yes)));
+            Some(admissible.chain(outcome.repairs.clone()).chain([outcome.imposed]).collect())
+        },
+        |phase, outcome| Some(vec![outcome.repairs[phase], Some(outcome.admissible[phase].into())]),
+        |_, outcome| outcome.imposed.map(|phase| vec![Some(phase)]),
+    ];
+    let mut compared = 0;
+    for (name, convention) in built_in().conventions() {
+        let Some(rules) = &convention.phase else { continue };
+        let table = Table::of_phase(convention, rules).unwrap();
+        let phase = rules.phases.len() / 2;
+        for view in views {
+            let lines = table.collapsed(|_, outcome| view(phase, outcome));
+            for (number, outcome) in table.iter() {
+                let combination = table.space.combination(number);
+                let stands_for = |(line, _): &&(Cube, _)| {
+                    combination
+                        .iter()
+                        .enumerate()
+                        .all(|(fact, answer)| line.includes(fact, *answer))
+                };
+                let found: Vec<_> = lines.iter().filter(stands_for).map(|(_, seen)| seen).collect();
+                let expected = view(phase, outcome);
+                assert_eq!(found.is_empty(), expected.is_none(), "{name}: {combination:?}");
+                assert!(found.iter().all(|seen| Some(*seen) == expected.as_ref()), "{name}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 4284, "{compared}");
+}
+
+/// A copy under another name is the same convention, with all that it extends.
+#[test]
+fn a_printed_convention_compiles_to_the_same_convention() {
+    for name in built_in().conventions().keys() {
+        let whole = PolicySet::whole_document(&[], name).unwrap();
+        let whole = serde_saphyr::to_string(&whole).unwrap();
+        for text in [PolicySet::document(&[], name).unwrap(), whole] {
+            let text = text.replacen(&format!("name: {name}\n"), "name: copy\n", 1);
+            let source = Source { name: "copy.yaml".into(), text };
+            let policies = PolicySet::compile(std::slice::from_ref(&source))
+                .unwrap_or_else(|mistakes| panic!("{name}: {mistakes}"));
+            let compiled = |name: &str| format!("{:?}", policies.conventions()[name]);
+            let copy = compiled("copy").replace("\"copy/", &format!("\"{name}/"));
+            assert_eq!(copy.replacen("\"copy\"", &format!("{name:?}"), 1), compiled(name));
+        }
+    }
+}
+
+#[test]
+fn a_convention_of_a_file_is_printed_with_its_comments() {
+    let folder = tempfile::tempdir().unwrap();
+    let convention = |name: &str| {
+        format!(
+            "# about {name}\napiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: {name}}}\nspec:\n  \
+             extends: metav1 # and no more\n"
+        )
+    };
+    let (one, other) = (convention("one"), convention("other"));
+    let path = folder.path().join("mine.yaml");
+    std::fs::write(&path, format!("{one}---\n{other}")).unwrap();
+    let path = path.to_str().unwrap();
+    let printed = explain(&["other", "--policies", path, "-o", "yaml"]);
+    assert_eq!(printed, (Some(0), other, String::new()));
+    let (code, whole, _) = explain(&["one", "--policies", path, "-o", "yaml", "--resolved"]);
+    assert_eq!(code, Some(0));
+    assert!(whole.contains("qualified-name") && !whole.contains("extends"), "{whole}");
+}
+
+/// The engine judges every example again. The snapshot has the rules without an example, and the findings
+/// that no example of a rule avoids.
+#[test]
+fn each_rule_has_an_example_that_violates_it_and_one_that_satisfies_it() {
+    let policies = built_in();
+    let names: Vec<&String> = policies.conventions().keys().collect();
+    let (even, odd): (Vec<_>, Vec<_>) =
+        names.into_iter().enumerate().partition(|(at, _)| at % 2 == 0);
+    let mut remarks: Vec<String> = std::thread::scope(|scope| {
+        let all = [even, odd].map(|names| {
+            let policies = &policies;
+            scope.spawn(move || {
+                names
+                    .iter()
+                    .flat_map(|(_, name)| remarks_about_examples(policies, name))
+                    .collect::<Vec<_>>()
+            })
+        });
+        all.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    remarks.sort();
+    insta::assert_snapshot!(remarks.join("\n"));
+}
+
+fn remarks_about_examples(policies: &PolicySet, name: &str) -> Vec<String> {
+    let examples = Examples::of_convention(policies, name).unwrap();
+    let mut remarks = Vec::new();
+    for (id, rule) in policies.conventions()[name].declared.iter() {
+        let text = RuleText::of_convention(&policies.conventions()[name], &id).unwrap();
+        assert!(!text.violations.is_empty(), "{id} is not described");
+        assert_eq!(text.optional, rule.optional, "{id}");
+        let Pair { violating, satisfying } = examples.of_rule(&id);
+        let Some(violating) = violating else {
+            remarks.push(format!("{id}: no example"));
+            continue;
+        };
+        let enable = rule.optional.then(|| own_name(&id));
+        let rules = judged(policies, name, enable, &violating);
+        assert!(rules.contains(&*id), "{id} is not violated: {violating:#?}");
+        if rules.len() > 1 {
+            let others: Vec<&str> =
+                rules.iter().map(String::as_str).filter(|other| **other != *id).collect();
+            remarks.push(format!("{id}: also violates {}", others.join(", ")));
+        }
+        let satisfying = satisfying.unwrap();
+        let rules = judged(policies, name, enable, &satisfying);
+        assert!(rules.is_empty(), "{id} is satisfied with findings {rules:?}: {satisfying:#?}");
+    }
+    remarks
+}
+
+fn own_name(id: &str) -> &str {
+    id.split_once('/').unwrap().1
+}
+
+/// The rules with findings about a write, by the validating webhook.
+fn judged(
+    policies: &PolicySet,
+    convention: &str,
+    enable: Option<&str>,
+    example: &Example,
+) -> BTreeSet<String> {
+    let enable = enable.map(str::to_owned).into_iter().collect();
+    let spec = PolicySpec { enable, ..PolicySpec::for_everything(convention) };
+    let policies = policies.with_policies(&[("all", spec)]).unwrap();
+    let bare = || {
+        let mut object = example.written.clone();
+        object.as_object_mut().unwrap().remove("status");
+        object
+    };
+    let old = example.stored.clone().unwrap_or_else(bare).to_string();
+    let new = example.written.to_string();
+    let version = example.written["apiVersion"].as_str().unwrap();
+    let (group, version) = version.split_once('/').unwrap();
+    let subject = Subject {
+        resource: Resource {
+            group: group.into(),
+            version: version.into(),
+            resource: example.resource.as_str().into(),
+        },
+        subresource: "status".into(),
+        operation: Operation::Update,
+        writer: Writer::default(),
+        object: Object::parse(&new).unwrap(),
+        old: Some(Object::parse(&old).unwrap()),
+    };
+    let now = "2026-01-10T00:00:00Z".parse().unwrap();
+    let verdict = decide(&policies, &subject, Webhook::Validate, now);
+    verdict.findings.iter().map(|finding| finding.rule.to_string()).collect()
+}
+
+#[test]
+fn a_rule_is_explained_with_examples_in_each_format() {
+    let (code, text, err) = explain(&["metav1/condition-duplicate"]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(text);
+    let (_, markdown, _) = explain(&["metav1/condition-duplicate", "-o", "markdown"]);
+    assert!(markdown.starts_with("# metav1/condition-duplicate\n"), "{markdown}");
+    assert!(markdown.contains("```yaml\n# written\n"), "{markdown}");
+    let (_, json, _) = explain(&["metav1/condition-duplicate", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["id"], "metav1/condition-duplicate");
+    assert_eq!(json["violating"]["findings"][0]["rule"], "metav1/condition-duplicate");
+    assert_eq!(json["satisfying"]["findings"], serde_json::json!([]));
+    for key in ["violations", "source", "optional", "message"] {
+        assert!(json.get(key).is_some(), "{key}: {json}");
+    }
+}
+
+#[test]
+fn rules_of_own_conventions_and_policies_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.yaml");
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: own}\nspec:\n  \
+        conditions: [{path: /status/conditions}]\n  rules:\n  - {id: no-wait, path: /status/conditions, action: Warn, \
+        message: nothing waits, source: our book, when: {condition: Waiting, is: 'True'}}\n---\n\
+        apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: mine}\nspec:\n  convention: own\n  \
+        resources: [{apiGroups: [g.io], apiVersions: [v1], resources: [things]}]\n  \
+        fields: [{path: /status/unit, enum: [GiB, hours]}]\n  owners: [{path: /status/bill, users: [biller]}]\n  \
+        rules: [{name: paid, expression: 'self.status.paid <= 5', message: too much is paid}]\n";
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    for (id, parts) in [
+        (
+            "own/no-wait",
+            &[
+                "Message: nothing waits.",
+                "Waiting is True",
+                ": Warn",
+                "Source: our book.",
+                "type: Waiting",
+                "No findings.",
+            ][..],
+        ),
+        ("mine/field-unit", &["GiB or hours", ": Deny", "- deny: status.unit: ", "unit: GiB"]),
+        (
+            "mine/owner",
+            &["a writer other than biller changes status.bill", "- deny: status.bill: "],
+        ),
+        ("mine/paid", &["the CEL expression of paid is false", "Message: too much is paid."]),
+    ] {
+        let (code, page, err) = explain(&[id, "--policies", path]);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{id}");
+        for part in parts {
+            assert!(page.contains(part), "{id}: {part}:\n{page}");
+        }
+    }
+}
+
+#[test]
+fn an_impossible_request_exits_with_2() {
+    for (args, said) in [
+        (vec!["apcat"], "unknown convention \"apcat\"; did you mean \"appcat\"?\n"),
+        (
+            vec!["metav1", "-o", "mermaid"],
+            "convention metav1 has no phase, and so no graph of phases\n",
+        ),
+        (vec!["-o", "yaml"], "name the convention to print so\n"),
+        (vec!["metav1", "--resolved"], "--resolved requires -o yaml\n"),
+        (
+            vec!["appcat/phase-redy"],
+            "unknown rule \"appcat/phase-redy\"; did you mean \"appcat/phase-ready\"?\n",
+        ),
+        (
+            vec!["apcat/phase-ready"],
+            "unknown rule \"apcat/phase-ready\"; did you mean \"appcat/phase-ready\"?\n",
+        ),
+        (
+            vec!["qqqqqqq/zzzzzzz"],
+            "unknown rule \"qqqqqqq/zzzzzzz\"; `statusgate explain CONVENTION` lists the rules of a convention\n",
+        ),
+        (
+            vec!["appcat/phase-ready", "-o", "mermaid"],
+            "a rule can be printed as table, markdown or json\n",
+        ),
+    ] {
+        assert_eq!(explain(&args), (Some(2), String::new(), said.to_owned()), "{args:?}");
+    }
+    let (code, _, said) = explain(&["zzzzzzzz"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("possible: ack, appcat"), "{said}");
+}
+
+// --- docs/conventions ------------------------------------------------------------------------------
+
+/// The pages as they should be. With `UPDATE_DOCS` set they are written instead of compared.
+#[test]
+fn the_pages_of_the_docs_are_the_output_of_explain_and_the_checked_transitions() {
+    let update = std::env::var_os("UPDATE_DOCS").is_some();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conventions");
+    let policies = built_in();
+    let mut pages: Vec<(PathBuf, String)> = Vec::new();
+    for (name, convention) in policies.conventions() {
+        let page = render::markdown(&Page::of(convention)) + &checked_transitions(name);
+        pages.push((folder.join(format!("{name}.md")), page));
+    }
+    let (_, list, _) = explain(&["-o", "markdown"]);
+    pages.push((folder.join("README.md"), format!("{INDEX}{list}")));
+    for (path, page) in &pages {
+        if update {
+            std::fs::write(path, page).unwrap();
+        }
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(found == *page, "{} is out of date: run `make docs`", path.display());
+    }
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(
+            pages.iter().any(|(known, _)| *known == path),
+            "{} is nobody's page",
+            path.display()
+        );
+    }
+}
+
+/// The section with the transitions that `tests/pure/goldens` judges.
+fn checked_transitions(convention: &str) -> String {
+    let path =
+        format!("{}/tests/fixtures/transitions/{convention}.yaml", env!("CARGO_MANIFEST_DIR"));
+    let Ok(text) = std::fs::read_to_string(path) else { return String::new() };
+    let page: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    let mut section = "\n## Transitions of controllers that were checked\n\n\
+                       | transition | source | verdict | rules |\n|---|---|---|---|\n"
+        .to_owned();
+    for example in page["examples"].as_array().unwrap() {
+        let text = |key: &str| example[key].as_str().unwrap().to_owned();
+        let rules = example["rules"].as_array().into_iter().flatten();
+        let rules: Vec<_> = rules.map(|rule| rule.as_str().unwrap()).collect();
+        let (id, source, verdict) = (text("id"), text("source"), text("verdict"));
+        writeln!(section, "| {id} | {source} | {verdict} | {} |", rules.join(", ")).unwrap();
+    }
+    section
+}
+
+const INDEX: &str = "# The built-in conventions
+
+Each page is what `statusgate explain NAME -o markdown` prints, and the transitions that the tests check;
+`make docs` writes them anew. The documents
+themselves are printed by `-o yaml`, and with everything that they extend by `-o yaml --resolved`; `-o mermaid` draws
+the moves between phases, and `-o json` is everything as data, with the truth table in full. `statusgate explain RULE-ID`
+explains one rule, with a write that violates it and one that satisfies it. `statusgate lint` proves
+them sound, and does the same for conventions of your own: `statusgate lint my-convention.yaml`.
+
+";

@@ -1,0 +1,75 @@
+//! The output and the exit code of the command.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const SOUND: &str = "\
+apiVersion: statusgate.dev/v1alpha1
+kind: StatusConvention
+metadata: {name: test}
+spec:
+  conditions: [{path: /status/conditions}]
+  phase:
+    path: /status/phase
+    default: Unknown
+    values:
+      - {phase: Up, necessary: {condition: Ready, is: 'True'}, sufficient: {condition: Ready, is: 'True'}}
+      - {phase: Down, necessary: {condition: Ready, isNot: 'True'}}
+      - {phase: Unknown}
+";
+
+/// A convention with another spec, a YAML flow mapping.
+fn with_spec(spec: &str) -> String {
+    let (head, _) = SOUND.split_once("spec:").unwrap();
+    format!("{head}spec:\n  {spec}\n")
+}
+
+fn run(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
+        .arg("lint")
+        .args(args)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn exit_codes_differ_for_sound_faulty_and_unreadable_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = write("good.yaml", SOUND);
+    let (code, out, _) = run(&[&good]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.starts_with("test: no faults, 1 note ("), "{out}");
+
+    let dead = "rules: [{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{deleting: true}, {deleting: false}]}}]";
+    let faulty = write("faulty.yaml", &with_spec(dead));
+    let (code, out, _) = run(&[&faulty, "-o", "json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, Some(1));
+    assert_eq!(json["conventions"][0]["faults"][0]["kind"], "never-fires");
+    assert_eq!(json["conventions"][0]["faults"][0]["rules"][0], "test/dead");
+
+    let broken = write("broken.yaml", &with_spec("phaze: {}"));
+    let (code, out, _) = run(&[&broken]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("broken.yaml:5:3") && out.contains("did you mean \"phase\"?"), "{out}");
+    let (code, out, _) = run(&[&broken, "-o", "json"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["mistakes"][0]["line"]), (Some(1), &5.into()));
+
+    let (code, _, said) = run(&["/nowhere.yaml"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("/nowhere.yaml"), "{said}");
+    let (code, _, said) = run(&["--convention", "apcat"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("did you mean \"appcat\"?"), "{said}");
+}

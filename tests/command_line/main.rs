@@ -1,0 +1,28 @@
+//! The commands: their input, output and exit codes, each in its own process. Those that need a cluster talk to
+//! a fake API server.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests, and their helpers too")]
+
+#[path = "../support/api.rs"]
+mod api;
+#[path = "../support/command.rs"]
+mod command;
+#[path = "../support/statuses.rs"]
+mod statuses;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/wire.rs"]
+mod wire;
+
+mod backfill_faults;
+mod backfill_resume;
+mod chart;
+mod check;
+mod commands_agree;
+mod crds;
+mod explain;
+mod lint;
+mod manifests;
+mod readme;
+mod status;
+mod test;

@@ -1,0 +1,239 @@
+//! The command `statusgate status`: its input, output and exit codes.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+
+/// Standard output, standard error and the exit code.
+struct Ended {
+    out: String,
+    err: String,
+    code: i32,
+}
+
+fn status(arguments: &[&str], input: &str) -> Ended {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_statusgate"))
+        .arg("status")
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = program.stdin.take().unwrap();
+    let input = input.to_owned();
+    // A program that does not read its input closes the pipe.
+    let writer = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = program.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Ended {
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code().unwrap(),
+    }
+}
+
+fn json_lines(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const CURRENT: &str =
+    "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a, namespace: s}\n";
+const FAILED: &str = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: b}\nstatus:\n  \
+                      conditions: [{type: Stalled, status: 'True', message: no}]\n";
+
+#[test]
+fn the_documentation_shows_the_output_of_the_program() {
+    let page = include_str!("../../docs/status.md");
+    let mut transcripts = 0;
+    for rest in page.split("```console\n$ statusgate status ").skip(1) {
+        let (command, rest) = rest.split_once('\n').unwrap();
+        let expected = rest.split("```").next().unwrap();
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let ended = status(&arguments, "");
+        assert_eq!((ended.out.as_str(), ended.code), (expected, 1), "{command}\n{}", ended.err);
+        transcripts += 1;
+    }
+    assert_eq!(transcripts, 2, "the page lost its transcripts");
+}
+
+#[test]
+fn every_recorded_answer_is_printed() {
+    let recorded = include_str!("../fixtures/oracles/kstatus.jsonl");
+    let cases: Vec<_> =
+        recorded.lines().map(|line| line.split_once(r#","obj":"#).unwrap()).collect();
+    let input: Vec<&str> = cases.iter().map(|(_, text)| text.strip_suffix('}').unwrap()).collect();
+    let ended = status(&["-o", "json"], &input.join("\n"));
+    assert_eq!((ended.err.as_str(), ended.code), ("", 1));
+    let printed = json_lines(&ended.out);
+    assert_eq!(printed.len(), cases.len());
+    for ((head, _), printed) in cases.iter().zip(printed) {
+        let case: Value = serde_json::from_str(&format!("{head}}}")).unwrap();
+        for (name, expected) in case["expect"].as_object().unwrap() {
+            let is_error_text = name == "message" && case["expect"]["error"] == true;
+            if !is_error_text {
+                assert_eq!(&printed[name], expected, "{}", case["name"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn objects_come_from_standard_input_files_and_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("b.yaml"), FAILED).unwrap();
+    fs::write(folder.path().join("a.yaml"), CURRENT).unwrap();
+    fs::create_dir(folder.path().join("below")).unwrap();
+    fs::write(folder.path().join("below/c.yaml"), CURRENT).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let names = |arguments: &[&str], input: &str| -> Vec<String> {
+        let ended = status(&[&["-o", "json"], arguments].concat(), input);
+        assert_eq!(ended.err, "");
+        json_lines(&ended.out)
+            .iter()
+            .map(|line| line["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&["-f", path], ""), ["a", "b"]);
+    assert_eq!(names(&[path], ""), ["a", "b"]);
+    assert_eq!(names(&["--filename", path, "-"], FAILED), ["a", "b", "b"]);
+    assert_eq!(names(&["-f", path, "-R"], ""), ["a", "b", "a"]);
+    assert_eq!(names(&["-f", path, "-f", "-"], CURRENT), ["a", "b", "a"]);
+    assert_eq!(names(&[], &format!("{CURRENT}---\n{FAILED}")), ["a", "b"]);
+    // In a list of the API the items have no kind.
+    let list =
+        r#"{"apiVersion":"apps/v1","kind":"DaemonSetList","items":[{"metadata":{"name":"d"}}]}"#;
+    let ended = status(&["-o", "json"], list);
+    let line = &json_lines(&ended.out)[0];
+    assert_eq!(line["message"], "DaemonSet metadata.generation not found", "{line}");
+}
+
+#[test]
+fn a_line_has_the_object_its_result_and_its_standing() {
+    let redis = json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+        "metadata": {"name": "r", "namespace": "s"},
+        "status": {"phase": "Ready", "conditions": [{"type": "Ready", "status": "False",
+            "reason": "Creating", "message": "m"}]}});
+    let ended = status(&["-o", "json"], &redis.to_string());
+    assert_eq!(
+        json_lines(&ended.out),
+        [json!({
+            "file": "stdin", "line": 1, "document": 1,
+            "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis", "namespace": "s", "name": "r",
+            "policies": ["appcat"], "status": "InProgress", "message": "m",
+            "conditions": [{"type": "Reconciling", "status": "True", "reason": "Creating", "message": "m"}],
+            "phase": "Ready",
+            "admissiblePhases": ["Failed", "Provisioning", "Maintenance", "Scaling", "Degraded", "Unknown"],
+            "contradiction": "phase Ready disagrees: condition Ready is False",
+            "wouldBecome": "Provisioning",
+        })]
+    );
+    // No policy and no result.
+    let ended = status(&["-o", "json"], CURRENT);
+    let expected = json!({"file": "stdin", "line": 1, "document": 1,
+        "apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s", "name": "a",
+        "policies": [], "unjudged": "no policy selects it", "status": "Current", "message": "Resource is current", "conditions": []});
+    assert_eq!(json_lines(&ended.out), [expected]);
+}
+
+#[test]
+fn an_object_has_a_standing_for_each_policy_that_selects_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = |name: &str, resource: &str| {
+        format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\nspec:\n  \
+             convention: appcat\n  resources:\n    - {{apiGroups: [example.com], apiVersions: ['*'], \
+             resources: ['{resource}']}}\n"
+        )
+    };
+    let paths = ["one", "two", "other"].map(|name| {
+        let path = folder.path().join(format!("{name}.yaml"));
+        fs::write(&path, policy(name, if name == "other" { "others" } else { "*" })).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let mut arguments = vec!["-o", "json"];
+    arguments.extend(paths.iter().flat_map(|path| ["--policies", path]));
+    let line = &json_lines(&status(&arguments, CURRENT).out)[0];
+    assert_eq!((&line["policies"], &line["phase"]), (&json!(["one", "two"]), &json!(null)));
+    let others = line["otherPolicies"].as_array().unwrap();
+    assert_eq!((others.len(), &others[0]["policy"]), (1, &json!("two")));
+    assert_eq!(others[0]["admissiblePhases"], line["admissiblePhases"]);
+}
+
+#[test]
+fn the_default_output_is_a_table() {
+    let hostile = json!({"apiVersion": "example.com/v1", "kind": "Thing",
+        "metadata": {"name": "x\u{1b}[2J"}, "status": {"conditions": [{"type": "Ready",
+            "status": "False", "message": format!("two\nlines \u{1b}[31m{}", "long ".repeat(50))}]}});
+    let ended = status(&[], &hostile.to_string());
+    assert_eq!(ended.out.lines().count(), 4, "{}", ended.out);
+    assert!(!ended.out.contains('\u{1b}'), "{}", ended.out);
+    assert!(ended.out.lines().nth(1).unwrap().ends_with('…'), "{}", ended.out);
+    let table = status(&[], CURRENT).out;
+    assert_eq!(
+        table,
+        "KIND   NAME  KSTATUS  MESSAGE\nThing  s/a   Current  Resource is current\n\n\
+         1 object: Current (1 Current)\n"
+    );
+}
+
+#[test]
+fn the_exit_code_is_1_if_an_object_needs_attention() {
+    let conditions = |kind: &str, status: Value| {
+        json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"},
+            "status": {"conditions": [{"type": kind, "status": status}]}})
+        .to_string()
+    };
+    let claim = |phase: &str, ready: &str| {
+        json!({"apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis", "status":
+            {"phase": phase, "conditions": [{"type": "Ready", "status": ready}]}})
+        .to_string()
+    };
+    for (input, code) in [
+        (String::new(), 0),
+        (CURRENT.to_owned(), 0),
+        (conditions("Ready", json!("False")), 0),
+        (conditions("Stalled", json!("True")), 1),
+        (conditions("Ready", json!(true)), 1),
+        (claim("Provisioning", "False"), 0),
+        (claim("Ready", "False"), 1),
+        (claim("ready", "True"), 1),
+        (format!("{CURRENT}---\n{FAILED}"), 1),
+        ("broken: [".to_owned(), 2),
+        ("no: object".to_owned(), 2),
+    ] {
+        for output in ["table", "json"] {
+            assert_eq!(status(&["-o", output], &input).code, code, "{input}");
+        }
+    }
+}
+
+#[test]
+fn an_unreadable_object_is_reported_and_the_others_are_printed() {
+    let ended = status(&["-f", "-", "-f", "no/such/file.yaml"], &format!("a: [\n---\n{CURRENT}"));
+    assert_eq!(ended.code, 2);
+    assert!(ended.out.contains("Thing  s/a   Current"), "{}", ended.out);
+    assert!(ended.err.contains("no/such/file.yaml: error: this cannot be read"), "{}", ended.err);
+    assert!(ended.err.contains("stdin:1:4: error: invalid YAML"), "{}", ended.err);
+    let ended = status(&["--policies", "no/such/policy.yaml"], CURRENT);
+    assert_eq!((ended.out.as_str(), ended.code), ("", 2));
+    assert!(ended.err.contains("no/such/policy.yaml"), "{}", ended.err);
+}
+
+#[test]
+fn the_option_now_sets_the_time() {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "creationTimestamp": "2024-06-01T12:00:00Z"},
+        "status": {"phase": "Pending", "conditions":
+            [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}});
+    for (now, expected) in
+        [("2024-06-01T12:00:14Z", "InProgress"), ("2024-06-01T12:00:15Z", "Failed")]
+    {
+        let ended = status(&["-o", "json", "--now", now], &pod.to_string());
+        assert_eq!(json_lines(&ended.out)[0]["status"], expected, "{now}");
+    }
+}

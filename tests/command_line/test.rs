@@ -1,0 +1,321 @@
+//! The command `statusgate test`: passing, failing and invalid cases, and the example.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const POLICY: &str = "\
+apiVersion: statusgate.dev/v1alpha1
+kind: StatusPolicy
+metadata: {name: p}
+spec: {convention: appcat, resources: [{apiGroups: [g.io], apiVersions: [v1], resources: [things]}]}
+";
+
+/// A case about an object with an unsupported phase.
+fn case(name: &str, expect: &str) -> String {
+    format!(
+        "- name: {name}\n  object: {{apiVersion: g.io/v1, kind: Thing, status: {{phase: ready}}}}\n  expect: {expect}\n"
+    )
+}
+
+fn desk(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Exit code, stdout and stderr.
+fn test(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+    let output = command.current_dir(folder).arg("test").args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_example_passes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (code, out, err) = test(root, &["examples/policy-tests"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.lines().count() > 5 && out.contains(" 0 failed"), "{out}");
+}
+
+#[test]
+fn a_failing_case_shows_the_difference() {
+    let cases = [
+        case("holds", "{verdict: deny, findings: [{rule: appcat/phase-value, action: Deny}]}"),
+        case("verdict", "{verdict: allow}"),
+        case("rule", "{findings: [{rule: appcat/other, field: status.phase}]}"),
+        case("field", "{findings: [{rule: appcat/phase-value, field: status.other}]}"),
+        case("message", "{findings: [{rule: appcat/phase-value, message: no such words}]}"),
+        case("patch", "{patch: [{op: add, path: /status/x, value: 1}]}"),
+        case("status", "{status: {phase: Ready}}"),
+    ];
+    let suite = format!("policies: ../policy.yaml\ncases:\n{}", cases.concat());
+    let folder = desk(&[("policy.yaml", POLICY), ("cases/a.yaml", &suite)]);
+    let (code, out, err) = test(folder.path(), &["cases"]);
+    assert_eq!((code, err.as_str()), (1, ""), "{out}");
+    assert!(
+        out.starts_with("ok    cases/a.yaml: holds\nFAIL  cases/a.yaml:6:9: verdict\n"),
+        "{out}"
+    );
+    for part in [
+        "      verdict:\n        - allow\n        + deny\n",
+        "        - *: status.phase: * [appcat/other]\n        + deny: status.phase: ",
+        "        - *: status.other: * [appcat/phase-value]\n        + deny: status.phase: ",
+        "        - *: *: no such words [appcat/phase-value]\n        + deny: status.phase: ",
+        "        - {\"op\":\"add\",\"path\":\"/status/x\",\"value\":1}\n",
+        "          {\n        -   \"phase\": \"Ready\"\n        +   ",
+    ] {
+        assert!(out.contains(part), "{part}\n{out}");
+    }
+    assert!(out.ends_with("7 cases: 1 passed, 6 failed\n"), "{out}");
+    // A single case.
+    let (code, out, _) = test(folder.path(), &["cases", "--filter", "hold"]);
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "ok    cases/a.yaml: holds\n1 case: 1 passed, 0 failed\n")
+    );
+    let (code, _, err) = test(folder.path(), &["cases", "--filter", "nothing"]);
+    assert_eq!((code, err.as_str()), (2, "no case has \"nothing\" in its name\n"));
+    // A folder without cases is not an error.
+    let none = desk(&[("policy.yaml", POLICY), ("empty.yaml", "# none\n")]);
+    for (output, starts) in
+        [("table", "0 cases: 0"), ("json", "{\n  \"cases\": []"), ("junit", "<?xml")]
+    {
+        let (code, out, err) = test(none.path(), &[".", "-o", output]);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(out.starts_with(starts), "{out}");
+        let (code, out, _) = test(folder.path(), &["cases", "--filter", "nothing", "-o", output]);
+        assert_eq!(code, 2, "{out}");
+        assert!(out.starts_with(starts), "{out}");
+    }
+}
+
+/// The sample in the documentation is a valid file of cases.
+#[test]
+fn the_sample_of_the_documentation_passes() {
+    let page = include_str!("../../docs/check.md");
+    let sample = page.split("```yaml\n").find(|block| block.starts_with("policies: ../appcat"));
+    let sample = sample.unwrap().split("```").next().unwrap();
+    let policy = include_str!("../../deploy/policies/appcat.yaml");
+    let folder = desk(&[("appcat.yaml", policy), ("tests/sample.yaml", sample)]);
+    let (code, out, err) = test(folder.path(), &["tests"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+}
+
+#[test]
+fn json_and_junit_report_the_same_as_the_text() {
+    let suite = [case("holds", "{verdict: deny}"), case("<fails>", "{verdict: allow}")].concat();
+    let suite = format!("convention: appcat\ncases:\n{suite}");
+    let folder = desk(&[("a.yaml", &suite)]);
+    let (code, out, _) = test(folder.path(), &["a.yaml", "-o", "json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let reason = report["cases"][1]["differences"]["verdict"][2].clone();
+    let said = reason.as_str().unwrap();
+    assert!(said.starts_with("+   deny: status.phase: Unsupported value"), "{said}");
+    assert_eq!(
+        (code, report),
+        (
+            1,
+            json!({"cases": [
+                {"file": "a.yaml", "line": 3, "name": "holds", "passed": true, "differences": {}},
+                {"file": "a.yaml", "line": 6, "name": "<fails>", "passed": false,
+                    "differences": {"verdict": ["- allow", "+ deny", reason]}}],
+                "mistakes": [],
+                "summary": {"cases": 2, "passed": 1, "failed": 1, "mistakes": 0}})
+        )
+    );
+    let (code, out, _) = test(folder.path(), &["a.yaml", "-o", "junit"]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("<testsuite name=\"a.yaml\" tests=\"2\" failures=\"1\" errors=\"0\""),
+        "{out}"
+    );
+    assert!(out.contains("<testcase classname=\"a.yaml\" name=\"&lt;fails&gt;\">"), "{out}");
+}
+
+#[test]
+fn a_case_can_set_writer_old_object_operation_and_time() {
+    let suite = "\
+convention: appcat
+now: 2024-06-01T12:00:00Z
+cases:
+- name: stored already
+  object: &bad {apiVersion: g.io/v1, kind: Thing, status: {phase: ready}}
+  old: *bad
+  expect: {verdict: allow}
+- name: not through this door
+  object: *bad
+  subresource: ''
+  expect: {verdict: allow, findings: []}
+- name: a deletion
+  object: *bad
+  operation: DELETE
+  expect: {verdict: allow, patch: none}
+- name: the time of the file
+  object: &ready {apiVersion: g.io/v1, kind: Thing, status: {phase: Ready, instanceNamespace: x}}
+  expect:
+    status: {phase: Ready, instanceNamespace: x, lastTransitionTime: '2024-06-01T12:00:00Z'}
+- name: a time of its own
+  now: 2025-01-01T00:00:00Z
+  object: *ready
+  expect:
+    status: {phase: Ready, instanceNamespace: x, lastTransitionTime: '2025-01-01T00:00:00Z'}
+";
+    let writers = "\
+policies: [policy.yaml]
+cases:
+- name: a friend
+  object: &wrong
+    apiVersion: g.io/v1
+    kind: Thing
+    status:
+      phase: Ready
+      instanceNamespace: x
+      conditions: [{type: Ready, status: 'False', reason: Creating, lastTransitionTime: '2024-06-01T11:00:00Z'}]
+  writer: {user: jane, groups: [friends]}
+  expect: {verdict: warn}
+- name: a stranger
+  object: *wrong
+  writer: {user: jane}
+  expect: {verdict: deny}
+";
+    let policy =
+        POLICY.replace("appcat,", "appcat, writers: [{groups: [friends], disagreement: Warn}],");
+    let folder = desk(&[("a.yaml", suite), ("b.yaml", writers), ("policy.yaml", &policy)]);
+    let (code, out, err) = test(folder.path(), &["."]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.ends_with("7 cases: 7 passed, 0 failed\n"), "{out}");
+}
+
+#[test]
+fn all_errors_are_reported_and_the_valid_cases_run() {
+    let wrong = "\
+convention: appcat
+cases:
+- name: a
+  objct: {apiVersion: g.io/v1, kind: Thing}
+  expect: {verdict: denied, patch: some}
+- name: b
+  object: {kind: Thing}
+  operation: PATCH
+  now: soon
+  expect: {}
+";
+    let unselected = "policies: policy.yaml\ncases:\n- {name: c, object: {apiVersion: g.io/v1, kind: Tihng}, expect: {verdict: allow}}\n";
+    let good = format!("convention: appcat\ncases:\n{}", case("holds", "{verdict: deny}"));
+    let folder = desk(&[
+        ("wrong.yaml", wrong),
+        ("unselected.yaml", unselected),
+        ("good.yaml", &good),
+        ("policy.yaml", POLICY),
+        ("unknown.yaml", "convention: apcat\ncases: []\n"),
+        ("broken.yaml", "cases: [\n"),
+    ]);
+    let (code, out, err) = test(folder.path(), &[".", "nowhere"]);
+    assert_eq!(code, 2, "{out}\n{err}");
+    assert!(out.contains("ok    good.yaml: holds\n"), "{out}");
+    let (_, out, _) = test(folder.path(), &[".", "nowhere", "-o", "json"]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let mistakes = report["mistakes"].as_array().unwrap();
+    assert_eq!(report["summary"]["mistakes"], mistakes.len());
+    let (_, junit, _) = test(folder.path(), &[".", "nowhere", "-o", "junit"]);
+    for (file, said) in [
+        ("nowhere", "this cannot be read: "),
+        ("wrong.yaml", "a case that expects nothing cannot fail"),
+        ("unknown.yaml", "these policies are invalid"),
+    ] {
+        let told = |mistake: &Value| {
+            mistake["file"] == file && mistake["message"].as_str().unwrap().contains(said)
+        };
+        assert!(mistakes.iter().any(told), "{said}\n{out}");
+        assert!(junit.contains(said), "{said}\n{junit}");
+    }
+    let said = "unknown convention \"apcat\"; did you mean \"appcat\"?";
+    let told = json!({"policies": "convention apcat", "message": said});
+    assert!(mistakes.contains(&told), "{out}");
+    assert!(junit.contains(&said.replace('"', "&quot;")), "{junit}");
+    for said in [
+        "unknown key \"objct\"",
+        "did you mean \"object\"?",
+        "missing required key \"object\"",
+        "unknown value \"denied\"",
+        "not a JSON patch",
+        "\"apiVersion\" is missing: without it this is not a Kubernetes object",
+        "unknown value \"PATCH\"",
+        "a case that expects nothing cannot fail",
+        "\"soon\" is not a time such as 2024-06-01T12:00:00Z",
+        "no policy selects this Tihng: nothing is tested",
+        "these policies are invalid",
+        "unknown convention \"apcat\"; did you mean \"appcat\"?",
+        "invalid YAML",
+        "nowhere: error: this cannot be read",
+        "wrong.yaml:4:3",
+    ] {
+        assert!(err.contains(said), "{said}\n{err}");
+    }
+}
+
+#[test]
+fn errors_in_policies_and_in_cases_are_reported_together() {
+    let suite = |policies: &str| {
+        format!(
+            "policies: {policies}\ncases:\n- {{name: c, object: 5, expect: {{verdict: maybe}}}}\n"
+        )
+    };
+    let desk = desk(&[
+        ("policy.yaml", &POLICY.replace("spec:", "psec:")),
+        ("a.yaml", &suite("nowhere.yaml")),
+        ("b.yaml", &suite("policy.yaml")),
+        ("c.yaml", &suite("[]")),
+    ]);
+    let (code, _, err) = test(desk.path(), &["a.yaml", "b.yaml", "c.yaml"]);
+    assert_eq!(code, 2);
+    for file in ["a.yaml:3", "b.yaml:3", "c.yaml:3"] {
+        assert!(err.contains(file), "{err}");
+    }
+    assert_eq!(err.matches("these policies are invalid").count(), 2, "{err}");
+    assert!(err.contains("nowhere.yaml: this cannot be read: No such file"), "{err}");
+    assert!(err.contains("psec"), "{err}");
+}
+
+#[test]
+fn objects_are_read_with_the_yaml_rules_of_kubectl_and_cases_are_not() {
+    let suite = "\
+convention: appcat
+cases:
+- name: yes
+  object: &odd
+    apiVersion: g.io/v1
+    kind: Thing
+    metadata: {name: on}
+    status: {phase: Ready, instanceNamespace: x, conditions: [
+      {type: Ready, status: yes, reason: Ready, lastTransitionTime: 2024-06-01T11:00:00Z}]}
+  expect: {findings: [{rule: appcat/condition-status, message: it is the boolean true}]}
+- name: no
+  object: {<<: *odd, status: {phase: Unknown, old: 0755, seen: yes}}
+  old: {<<: *odd, status: {phase: Unknown, old: 0755, seen: yes}}
+  expect: {verdict: allow, status: {phase: Unknown, old: 493, seen: true}}
+- name: written as it is expected
+  object: {<<: *odd, status: {old: 0755}}
+  expect: {patch: [{op: add, path: /status/phase, value: Unknown}], status: {phase: Unknown, old: 0755}}
+";
+    let folder =
+        desk(&[("a.yaml", &format!("# first\n---\napiVersion: v1\nkind: Other\n---\n{suite}"))]);
+    let (code, out, err) = test(folder.path(), &["a.yaml"]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.starts_with("ok    a.yaml: yes\nok    a.yaml: no\n"), "{out}");
+    // An object that no cluster accepts is an error with its location.
+    let infinite = format!("convention: appcat\ncases:\n{}", case("a", "{status: {a: .inf}}"));
+    let folder = desk(&[("a.yaml", &infinite)]);
+    let (code, _, err) = test(folder.path(), &["a.yaml"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("a.yaml:5:24: error: invalid YAML: "), "{err}");
+}

@@ -1,0 +1,141 @@
+//! Phases that the mutating webhook sets.
+
+use serde_json::{Value, json};
+
+use super::ready;
+use crate::support::{DELETED, NOW, T0, Write, compile, convention, following, policy, under};
+
+/// A convention that repairs the phase, imposes `Deleting`, and restricts moves and reasons.
+fn moves() -> Value {
+    json!({
+        "conditions": [{"path": "/status/conditions"}],
+        "phase": {
+            "path": "/status/phase",
+            "default": "Unknown",
+            "reason": {"path": "/status/reason", "action": "Deny"},
+            "values": [
+                {"phase": "Deleting", "imposed": {"when": {"deleting": true}, "since": "/metadata/deletionTimestamp"}, "reasons": ["Asked"]},
+                {"phase": "Degraded", "reasons": ["Down"]},
+                {"phase": "Ready", "necessary": {"condition": "Ready", "is": "True"}, "reasons": ["Up"]},
+                {"phase": "Unknown"},
+            ],
+            "moves": {"from": {"": ["Ready"], "Unknown": ["Ready"], "Ready": ["Unknown"]}, "action": "Deny"},
+            "repair": [{"to": "Degraded"}],
+        },
+    })
+}
+
+#[test]
+fn rules_about_moves_and_reasons_ignore_a_phase_that_the_webhook_set() {
+    let policies = under(moves(), "disagreement: Repair");
+    let stored = json!({"phase": "Ready", "reason": "Up", "conditions": ready("True")});
+    let new = json!({"phase": "Ready", "reason": "Up", "conditions": ready("False")});
+    let write = Write::of(stored, new);
+    let outcome = write.review(&policies);
+    assert_eq!(outcome.status()["phase"], "Degraded");
+    outcome.is_clean();
+    let outcome = write.deleting().review(&policies);
+    assert_eq!(outcome.status()["phase"], "Deleting");
+    outcome.is_clean();
+}
+
+#[test]
+fn rules_about_moves_and_reasons_apply_to_a_phase_that_the_writer_set() {
+    let stored = json!({"phase": "Ready", "reason": "Up", "conditions": ready("True")});
+    let new = json!({"phase": "Degraded", "reason": "Up", "conditions": ready("False")});
+    let outcome = Write::of(stored, new).review(&under(moves(), "disagreement: Deny"));
+    outcome.denied_by(&["c/phase-reason", "c/phase-move"]);
+}
+
+#[test]
+fn of_two_policies_that_impose_a_phase_the_first_wins() {
+    let imposing = |name: &str, deleting: &str, other: &str| {
+        convention(
+            name,
+            format!(
+                "phase: {{path: /status/phase, default: Unknown, values: [\
+                {{phase: {deleting}, imposed: {{when: {{deleting: true}}, since: /metadata/deletionTimestamp}}}}, \
+                {{phase: {other}}}, {{phase: Unknown}}]}}"
+            ),
+        )
+    };
+    let policies = compile(&[
+        imposing("c1", "Deleting", "Terminating"),
+        imposing("c2", "Terminating", "Deleting"),
+        policy("p1", "convention: c1"),
+        policy("p2", "convention: c2"),
+    ]);
+    let outcome = Write::of(json!({"x": 1}), json!({"x": 2})).deleting().review(&policies);
+    assert_eq!(outcome.status()["phase"], "Deleting");
+}
+
+#[test]
+fn an_imposed_phase_has_the_time_of_its_cause() {
+    let status = |phase: &str, time: &str| json!({"phase": phase, "lastTransitionTime": time, "instanceNamespace": "n"});
+    let time = |phase: &str| {
+        let write = Write::of(status("Ready", T0), status(phase, NOW)).deleting();
+        write.review(&following("appcat", "")).status()["lastTransitionTime"].take()
+    };
+    // The webhook replaces Failed, so the time of Failed is discarded.
+    assert_eq!(time("Failed"), DELETED);
+    assert_eq!(time("Deleting"), NOW);
+}
+
+#[test]
+fn an_invalid_time_of_the_phase_is_not_compared() {
+    let policies = under(
+        "phase: {path: /status/phase, values: [{phase: A}, {phase: B}], transitionTime: {path: /status/since, moved: Deny}}",
+        "",
+    );
+    let changed = |from: &Value, to: &Value| {
+        let of = |since: &Value| json!({"phase": "A", "since": since});
+        Write::of(of(from), of(to)).review(&policies)
+    };
+    let time = json!("2024-06-01T09:00:00Z");
+    for none in [json!(null), json!("")] {
+        changed(&none, &time).is_clean();
+        changed(&time, &none).is_clean();
+    }
+    changed(&time, &json!("2024-06-01T10:00:00Z")).denied_by(&["c/phase-transition-time"]);
+}
+
+#[test]
+fn a_default_phase_changes_no_time_at_the_second_run() {
+    let legacy = json!({"instanceNamespace": "n"});
+    Write::of(legacy.clone(), legacy).review(&following("appcat", ""));
+}
+
+#[test]
+fn restored_conditions_are_evidence_in_the_same_run() {
+    let policies = following("appcat", "disagreement: Repair, preserve: [/status/conditions]");
+    let old =
+        json!({"phase": "Provisioning", "instanceNamespace": "n", "conditions": ready("False")});
+    let outcome =
+        Write::of(old, json!({"phase": "Ready", "instanceNamespace": "n"})).review(&policies);
+    assert_eq!(outcome.status()["phase"], "Provisioning");
+}
+
+#[test]
+fn no_policy_can_forbid_the_default_phase() {
+    for addition in [
+        "owners: [{path: /status/phase, users: [portal]}]",
+        "fields: [{path: /status/phase, enum: [Ready, Failed]}]",
+        r#"rules: [{name: r, message: m, expression: "self.status.phase != 'Unknown'"}]"#,
+        r#"rules: [{name: r, message: m, expression: "size(self.status) == 0", trigger: state}]"#,
+        r#"rules: [{name: r, message: m, expression: "self.status.phase == oldSelf.status.phase"}]"#,
+        r#"rules: [{name: r, message: m, expression: "false", trigger: {moved: /status/phase}}]"#,
+    ] {
+        let write = Write::of(json!({"phase": "Ready"}), json!({"phase": "Unknown"}));
+        write.validate(&following("appcat", addition)).is_allowed();
+    }
+}
+
+#[test]
+fn no_rule_can_forbid_the_default_phase_at_another_path() {
+    let policies = under(
+        "phase: {path: [/status/phase, /status/state], default: Unknown, values: [{phase: Ready}, {phase: Unknown}]}",
+        r#"rules: [{name: r, message: m, expression: "self.status.state != 'Unknown'"}]"#,
+    );
+    let write = Write::of(json!({"state": "Ready"}), json!({"state": "Unknown"}));
+    write.validate(&policies).is_allowed();
+}

@@ -1,0 +1,141 @@
+//! Which webhook, and which part of the validating one, judges a rule, a value or a request.
+
+use serde_json::{Value, json};
+use statusgate_core::model::Webhook;
+
+use super::{FAR, condition, ready, with};
+use crate::support::{Write, following, under};
+
+/// Rules of each kind, and a status that violates all of them.
+#[test]
+fn disagreements_are_judged_by_one_part_and_all_other_rules_by_the_other() {
+    let each = |id: &str, member: &str, action: &str| json!({"id": id, "when": {"member": member, "set": true}, "action": action, "message": "m"});
+    let rule = |id: &str, action: &str| {
+        json!({"id": id, "when": {"field": "/status/flag", "set": true}, "path": "/status/flag",
+            "action": action, "message": "m"})
+    };
+    let conventions = json!({
+        "conditions": [{"path": "/status/conditions", "otherTypes": "Warn",
+            "types": {"Ready": {"polarity": "positive"}},
+            "each": [each("each-fixed", "x", "Deny"), each("each-disagreement", "x", "Disagreement")]}],
+        "phase": {
+            "path": "/status/phase",
+            "default": "Unknown",
+            "reason": {"path": "/status/reason", "action": "Disagreement"},
+            "values": [
+                {"phase": "Ready", "necessary": {"condition": "Ready", "is": "True"}, "reasons": ["Up"]},
+                {"phase": "Unknown"},
+            ],
+        },
+        "rules": [rule("fixed", "Deny"), rule("disagreement", "Disagreement")],
+    });
+    let policies = under(
+        conventions,
+        "disagreement: Deny, owners: [{path: /status/owned, users: [somebody]}], \
+         fields: [{path: /status/number, type: integer}], \
+         rules: [{name: cel, expression: \"!has(self.status.flag)\", message: m}]",
+    );
+    let flawed = |phase: &str| {
+        let mut condition = condition("Other", "False");
+        condition["x"] = "x".into();
+        json!({"phase": phase, "reason": "Down", "flag": true, "owned": 1, "number": "one",
+            "conditions": [condition, ready("False")[0]]})
+    };
+    let rules = |phase: &str, webhook: Webhook| {
+        let write = Write::of(json!({"phase": "Unknown"}), flawed(phase));
+        write.validate(&policies);
+        write.ask(&policies, webhook, |verdict| {
+            let mut rules: Vec<String> =
+                verdict.findings.iter().map(|finding| finding.rule.to_string()).collect();
+            rules.sort_unstable();
+            rules
+        })
+    };
+    assert_eq!(
+        rules("Ready", Webhook::Agreement),
+        ["c/disagreement", "c/each-disagreement", "c/phase-ready", "c/phase-reason"]
+    );
+    let mandatory = [
+        "c/condition-type-unknown",
+        "c/each-fixed",
+        "c/fixed",
+        "p/cel",
+        "p/field-number",
+        "p/owner",
+    ];
+    assert_eq!(rules("Ready", Webhook::Mandatory), mandatory);
+    assert!(rules("ready", Webhook::Mandatory).contains(&"c/phase-value".to_owned()));
+    assert!(!rules("ready", Webhook::Agreement).contains(&"c/phase-value".to_owned()));
+}
+
+#[test]
+fn an_observed_generation_is_an_integer_of_64_bits() {
+    let written = |generation: &str| {
+        let number: Value = serde_json::from_str(generation).unwrap();
+        let ready = with(condition("Ready", "True"), "observedGeneration", number);
+        let write = Write::of(json!({"x": 1}), json!({"conditions": [ready]}));
+        write.validate(&following("metav1", "")).findings
+    };
+    assert_eq!(written("3"), []);
+    for (generation, reason) in [
+        // Go cannot decode this into an int64.
+        ("3.0", "it has a decimal point or an exponent"),
+        ("3.5", "it is a number"),
+        ("9223372036854775808", "it does not fit in 64 bits"),
+    ] {
+        let found = written(generation);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].field, "status.conditions[0].observedGeneration");
+        assert!(found[0].message.contains(reason), "{found:?}");
+    }
+}
+
+#[test]
+fn a_future_time_and_a_future_generation_are_invalid_values() {
+    let condition =
+        with(with(condition("A", "True"), "lastTransitionTime", FAR), "observedGeneration", 9);
+    let new = json!({"phase": "Unknown", "conditions": [condition]});
+    let outcome = Write::of(json!({"phase": "Unknown"}), new).validate(&following("appcat", ""));
+    let reasons: Vec<&str> = outcome.findings.iter().map(|found| found.reason).collect();
+    assert_eq!(reasons, ["FieldValueInvalid"; 2]);
+}
+
+/// Lengths count characters. Classes are those of ASCII, as in ECMA 262 and in Go.
+#[test]
+fn a_pattern_matches_characters() {
+    for (pattern, text, matches) in [
+        ("^.{3}$", "äöü", true),
+        ("^.{3}$", "ä", false),
+        ("^[a-zäöü]+$", "grün", true),
+        (r"^[^/]{2}$", "äö", true),
+        (r"^\w+\s\d\W$", "ab 1-", true),
+        (r"^\w$", "ä", false),
+        (r"^\W\D\S$", "äöü", true),
+        (r"\bx\b", "a x b", true),
+        (r"\bx\b", "axb", false),
+        (r"^[\w.-]+$", "a_b.c-1", true),
+        (r"^[^\s\d]$", "ä", true),
+    ] {
+        let fields = format!("fields: [{{path: /status/name, pattern: '{pattern}'}}]");
+        let write = Write::of(json!({}), json!({"name": text}));
+        let outcome = write.validate(&following("metav1", &fields));
+        assert_eq!(!outcome.is_denied(), matches, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn a_hostile_member_name_is_quoted_on_one_short_line() {
+    let policies = under(
+        "conditions: [{path: /status/conditions, otherMembers: Deny, members: {type: {}, status: {}}}]",
+        "",
+    );
+    let with = |name: &str| {
+        let ready = json!({"type": "Ready", "status": "True", name: 1});
+        let write = Write::of(json!({"x": 1}), json!({"conditions": [ready]}));
+        write.validate(&policies).lines().remove(0)
+    };
+    assert!(with("plain").starts_with("deny status.conditions[0].plain: "));
+    let text = with("\u{1b}[31mRED\n\u{202e}");
+    assert!(!text.contains(|letter: char| letter.is_control() || letter == '\u{202e}'), "{text:?}");
+    assert!(with(&"ä".repeat(100_000)).len() < 400);
+}

@@ -1,0 +1,353 @@
+//! One fault in a small convention.
+
+use statusgate_core::lint::{Kind, Remark};
+
+use super::{CONDITIONS, only, remarks, two_phases};
+
+#[test]
+fn a_sound_convention_has_no_faults() {
+    let found = remarks(&two_phases(""));
+    assert!(found.iter().all(|remark| !remark.kind.is_fault()), "{found:#?}");
+}
+
+#[test]
+fn a_state_without_a_phase_is_reported() {
+    let spec = format!(
+        "{CONDITIONS}
+phase:
+  path: /status/phase
+  values:
+    - {{phase: Up, necessary: {{condition: Ready, is: 'True'}}}}
+    - {{phase: Down, necessary: {{condition: Ready, is: 'False'}}}}"
+    );
+    let remarks = remarks(&spec);
+    let fault = remarks.iter().find(|remark| remark.kind == Kind::NoAdmissiblePhase).unwrap();
+    assert_eq!(fault.message, "1 of 4 states admit no phase");
+    assert_eq!(fault.rules, ["test/phase-up", "test/phase-down"]);
+    assert!(fault.witness.as_ref().unwrap().contains("status: Unknown"), "{fault:#?}");
+    // Without a default, a repair has no phase to choose.
+    let fault = remarks.iter().find(|remark| remark.kind == Kind::RepairFindsNothing).unwrap();
+    assert_eq!(fault.rules, ["test/phase-up"]);
+    assert!(fault.witness.as_ref().unwrap().contains("phase: Up"), "{fault:#?}");
+}
+
+#[test]
+fn a_phase_without_an_admissible_state_is_reported() {
+    let spec = two_phases("").replace(
+        "- {phase: Unknown}",
+        "- {phase: Lost, necessary: {all: [{deleting: true}, {deleting: false}]}}\n    - {phase: Unknown}",
+    );
+    let fault = only(Kind::UnreachablePhase, &spec);
+    assert_eq!(fault.rules, ["test/phase-lost"]);
+    assert!(fault.witness.unwrap().contains("phase: Lost"));
+}
+
+#[test]
+fn rules_that_never_fire_are_reported() {
+    let never =
+        |rule: &str| only(Kind::NeverFires, &format!("{CONDITIONS}\nrules:\n  - {rule}")).rules;
+    assert_eq!(
+        never(
+            "{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{condition: A, is: 'True'}, {condition: A, is: 'False'}]}}"
+        ),
+        ["test/dead"]
+    );
+    // An absent condition has no status.
+    assert_eq!(
+        never(
+            "{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{condition: A, present: false}, {condition: A, isNot: 'True'}]}}"
+        ),
+        ["test/dead"]
+    );
+    assert_eq!(
+        never(
+            "{id: dead, path: /status/x, action: Warn, message: m, when: {all: [{length: /status/list, atMost: 0}, {set: /status/list/-1}]}}"
+        ),
+        ["test/dead"]
+    );
+    let each = "conditions:
+  - path: /status/conditions
+    types: {Ready: {polarity: positive}}
+    each:
+      - {id: dead, action: Warn, message: m, when: {all: [{member: type, is: Ready}, {member: type, is: Synced}]}}
+      - {id: alive, action: Warn, message: m, when: {all: [{polarity: positive}, {member: severity, set: true}]}}";
+    assert_eq!(only(Kind::NeverFires, each).rules, ["test/dead"]);
+}
+
+#[test]
+fn evidence_that_nothing_contradicts_is_reported() {
+    let spec = two_phases("").replace(
+        "- {phase: Unknown}",
+        "- {phase: Odd, necessary: {any: [{deleting: true}, {deleting: false}]}}\n    - {phase: Unknown}",
+    );
+    assert_eq!(only(Kind::NeverFires, &spec).rules, ["test/phase-odd"]);
+}
+
+#[test]
+fn rules_that_together_reject_everything_are_reported() {
+    let spec = format!(
+        "{CONDITIONS}
+rules:
+  - {{id: must, path: /status/conditions, action: Deny, message: m, when: {{condition: A, present: false}}}}
+  - {{id: must-not, path: /status/conditions, action: Deny, message: m, when: {{condition: A, present: true}}}}"
+    );
+    let fault = only(Kind::Contradiction, &spec);
+    assert_eq!(fault.rules, ["test/must", "test/must-not"]);
+    assert!(fault.witness.is_some());
+}
+
+#[test]
+fn a_rule_that_is_reported_alone_is_not_reported_with_others() {
+    let spec = format!(
+        "{CONDITIONS}
+rules:
+  - {{id: one, path: /status/x, action: Deny, message: m, when: {{condition: A, is: 'True'}}}}
+  - {{id: always, path: /status/x, action: Deny, message: m, when: {{any: [{{deleting: true}}, {{deleting: false}}]}}}}
+  - {{id: other, path: /status/x, action: Deny, message: m, when: {{condition: B, is: 'True'}}}}"
+    );
+    let fault = only(Kind::Contradiction, &spec);
+    assert_eq!(fault.rules, ["test/always"]);
+}
+
+#[test]
+fn a_phase_that_rules_always_reject_is_reported() {
+    let spec = two_phases(
+        "rules:
+  - {id: no-up, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Ready, is: 'True'}}
+  - {id: no-up-without, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Ready, present: false}}",
+    );
+    let fault = only(Kind::PhaseNeverWritten, &spec);
+    assert!(fault.message.starts_with("phase Up "), "{fault:?}");
+    assert!(fault.rules.iter().any(|rule| rule.starts_with("test/no-up")), "{fault:?}");
+    assert!(fault.witness.unwrap().contains("phase: Up"));
+}
+
+/// Lint tries only some of the combinations of many conditions.
+#[test]
+fn a_phase_that_is_accepted_in_a_rare_state_is_not_reported_as_never_written() {
+    let part =
+        |at| format!("{{condition: C{at}, present: false}}, {{condition: C{at}, isNot: 'True'}}");
+    let parts: Vec<String> = (1..=8).map(part).collect();
+    let spec = two_phases(&format!(
+        "rules:\n  - {{id: rare, path: /status/x, action: Deny, message: m, when: {{all: [{{phase: Up}}, {{any: [{}]}}]}}}}",
+        parts.join(", ")
+    ));
+    let found = remarks(&spec);
+    assert!(found.iter().all(|remark| remark.kind != Kind::PhaseNeverWritten), "{found:#?}");
+    let message =
+        "not proven: the search for a state that accepts phase Up has too many combinations";
+    let note = found.iter().find(|remark| remark.message == message).unwrap();
+    assert_eq!(note.rules, ["test/rare"]);
+}
+
+#[test]
+fn a_default_phase_that_is_rejected_is_reported() {
+    let spec = two_phases(
+        "rules:
+  - {id: say-something, path: /status/x, action: Deny, message: m, when: {phase: Unknown, condition: Ready, is: 'True'}}",
+    );
+    let found = remarks(&spec);
+    let fault = found.iter().find(|remark| remark.kind == Kind::NoWayOut).unwrap();
+    assert_eq!(fault.rules, ["test/say-something"]);
+    assert!(fault.witness.as_ref().unwrap().contains("phase: Unknown"));
+}
+
+/// A list of conditions with a rule about each element, and a default that removes a member.
+fn removing(rule: &str, of: &str) -> String {
+    format!(
+        "conditions:
+  - path: /status/conditions
+    types: {{Ready: {{polarity: positive}}}}
+    each: [{{id: severity, action: Deny, message: m, when: {rule}}}]
+backfill:
+  - {{name: cleanup, list: /status/conditions, member: severity, absentWhere: {of}}}"
+    )
+}
+
+#[test]
+fn a_default_that_removes_a_required_member_is_reported() {
+    let missed = "{all: [{member: status, is: Unknown}, {member: severity, set: false}]}";
+    let fault = only(Kind::PatchRefused, &removing(missed, "{member: status, isNot: 'True'}"));
+    assert_eq!(fault.rules, ["test/severity"]);
+    let witness = fault.witness.unwrap();
+    assert!(witness.contains("status: Unknown") && witness.contains("severity: "), "{witness}");
+    let kept = removing(missed, "{polarity: positive, member: status, is: 'True'}");
+    assert_eq!(remarks(&kept), []);
+    let refused = "{all: [{member: status, is: Unknown}, {member: severity, set: true}]}";
+    assert_eq!(remarks(&removing(refused, "{member: status, is: Unknown}")), []);
+}
+
+#[test]
+fn a_default_that_never_removes_a_member_is_reported() {
+    let refused = "{member: severity, is: Fatal}";
+    let never = "{all: [{member: severity, set: false}, {polarity: positive}]}";
+    let fault = only(Kind::NeverFires, &removing(refused, never));
+    assert_eq!(fault.message, "default cleanup never removes a member severity");
+}
+
+/// Two conditions, the second of which has a default.
+fn defaulting(more: &str) -> String {
+    format!(
+        "{more}
+backfill: [{{name: first, list: /status/conditions, element: {{type: A, status: Unknown}}}}]"
+    )
+}
+
+#[test]
+fn a_default_that_the_convention_rejects_is_reported() {
+    let rules = |spec: &str| only(Kind::PatchRefused, spec).rules;
+    let of_type =
+        "backfill: [{path: /status/x, value: 5}]\nfields: [{path: /status/x, type: string, id: x}]";
+    assert_eq!(rules(&format!("{CONDITIONS}\n{of_type}")), ["test/x"]);
+    let never = "conditions: [{path: /status/conditions, types: {A: {present: Deny}}}]";
+    assert_eq!(rules(&defaulting(never)), ["test/a-present"]);
+    let other =
+        "conditions: [{path: /status/conditions, members: {status: {enum: ['True', 'False']}}}]";
+    assert_eq!(rules(&defaulting(other)), ["test/condition-status"]);
+    let rule = "{id: r, path: /status/conditions, action: Deny, message: m, when: {condition: A, is: Unknown}}";
+    let fault = only(Kind::PatchRefused, &defaulting(&format!("{CONDITIONS}\nrules: [{rule}]")));
+    assert_eq!(fault.rules, ["test/r"]);
+    assert!(fault.witness.unwrap().contains("written: true"));
+}
+
+#[test]
+fn a_phase_that_is_imposed_against_its_evidence_is_reported() {
+    let spec = format!(
+        "{CONDITIONS}
+phase:
+  path: /status/phase
+  default: Unknown
+  values:
+    - {{phase: A, imposed: {{when: {{condition: Ready, is: 'True'}}, since: /metadata/creationTimestamp}}, necessary: {{condition: Ready, is: 'False'}}}}
+    - {{phase: Unknown}}"
+    );
+    let fault = only(Kind::RepairNotAdmissible, &spec);
+    assert_eq!(fault.rules, ["test/phase-a"]);
+    assert_eq!(fault.message, "phase A is imposed in a state that contradicts it");
+}
+
+#[test]
+fn a_default_that_is_never_set_with_a_phase_is_noted() {
+    let more = "backfill: [{name: first, list: /status/conditions, element: {type: Ready, status: Unknown}}]";
+    let note = only(Kind::DefaultWaits, &two_phases(more));
+    assert_eq!(
+        note.message,
+        "default first is not set if the phase is Up: it would contradict that phase"
+    );
+    assert!(note.witness.unwrap().contains("phase: Up"));
+}
+
+#[test]
+fn a_phase_that_the_next_write_replaces_is_reported() {
+    let phases = |values: &str| {
+        format!(
+            "{CONDITIONS}\nphase: {{path: /status/phase, default: Unknown, values: [{values}, {{phase: Unknown}}]}}"
+        )
+    };
+    let of = |spec: &str| -> Vec<String> {
+        let found = remarks(spec).into_iter().filter(|remark| remark.kind == Kind::NotStable);
+        found.map(|remark| remark.message).collect()
+    };
+    let turns = |name: &str| {
+        format!(
+            "{{phase: {name}, necessary: {{not: {{oldPhase: {name}}}}}, sufficient: {{not: {{oldPhase: {name}}}}}}}"
+        )
+    };
+    assert_eq!(
+        of(&phases(&format!("{}, {}", turns("A"), turns("B")))),
+        [
+            "Repair chooses phase A, but the next write changes it to B",
+            "Repair chooses phase B, but the next write changes it to A"
+        ]
+    );
+    let imposed =
+        |when: &str| format!("imposed: {{when: {when}, since: /metadata/creationTimestamp}}");
+    assert_eq!(
+        of(&phases(&format!(
+            "{{phase: A, {}}}, {{phase: B, {}}}",
+            imposed("{not: {oldPhase: A}}"),
+            imposed("{oldPhase: A}")
+        ))),
+        [
+            "phase A is imposed, but the next write changes it to B",
+            "phase B is imposed, but the next write changes it to A"
+        ]
+    );
+    // A phase that the next write keeps is stable.
+    assert_eq!(of(&two_phases("")), [""; 0]);
+}
+
+#[test]
+fn a_two_step_writer_that_is_locked_out_is_reported() {
+    let lockout = "rules:
+  - {id: up, path: /status/x, action: Deny, message: m, when: {phase: Up, condition: Paused, is: 'True'}}
+  - {id: down, path: /status/x, action: Deny, message: m, when: {phase: Down, condition: Paused, is: 'False'}}
+";
+    let spec = two_phases(lockout);
+    let found = remarks(&spec);
+    let faults: Vec<&Remark> =
+        found.iter().filter(|remark| remark.kind == Kind::TwoStepLockout).collect();
+    assert!(!faults.is_empty(), "{found:#?}");
+    assert!(faults.iter().all(|fault| fault.witness.as_ref().unwrap().contains("# wanted")));
+    assert!(faults.iter().any(|fault| fault.message.starts_with("with disagreement Repair, ")));
+    assert!(faults.iter().any(|fault| fault.message.starts_with("with disagreement Warn, ")));
+    // A rejection that depends on the policy's `disagreement: Deny` is a note.
+    let found = remarks(&two_phases(""));
+    let note = found.iter().find(|remark| remark.kind == Kind::TwoStepDeadEnd).unwrap();
+    assert!(!note.kind.is_fault());
+    assert_eq!(note.rules, ["test/phase-down", "test/phase-up"]);
+    assert!(note.witness.as_ref().unwrap().contains("# initial"));
+}
+
+#[test]
+fn oversights_in_moves_and_reasons_are_noted() {
+    let spec = "phase:
+  path: /status/phase
+  reason: {path: /status/reason, always: [Copied]}
+  values:
+    - {phase: A, reasons: [One, Two]}
+    - {phase: B, reasons: [Two, Copied]}
+    - {phase: C}
+  moves: {from: {'': A, A: B}}";
+    let found: Vec<(Kind, String)> =
+        remarks(spec).into_iter().map(|remark| (remark.kind, remark.message)).collect();
+    let expected = [
+        (Kind::NoWayIn, "no move leads to phase C"),
+        (Kind::NoMoveOut, "no move leads out of phase B"),
+        (Kind::NoMoveOut, "no move leads out of phase C"),
+        (Kind::SharedReason, "reason Two belongs to phases A and B"),
+        (Kind::SharedReason, "phase B lists reason Copied, which all phases have"),
+    ];
+    assert_eq!(found, expected.map(|(kind, message)| (kind, message.to_owned())));
+}
+
+#[test]
+fn a_phase_that_no_allowed_move_leads_to_is_reported() {
+    let moves = |action: &str| {
+        two_phases(&format!(
+            "  moves: {{action: {action}, from: {{Up: [Unknown], Unknown: [Up], Down: [Up]}}}}"
+        ))
+    };
+    let fault = only(Kind::PhaseNeverEntered, &moves("Deny"));
+    assert_eq!(fault.message, "no move leads to phase Down, and other moves are rejected");
+    let witness = fault.witness.unwrap();
+    let (stored, written) = witness.split_once("# written").unwrap();
+    assert!(stored.contains("phase: Unknown") && written.contains("phase: Down"), "{witness}");
+    let note = only(Kind::NoWayIn, &moves("Warn"));
+    assert!(note.witness.unwrap().contains("phase: Down"));
+    let out = only(
+        Kind::NoMoveOut,
+        &moves("Warn").replace(", Down: [Up]", ", Up: [Down]").replace("Up: [Unknown], ", ""),
+    );
+    assert!(out.witness.unwrap().contains("phase: Down"));
+}
+
+#[test]
+fn a_rule_that_waits_for_a_type_is_noted() {
+    let spec = "conditions:
+  - path: /status/conditions
+    types: {Ready: {polarity: positive}}
+    each:
+      - {id: bad, action: Warn, message: m, when: {polarity: negative}}";
+    assert_eq!(only(Kind::WaitsForType, spec).rules, ["test/bad"]);
+}

@@ -1,0 +1,132 @@
+//! Policies, in addition to their conventions.
+
+use statusgate_core::lint::{Kind, Remark};
+
+use super::{document, lint_policy};
+use crate::support::{compile, examples, policy};
+
+/// The remarks about a policy. Each has a witness, which the engine has judged.
+fn remarks_of_policy(spec: &str) -> Vec<Remark> {
+    let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+    let remarks =
+        lint_policy(&compile(&[policy("local", format!("{resources}, {spec}"))]), "local");
+    assert!(remarks.iter().all(|remark| remark.witness.is_some()), "{remarks:?}");
+    remarks
+}
+
+#[test]
+fn a_phase_that_a_policy_rejects_is_reported() {
+    let found = remarks_of_policy(
+        "convention: appcat, enforcement: Audit, fields: [{path: /status/phase, enum: [Ready, Failed, Unknown, Deleting, Degraded, Provisioning]}]",
+    );
+    let phases: Vec<&str> = found
+        .iter()
+        .filter(|remark| remark.kind == Kind::PhaseNeverWritten)
+        .map(|remark| remark.message.split_whitespace().nth(7).unwrap().trim_end_matches(','))
+        .collect();
+    assert_eq!(phases, ["Maintenance", "Scaling"]);
+    assert!(found.iter().all(|remark| remark.rules == ["local/field-phase"]), "{found:?}");
+    assert!(found[0].witness.as_ref().unwrap().contains("phase: Maintenance"));
+    // Every state can change to the default phase: no check prevents it.
+    let all = "Failed, Deleting, Provisioning, Maintenance, Scaling, Degraded, Ready";
+    let check = |values: &str, action: &str| {
+        remarks_of_policy(&format!(
+            "convention: appcat, fields: [{{path: /status/phase, enum: [{values}], action: {action}}}]"
+        ))
+    };
+    assert_eq!(check(all, "Deny"), []);
+    assert_eq!(check("Ready", "Warn"), []);
+}
+
+#[test]
+fn an_imposed_phase_that_a_policy_rejects_is_reported_where_it_is_imposed() {
+    let found = remarks_of_policy(
+        "convention: appcat, fields: [{path: /status/phase, enum: [Failed, Provisioning, Maintenance, Scaling, Degraded, Ready]}]",
+    );
+    let patch = found.iter().find(|remark| remark.kind == Kind::PatchRefused).unwrap();
+    assert!(patch.witness.as_ref().unwrap().contains("deletionTimestamp"), "{found:?}");
+}
+
+#[test]
+fn a_default_that_a_policy_rejects_is_reported() {
+    let tier = "fields: [{path: /status/tier, enum: [small, large]}]";
+    for (more, rule) in [
+        (format!("backfill: [{{path: /status/tier, value: basic}}], {tier}"), "local/field-tier"),
+        (
+            format!("backfill: [{{path: /status/tier, value: basic, when: {{field: /status/a, is: 1}}}}], {tier}"),
+            "local/field-tier",
+        ),
+        (
+            "backfill: [{path: /status/tier, value: {}}], rules: [{name: none, message: m, expression: '!has(self.status.tier)'}]".to_owned(),
+            "local/none",
+        ),
+    ] {
+        let found = remarks_of_policy(&format!("convention: metav1, {more}"));
+        let rules: Vec<&[String]> = found.iter().map(|remark| remark.rules.as_slice()).collect();
+        assert_eq!(rules, [[rule]], "{more}");
+        assert_eq!(found[0].kind, Kind::PatchRefused);
+    }
+    let good = "backfill: [{path: /status/tier, value: small}], owners: [{path: /status/tier, users: [biller]}]";
+    assert_eq!(remarks_of_policy(&format!("convention: metav1, {good}, {tier}")), []);
+}
+
+#[test]
+fn a_member_that_a_policy_removes_and_requires_is_reported() {
+    let found = remarks_of_policy(
+        "convention: metav1, backfill: [{list: /status/conditions, member: note, absentWhere: {member: status, is: Unknown}}], \
+         rules: [{name: noted, message: m, expression: 'self.status.conditions.all(c, has(c.note))'}]",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].kind, found[0].rules[0].as_str()), (Kind::PatchRefused, "local/noted"));
+}
+
+#[test]
+fn a_second_policy_with_a_phase_is_noted() {
+    let following = |name: &str, convention: &str, things: &str| {
+        let resources = format!("[{{apiGroups: [g], apiVersions: [v1], resources: [{things}]}}]");
+        policy(name, format!("convention: {convention}, resources: {resources}"))
+    };
+    let noted = |things: &str, convention: &str| {
+        let first = following("pa", "appcat", "things");
+        let policies = compile(&[first, following("pb", convention, things)]);
+        let second = |remark: &Remark| remark.kind == Kind::SecondOwner;
+        assert!(!lint_policy(&policies, "pa").iter().any(second));
+        lint_policy(&policies, "pb").into_iter().find(second)
+    };
+    let note = noted("'*'", "olm-csv").unwrap();
+    assert!(!note.kind.is_fault() && note.message.starts_with("policy pa "), "{note:?}");
+    assert_eq!(noted("'*s'", "appcat").map(|note| note.kind), Some(Kind::SecondOwner));
+    assert_eq!(noted("'*'", "metav1"), None);
+    assert_eq!(noted("others", "appcat"), None);
+}
+
+#[test]
+fn the_example_policies_have_no_faults() {
+    for name in examples().names() {
+        assert_eq!(lint_policy(examples(), name), [], "{name}");
+    }
+}
+
+#[test]
+fn every_version_of_a_policy_is_judged() {
+    let convention = document("conditions:
+  - {path: /status/a, apiVersions: [v1]}
+  - {path: /status/b, apiVersions: [v2], members: {type: {required: true}, x: {required: true, enum: [q]}}}
+backfill: [{list: /status/b, element: {type: Ready, x: nope}, name: el}]");
+    for versions in ["v1, v2", "v2, v1", "'*'"] {
+        let resources =
+            format!("[{{apiGroups: [g], apiVersions: [{versions}], resources: [things]}}]");
+        let policy = policy("local", format!("convention: test, resources: {resources}"));
+        let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
+        assert_eq!(found.len(), 1, "{versions}");
+        assert_eq!(found[0].kind, Kind::PatchRefused);
+    }
+}
+
+#[test]
+fn checks_of_a_policy_that_no_value_passes_are_reported() {
+    let found = remarks_of_policy(
+        "convention: metav1, fields: [{path: /status/x, type: string, id: a}, {path: /status/x, type: integer, id: b}]",
+    );
+    assert_eq!((found[0].kind, found.len()), (Kind::Contradiction, 1));
+}

@@ -1,0 +1,25 @@
+//! What the library decides: no process, no socket, no cluster.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests, and their helpers too"
+)]
+
+mod appcat;
+mod architecture;
+mod cel;
+mod goldens;
+mod json_schemas;
+mod judgements;
+mod kstatus;
+mod large_statuses;
+mod lint;
+mod messages;
+mod nested_lists;
+mod policies;
+#[path = "../support/mod.rs"]
+mod support;
+mod two_step_writers;
+mod value_ratchet;

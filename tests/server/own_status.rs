@@ -1,0 +1,92 @@
+//! The status that statusgate writes to its own documents, judged by its own conventions.
+
+use crate::support::{NOW, Write, following};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use statusgate::manager::conditions::{Facts, Registered, ReplicaEntry, Status, seconds};
+use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
+use statusgate::manifests::rules::Coverage;
+use statusgate_core::kstatus::compute;
+use statusgate_core::model::Json;
+
+/// A document in the cluster.
+struct Stored {
+    generation: i64,
+    status: Status,
+    now: Timestamp,
+}
+
+impl Stored {
+    fn status(&self) -> Value {
+        let status = serde_json::to_value(&self.status).unwrap();
+        // A new document has no status.
+        if self.status == Status::default() { json!({}) } else { status }
+    }
+
+    /// Writes what the facts demand. Returns the result of kstatus.
+    fn write(&mut self, facts: &Facts<'_>) -> String {
+        let before = self.status();
+        self.status.conditions = self.status.conditions_for(facts, self.now);
+        self.status.observed_generation = Some(self.generation);
+        let write = Write::of(before, self.status())
+            .both("/metadata/generation", self.generation)
+            .at(&seconds(self.now));
+        for convention in ["metav1", "kstatus"] {
+            let outcome = write.review(&following(convention, ""));
+            assert_eq!(outcome.findings, [], "{convention}: {write:?}");
+            assert!(!outcome.is_patched(), "{convention}: {write:?}");
+        }
+        let object = write.new_object().to_string();
+        let object = Json::parse(&object).unwrap();
+        format!("{:?}", compute(&object, self.now.as_second()).unwrap().status)
+    }
+}
+
+#[test]
+fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
+    let live = ["a".to_owned(), "b".to_owned()];
+    let invalid =
+        Problem { kind: ProblemKind::Invalid, message: "error: a\n --> b:1:1".to_owned() };
+    let deleted = Problem { kind: ProblemKind::ConventionDeleted, message: "deleted".to_owned() };
+    let covered = Coverage { covered: vec!["x.g".to_owned()], ..Coverage::default() };
+    let missing = Coverage { missing: vec!["x.g".to_owned()], ..Coverage::default() };
+    let registered = [
+        Registered::NotNeeded,
+        Registered::NotManaged,
+        Registered::NotRead,
+        Registered::Known(&covered),
+        Registered::Known(&missing),
+    ];
+    let mut stored = Stored { generation: 1, status: Status::default(), now: NOW.parse().unwrap() };
+    // Each number is one choice for each fact, in an order that leads from each state to many others.
+    for step in 0_usize..600 {
+        let choice = step * 7919 / 3;
+        let problem = [None, None, Some(&invalid), Some(&deleted)][choice % 4];
+        let registered = registered[choice / 4 % 5];
+        stored.generation += i64::from(choice % 11 == 0);
+        stored.now += SignedDuration::from_secs(10);
+        let enforce = |name: &str, lag: usize| ReplicaEntry {
+            name: name.to_owned(),
+            generation: stored.generation - i64::try_from(lag).unwrap(),
+            loaded_time: seconds(stored.now),
+        };
+        let lag = choice / 20 % 3;
+        stored.status.replicas = match lag {
+            2 => vec![enforce("a", 0)],
+            lag => vec![enforce("a", 0), enforce("b", lag)],
+        };
+        let generation = stored.generation;
+        let spec = json!({"convention": "metav1"});
+        let accepted = LastAccepted { generation: generation - 1, spec: Spec::of(&spec) };
+        stored.status.last_accepted = (choice % 3 > 0).then_some(accepted);
+        let found = stored.write(&Facts { generation, problem, live: &live, registered });
+        let read = !matches!(registered, Registered::NotRead);
+        let covers = !matches!(registered, Registered::Known(coverage) if *coverage == missing);
+        let expected = match (problem, lag == 0 && read && covers) {
+            (Some(_), _) => "Failed",
+            (None, true) => "Current",
+            (None, false) => "InProgress",
+        };
+        assert_eq!(found, expected, "{:?}", stored.status);
+    }
+}
