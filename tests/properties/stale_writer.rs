@@ -59,7 +59,8 @@ fn stale_writers() -> impl Strategy<Value = StaleWriter> {
 }
 
 impl StaleWriter {
-    /// The outcome of the repeated write. `None` if fewer than two statuses are accepted.
+    /// The outcome of the repeated write. `None` if fewer than two statuses are accepted, or if it changes
+    /// nothing.
     fn repeat(&self) -> Option<Outcome> {
         let mut stored: Vec<Value> = Vec::new();
         for (status, time) in self.written.iter().zip(TIMES) {
@@ -71,7 +72,8 @@ impl StaleWriter {
         let mut repeated = earlier.get(self.repeated.index(earlier.len().max(1)))?.clone();
         let mut computed = self.computed.iter();
         compute_times(&mut repeated, &mut || computed.next().is_some_and(|again| *again));
-        Some(self.write(Some(last), &repeated, LATER).validate(self.policies()))
+        let changes = repeated != *last;
+        changes.then(|| self.write(Some(last), &repeated, LATER).validate(self.policies()))
     }
 
     /// The status without the parts that are rejected, both after `before` and as the first status.
@@ -171,19 +173,19 @@ proptest! {
     }
 }
 
-/// Without repeated statuses that break rules, the property above would hold trivially.
+/// Without statuses that differ from the stored ones, the property above would hold trivially.
 #[test]
-fn stale_writers_repeat_statuses_under_every_convention() {
+fn stale_writers_repeat_older_statuses_under_every_convention() {
     let mut runner = TestRunner::deterministic();
-    let mut warnings: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut repeated: BTreeMap<&str, usize> = BTreeMap::new();
     for _ in 0..600 {
         let writer = stale_writers().new_tree(&mut runner).unwrap().current();
-        let found = writer.repeat().map_or(0, |outcome| outcome.findings.len());
-        *warnings.entry(&writer.settings.convention).or_default() += found;
+        let count = repeated.entry(&writer.settings.convention).or_default();
+        *count += usize::from(writer.repeat().is_some());
     }
     for settings in &Kind::Conventions.family().settings {
         let name = settings.convention.as_str();
-        let warned = warnings.get(name).is_some_and(|count| *count > 0);
-        assert!(warned || settings.convention().resource_version.always, "{name}: {warnings:?}");
+        let often = repeated.get(name).is_some_and(|count| *count >= 10);
+        assert!(often || settings.convention().resource_version.always, "{name}: {repeated:?}");
     }
 }

@@ -225,10 +225,10 @@ fn ready_is_denied_when_one_condition_contradicts_it() {
 }
 
 #[test]
-fn degraded_requires_a_stored_phase_that_was_ready() {
+fn degraded_before_the_service_was_ready_is_a_warning() {
     let unready = "R=True S=True P=False";
     validated(status("Provisioning", unready), status("Degraded", unready))
-        .finds(&[(Deny, "appcat/phase-degraded")]);
+        .warns("appcat/degraded-before-ready");
 }
 
 #[test]
