@@ -82,15 +82,12 @@ async fn delete_others(cluster: &Cluster, namespace: &str, secret: &str) -> anyh
             "the server {server} runs and would create the Secret again: delete the Deployment, then repeat this command"
         )
     }
-    let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
-    if cluster.delete(&format!("delete the Secret {namespace}/{secret}"), &path).await? {
+    if cluster.delete_secret(namespace, secret).await? {
         say_deleted(&format!("Secret {namespace}/{secret}"))?;
     }
-    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
     for lease in cluster.leases(namespace).await? {
         let name = &lease.name;
-        let what = format!("delete the Lease {namespace}/{name}");
-        if cluster.delete(&what, &format!("{leases}/{name}")).await? {
+        if cluster.delete_lease(namespace, name, "").await? {
             say_deleted(&format!("Lease {namespace}/{name}"))?;
         }
     }

@@ -14,7 +14,8 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 
 use super::call::{
-    Answer, Call, Reply, Silence, is_internal, passes, requested_delay, retry_after,
+    Answer, Call, Reply, Silence, is_internal, is_temporary, message, passes, requested_delay,
+    retry_after,
 };
 use super::kubeconfig::configure;
 use super::{Backoff, ClusterError, Patience, requests, watch};
@@ -69,8 +70,13 @@ impl Cluster {
         Self { client, ..self.clone() }
     }
 
-    /// A client for one list or watch.
+    /// The client for [`Self::ask`].
     pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A client for one watch.
+    pub(super) fn watching(&self) -> Client {
         watch::paced(self.client.clone(), ANSWER_LIMIT)
     }
 
@@ -165,16 +171,49 @@ impl Cluster {
         tokio::time::timeout(ANSWER_LIMIT, exchange).await?
     }
 
-    /// Turns an error of kube's client into one of ours.
-    pub(super) fn failed_in_client(&self, what: &str, error: kube::Error) -> ClusterError {
+    /// Sends a request of [`kube::Api`] once.
+    ///
+    /// # Errors
+    /// No response within [`ANSWER_LIMIT`], or one without success.
+    pub(super) async fn ask<T>(
+        &self,
+        what: &str,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, ClusterError> {
         let what = what.to_owned();
-        match error {
-            kube::Error::Api(status) => {
-                ClusterError::Rejected { what, code: status.code, message: status.message }
+        let limited = tokio::time::timeout(ANSWER_LIMIT, request).await;
+        match limited.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into()))) {
+            Ok(answer) => Ok(answer),
+            Err(kube::Error::Api(status)) => {
+                // A failed test of a JSON patch is a conflict. Unlike a rejected object it has no causes.
+                let has_causes = || status.details.as_ref().is_some_and(|of| !of.causes.is_empty());
+                let code = if status.code == 422 && !has_causes() { 409 } else { status.code };
+                Err(ClusterError::Rejected { what, code, message: message(*status) })
             }
-            error => {
-                let (server, source) = (self.server.clone(), error.into());
-                ClusterError::Unreachable { what, server, source }
+            Err(kube::Error::SerdeError(source)) => Err(ClusterError::BadAnswer { what, source }),
+            Err(error) => Err(self.failed(&what, Err(error.into()))),
+        }
+    }
+
+    /// The same, with retries of temporary failures for [`Patience::SHORT`].
+    pub(super) async fn ask_again<T, F>(
+        &self,
+        what: &str,
+        request: impl Fn() -> F,
+    ) -> Result<T, ClusterError>
+    where
+        F: Future<Output = kube::Result<T>>,
+    {
+        let mut backoff = Patience::SHORT.start();
+        loop {
+            let result = self.ask(what, request()).await;
+            let passes = match &result {
+                Err(ClusterError::Rejected { code, .. }) => is_temporary(*code),
+                result => matches!(result, Err(ClusterError::Unreachable { .. })),
+            };
+            match backoff.wait(None).filter(|_| passes) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return result,
             }
         }
     }

@@ -4,14 +4,13 @@ use std::fmt;
 
 use http::Method;
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::runtime::watcher::{self, Config, Event};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::call::Call;
 use super::watch::Watch;
-use super::{Cluster, ClusterError, Patience};
+use super::{Cluster, ClusterError};
 use crate::manifests::crds::{GROUP, VERSION};
 
 /// A kind of document.
@@ -57,6 +56,18 @@ pub enum DocumentEvent {
     Failed(watcher::Error),
 }
 
+impl DocumentType {
+    fn resource(self) -> ApiResource {
+        ApiResource {
+            group: GROUP.to_owned(),
+            version: VERSION.to_owned(),
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: self.kind.to_owned(),
+            plural: self.plural.to_owned(),
+        }
+    }
+}
+
 /// A watch of all documents of a kind. It never ends.
 pub struct DocumentWatch {
     events: Watch<DynamicObject>,
@@ -67,14 +78,7 @@ pub struct DocumentWatch {
 impl Cluster {
     /// Watches the documents of a kind.
     pub fn watch_documents(&self, of: DocumentType) -> DocumentWatch {
-        let resource = ApiResource {
-            group: GROUP.to_owned(),
-            version: VERSION.to_owned(),
-            api_version: format!("{GROUP}/{VERSION}"),
-            kind: of.kind.to_owned(),
-            plural: of.plural.to_owned(),
-        };
-        let api = Api::all_with(self.client(), &resource);
+        let api = Api::all_with(self.watching(), &of.resource());
         let config = Config::default().page_size(PAGE);
         DocumentWatch { events: Watch::new(api, config), listed: Vec::new() }
     }
@@ -84,13 +88,9 @@ impl Cluster {
     /// # Errors
     /// No response, or one without success.
     pub async fn documents(&self, of: DocumentType) -> Result<Vec<StoredDocument>, ClusterError> {
-        #[derive(Deserialize)]
-        struct List {
-            items: Vec<DynamicObject>,
-        }
-        let what = format!("list {}", of.plural);
-        let path = format!("/apis/{GROUP}/{VERSION}/{}", of.plural);
-        match self.read_as::<List>(&what, &path, Patience::SHORT).await {
+        let api: Api<DynamicObject> = Api::all_with(self.client(), &of.resource());
+        let (what, options) = (format!("list {}", of.plural), ListParams::default());
+        match self.ask_again(&what, || api.list(&options)).await {
             Ok(list) => Ok(list.items.into_iter().map(StoredDocument::of).collect()),
             Err(ClusterError::Rejected { code: 404, .. }) => Ok(Vec::new()),
             Err(error) => Err(error),

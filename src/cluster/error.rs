@@ -71,6 +71,18 @@ impl ClusterError {
     }
 }
 
+/// Whether a write was done; `false` if it was rejected with one of these statuses.
+pub(super) fn unless<T>(
+    codes: &[u16],
+    written: Result<T, ClusterError>,
+) -> Result<bool, ClusterError> {
+    match written {
+        Ok(_) => Ok(true),
+        Err(error) if error.code().is_some_and(|code| codes.contains(&code)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// An error with its causes, in one line. Messages of some libraries already contain the cause; it is
 /// not repeated.
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {

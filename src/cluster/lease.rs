@@ -1,12 +1,14 @@
 //! Leases of replicas: each server renews its own, and reads those of the others.
 
-use http::Method;
 use jiff::Timestamp;
-use serde::Deserialize;
+use k8s_openapi::api::coordination::v1;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
 
-use super::call::Call;
-use super::{Cluster, ClusterError, Patience};
+use super::error::unless;
+use super::secret::FIELD_MANAGER;
+use super::{Cluster, ClusterError};
 
 /// `spec.leaseDurationSeconds`: for people and `doctor`; servers count the lists without a change.
 pub(super) const LEASE_SECONDS: i64 = 40;
@@ -50,14 +52,10 @@ impl Cluster {
             },
         });
         let what = format!("renew the Lease {namespace}/{name}");
-        let path = format!("{}?fieldManager=statusgate&force=true", path(namespace, name));
-        let format = "application/apply-patch+yaml";
-        let call =
-            Call { method: Method::PATCH, path: &path, format, body: object.to_string().into() };
-        match self.send(&call).await {
-            Ok(answer) if answer.status < 300 => Ok(()),
-            reply => Err(with_reason(self.failed(&what, reply), namespace)),
-        }
+        let (leases, options) =
+            (self.lease_api(namespace), PatchParams::apply(FIELD_MANAGER).force());
+        let renewed = self.ask(&what, leases.patch(name, &options, &Patch::Apply(object))).await;
+        renewed.map_err(|error| with_reason(error, namespace)).map(|_| ())
     }
 
     /// The Leases of all replicas, also of those that ended without removing theirs.
@@ -66,12 +64,12 @@ impl Cluster {
     /// When they cannot be listed.
     pub async fn leases(&self, namespace: &str) -> Result<Vec<Lease>, ClusterError> {
         let what = format!("list the Leases of replicas in {namespace}");
-        let path = format!("{}?labelSelector={LABEL}%3D{VALUE}", path(namespace, ""));
-        let list: List = self.read_as(&what, &path, Patience::NONE).await?;
-        Ok(list.items.into_iter().filter_map(Item::lease).collect())
+        let options = ListParams::default().labels(&format!("{LABEL}={VALUE}"));
+        let list = self.ask(&what, self.lease_api(namespace).list(&options)).await?;
+        Ok(list.items.into_iter().filter_map(Lease::of).collect())
     }
 
-    /// Deletes a Lease; only in this version, unless it is empty. A missing one is no error.
+    /// Deletes a Lease; only in this version, unless it is empty. Returns whether this version existed.
     ///
     /// # Errors
     /// When the API server rejects it or does not respond.
@@ -80,39 +78,26 @@ impl Cluster {
         namespace: &str,
         name: &str,
         version: &str,
-    ) -> Result<(), ClusterError> {
-        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
-        if !version.is_empty() {
-            options["preconditions"] = json!({"resourceVersion": version});
-        }
-        let (what, path) = (format!("delete the Lease {namespace}/{name}"), path(namespace, name));
-        let (method, format) = (Method::DELETE, "application/json");
-        let call = Call { method, path: &path, format, body: options.to_string().into() };
-        match self.send(&call).await {
-            // 409: it was renewed.
-            Ok(answer) if answer.status < 300 || matches!(answer.status, 404 | 409) => Ok(()),
-            reply => Err(self.failed(&what, reply)),
-        }
+    ) -> Result<bool, ClusterError> {
+        let what = format!("delete the Lease {namespace}/{name}");
+        let resource_version = (!version.is_empty()).then(|| version.to_owned());
+        let preconditions = Some(Preconditions { resource_version, uid: None });
+        let options = DeleteParams { preconditions, ..DeleteParams::default() };
+        // 409: it was renewed.
+        unless(&[404, 409], self.ask(&what, self.lease_api(namespace).delete(name, &options)).await)
+    }
+
+    fn lease_api(&self, namespace: &str) -> Api<v1::Lease> {
+        Api::namespaced(self.client(), namespace)
     }
 }
 
-#[derive(Deserialize)]
-struct List {
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize)]
-struct Item {
-    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-    spec: Option<k8s_openapi::api::coordination::v1::LeaseSpec>,
-}
-
-impl Item {
+impl Lease {
     /// `None` for a Lease of something else with our label.
-    fn lease(self) -> Option<Lease> {
-        let Self { metadata, spec } = self;
+    fn of(lease: v1::Lease) -> Option<Self> {
+        let v1::Lease { metadata, spec } = lease;
         let spec = spec?;
-        Some(Lease {
+        Some(Self {
             name: metadata.name?,
             authority: metadata.annotations?.remove(AUTHORITY)?,
             version: metadata.resource_version?,
@@ -132,11 +117,6 @@ fn with_reason(mut error: ClusterError, namespace: &str) -> ClusterError {
         *message = format!("{} {text}", message.trim_end());
     }
     error
-}
-
-fn path(namespace: &str, name: &str) -> String {
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-    if name.is_empty() { path } else { format!("{path}/{name}") }
 }
 
 const LABEL: &str = "app.kubernetes.io/name";

@@ -9,8 +9,9 @@
 //! A page of objects is split into texts without parsing them, and [`statusgate_core::model::Object::parse`]
 //! borrows from these texts. So a list of any length needs the memory of two pages.
 //!
-//! The kube client is used for kubeconfigs, authentication and TLS. Its retries are disabled: they end
-//! after seconds, but the restart of an API server takes a minute.
+//! kube's client connects, from kubeconfigs to TLS. `kube::Api` serves single objects of known kinds;
+//! objects of arbitrary kinds are read and patched as text. kube's retries are disabled: they end after
+//! seconds, but the restart of an API server takes a minute.
 
 pub mod audit;
 pub mod backfill;

@@ -1,19 +1,19 @@
 //! Definitions of custom resources and stored registrations: reads, writes and watches.
 
-use http::Method;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event};
 use serde_json::{Value, json};
 
-use super::call::{Answer, Call};
+use super::error::unless;
 use super::pages::crd_path;
-use super::watch::Watch;
+use super::secret::{FIELD_MANAGER, as_statusgate};
+use super::watch::{self, Watch};
 use super::{Cluster, ClusterError, Patience, with_causes};
 use crate::manifests::registrations::{Kind, UNINSTALL};
 use crate::manifests::resource::CustomResource;
@@ -41,15 +41,6 @@ pub enum Change {
     Complete,
 }
 
-/// The result of a write that depends on the stored state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// It is stored.
-    Stored,
-    /// Something else wrote first: read again.
-    Outdated,
-}
-
 impl Cluster {
     /// The custom resources that policies may select, from their definitions. Discovery would include
     /// built-in and aggregated kinds, and shows a changed definition some time later.
@@ -65,8 +56,7 @@ impl Cluster {
         let mut page = ListParams::default().limit(PAGE);
         let mut resources = Vec::new();
         loop {
-            let list = api.list(&page).await;
-            let list = list.map_err(|error| self.failed_in_client(what, error))?;
+            let list = self.ask(what, api.list(&page)).await?;
             for name in list.items.iter().filter_map(|item| item.metadata.name.as_deref()) {
                 if policies.may_select(name) {
                     resources.extend(self.custom_resource(name).await?);
@@ -108,14 +98,13 @@ impl Cluster {
         name: &str,
     ) -> Result<Option<Value>, ClusterError> {
         let what = format!("read the {} {name}", kind.name());
-        match self.read_as(&what, &path(kind, name), Patience::SHORT).await {
-            Ok(registration) => Ok(Some(registration)),
-            Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let registrations = self.registrations(kind);
+        let read = self.ask_again(&what, || registrations.get_opt(name)).await?;
+        let read = read.map(serde_json::to_value).transpose();
+        read.map_err(|source| ClusterError::BadAnswer { what, source })
     }
 
-    /// Creates a registration. It is outdated if it exists already: two replicas may start at once.
+    /// Creates a registration. Returns `false` if it exists already: two replicas may start at once.
     ///
     /// # Errors
     /// When the API server rejects it or does not respond.
@@ -123,20 +112,16 @@ impl Cluster {
         &self,
         kind: Kind,
         registration: &Value,
-    ) -> Result<Written, ClusterError> {
+    ) -> Result<bool, ClusterError> {
         let what = format!("create the {}", kind.name());
-        let path = format!("{}?{FIELD_MANAGER}", path(kind, ""));
-        let body = registration.to_string().into();
-        let call = Call { method: Method::POST, path: &path, format: "application/json", body };
-        let answer = self.retry(&what, &call, &mut Patience::SHORT.start(), None).await?;
-        match answer.status {
-            ..300 => Ok(Written::Stored),
-            409 => Ok(Written::Outdated),
-            _ => Err(self.failed(&what, Ok(answer))),
-        }
+        let bad = |source| ClusterError::BadAnswer { what: what.clone(), source };
+        let object: DynamicObject = serde_json::from_value(registration.clone()).map_err(bad)?;
+        let (registrations, options) = (self.registrations(kind), as_statusgate());
+        unless(&[409], self.ask_again(&what, || registrations.create(&options, &object)).await)
     }
 
-    /// Changes a registration by a JSON patch that tests its `resourceVersion`.
+    /// Changes a registration by a JSON patch that tests its `resourceVersion`. Returns `false` if the test
+    /// fails.
     ///
     /// # Errors
     /// When the API server rejects the patch or does not respond.
@@ -145,20 +130,11 @@ impl Cluster {
         kind: Kind,
         name: &str,
         patch: &Value,
-    ) -> Result<Written, ClusterError> {
+    ) -> Result<bool, ClusterError> {
         let what = format!("patch the {} {name}", kind.name());
-        let path = format!("{}?{FIELD_MANAGER}", path(kind, name));
-        let (body, format) = (patch.to_string().into(), "application/json-patch+json");
-        let call = Call { method: Method::PATCH, path: &path, format, body };
-        let answer = self.retry(&what, &call, &mut Patience::SHORT.start(), None).await?;
-        match answer.status {
-            ..300 => Ok(Written::Stored),
-            404 | 409 => Ok(Written::Outdated),
-            // A failed test is not a conflict but an invalid request for the API server. Unlike a rejected
-            // registration it has no causes.
-            422 if !answer.has_causes() => Ok(Written::Outdated),
-            _ => Err(self.failed(&what, Ok(answer))),
-        }
+        let bad = |source| ClusterError::BadAnswer { what: what.clone(), source };
+        let patch: Patch<()> = Patch::Json(serde_json::from_value(patch.clone()).map_err(bad)?);
+        unless(&[404, 409], self.patch(&what, kind, name, &patch).await)
     }
 
     /// Annotates a registration, so that servers no longer create it. Returns whether it exists.
@@ -167,12 +143,8 @@ impl Cluster {
     /// When the API server rejects the request or does not respond.
     pub async fn announce_removal(&self, kind: Kind, name: &str) -> Result<bool, ClusterError> {
         let what = format!("annotate the {} {name}", kind.name());
-        let path = format!("{}?{FIELD_MANAGER}", path(kind, name));
-        let body = json!({"metadata": {"annotations": {UNINSTALL: "true"}}}).to_string().into();
-        let format = "application/merge-patch+json";
-        let call = Call { method: Method::PATCH, path: &path, format, body };
-        let answer = self.retry(&what, &call, &mut Patience::SHORT.start(), None).await?;
-        self.existed(&what, answer)
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {UNINSTALL: "true"}}}));
+        unless(&[404], self.patch(&what, kind, name, &patch).await)
     }
 
     /// Deletes a registration. Returns whether it existed.
@@ -180,26 +152,26 @@ impl Cluster {
     /// # Errors
     /// When the API server rejects the request or does not respond.
     pub async fn delete_registration(&self, kind: Kind, name: &str) -> Result<bool, ClusterError> {
-        self.delete(&format!("delete the {} {name}", kind.name()), &path(kind, name)).await
+        let what = format!("delete the {} {name}", kind.name());
+        let (registrations, options) = (self.registrations(kind), DeleteParams::default());
+        unless(&[404], self.ask_again(&what, || registrations.delete(name, &options)).await)
     }
 
-    /// Deletes one object. Returns whether it existed.
-    ///
-    /// # Errors
-    /// When the API server rejects the request or does not respond.
-    pub async fn delete(&self, what: &str, path: &str) -> Result<bool, ClusterError> {
-        let (method, format) = (Method::DELETE, "application/json");
-        let call = Call { method, path, format, body: Default::default() };
-        let answer = self.retry(what, &call, &mut Patience::SHORT.start(), None).await?;
-        self.existed(what, answer)
+    async fn patch<P: serde::Serialize + std::fmt::Debug>(
+        &self,
+        what: &str,
+        kind: Kind,
+        name: &str,
+        patch: &Patch<P>,
+    ) -> Result<DynamicObject, ClusterError> {
+        let (registrations, field_manager) =
+            (self.registrations(kind), Some(FIELD_MANAGER.to_owned()));
+        let options = PatchParams { field_manager, ..PatchParams::default() };
+        self.ask_again(what, || registrations.patch(name, &options, patch)).await
     }
 
-    fn existed(&self, what: &str, answer: Answer) -> Result<bool, ClusterError> {
-        match answer.status {
-            ..300 => Ok(true),
-            404 => Ok(false),
-            _ => Err(self.failed(what, Ok(answer))),
-        }
+    fn registrations(&self, kind: Kind) -> Api<DynamicObject> {
+        Api::all_with(self.client(), &resource(kind))
     }
 
     /// Reports all definitions and then each change and each failure, until it is dropped.
@@ -220,59 +192,33 @@ impl Cluster {
             Event::Delete(object) => Change::Deleted(of(object).0),
             Event::InitDone => Change::Complete,
         };
-        self.watch::<CustomResourceDefinition>(config, |event| report(event.map(change))).await;
+        let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.watching());
+        let mut events = Watch::new(api, config);
+        loop {
+            let event = events.next().await.map(change);
+            report(event.map_err(|error| with_causes(&error)));
+        }
     }
 
-    /// Reports each change of a registration and each failure, until it is dropped. The selector lets a
-    /// role allow only this name.
+    /// Reports each change of a registration and each failure, until it is dropped.
     pub async fn watch_registration(
         &self,
         kind: Kind,
         name: &str,
-        mut report: impl FnMut(Result<(), String>),
+        report: impl FnMut(Result<(), String>),
     ) {
-        let config = Config::default().fields(&format!("metadata.name={name}"));
-        let mut report = |event: Option<_>| event.into_iter().for_each(&mut report);
-        match kind {
-            Kind::Mutating => {
-                let report = |event| report(without_start(event));
-                self.watch::<MutatingWebhookConfiguration>(config, report).await;
-            }
-            Kind::Validating => {
-                let report = |event| report(without_start(event));
-                self.watch::<ValidatingWebhookConfiguration>(config, report).await;
-            }
-        }
-    }
-
-    /// Watches the metadata of objects. kube lists again after 410 and waits between attempts.
-    async fn watch<K>(
-        &self,
-        config: Config,
-        mut report: impl FnMut(Result<Event<PartialObjectMeta<K>>, String>),
-    ) where
-        K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + 'static,
-        PartialObjectMeta<K>: serde::de::DeserializeOwned,
-    {
-        let api: Api<PartialObjectMeta<K>> = Api::all(self.client());
-        let mut events = Watch::new(api, config);
-        loop {
-            report(events.next().await.map_err(|error| with_causes(&error)));
-        }
+        let api: Api<PartialObjectMeta<DynamicObject>> =
+            Api::all_with(self.watching(), &resource(kind));
+        watch::changes(api, name, report).await;
     }
 }
 
-/// Before a list starts, nothing is known.
-fn without_start<K>(event: Result<Event<K>, String>) -> Option<Result<(), String>> {
-    (!matches!(event, Ok(Event::Init))).then(|| event.map(|_| ()))
+fn resource(kind: Kind) -> ApiResource {
+    match kind {
+        Kind::Mutating => ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+        Kind::Validating => ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+    }
 }
-
-fn path(kind: Kind, name: &str) -> String {
-    let path = format!("/apis/admissionregistration.k8s.io/v1/{}", kind.plural());
-    if name.is_empty() { path } else { format!("{path}/{name}") }
-}
-
-const FIELD_MANAGER: &str = "fieldManager=statusgate";
 
 /// A definition's annotations may contain the complete definition as it was applied.
 const PAGE: u32 = 50;

@@ -1,26 +1,23 @@
-//! One Secret: read, create, replace and watch.
+//! One Secret: read, create, replace, delete and watch.
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http::Method;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1;
 use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{Config, Event};
-use serde_json::{Value, json};
 
-use super::call::Call;
-use super::watch::Watch;
-use super::{Cluster, ClusterError, Patience, with_causes};
+use super::error::unless;
+use super::{Cluster, ClusterError, watch};
 
 /// A stored Secret.
 #[derive(Clone)]
 pub struct Secret {
-    /// Its values. An invalid encoding cannot be stored.
+    /// Its values.
     pub data: BTreeMap<String, Vec<u8>>,
     /// As the API server returned it, so that a replacement keeps labels and other values.
-    object: Value,
+    object: v1::Secret,
 }
 
 impl Cluster {
@@ -34,12 +31,8 @@ impl Cluster {
         name: &str,
     ) -> Result<Option<Secret>, ClusterError> {
         let what = format!("read the Secret {namespace}/{name}");
-        let read = self.read_as(&what, &path(namespace, name), Patience::NONE).await;
-        match read.map(Secret::new) {
-            Ok(secret) => Ok(Some(secret)),
-            Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let read = self.ask(&what, self.secrets(namespace).get_opt(name)).await?;
+        Ok(read.map(Secret::new))
     }
 
     /// Creates a Secret of the type `kubernetes.io/tls`. Returns `false` if it already exists.
@@ -52,15 +45,17 @@ impl Cluster {
         name: &str,
         data: &BTreeMap<String, Vec<u8>>,
     ) -> Result<bool, ClusterError> {
-        let object = json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "statusgate"}},
-            "type": "kubernetes.io/tls",
-            "data": encoded(data),
-        });
         let what = format!("create the Secret {namespace}/{name}");
-        self.write_secret(&what, Method::POST, &path(namespace, ""), &object).await
+        let labels = [("app.kubernetes.io/name".to_owned(), "statusgate".to_owned())].into();
+        let (name, labels) = (Some(name.to_owned()), Some(labels));
+        let object = v1::Secret {
+            metadata: ObjectMeta { name, labels, ..ObjectMeta::default() },
+            type_: Some("kubernetes.io/tls".to_owned()),
+            data: Some(encoded(data)),
+            ..v1::Secret::default()
+        };
+        let secrets = self.secrets(namespace);
+        unless(&[409], self.ask(&what, secrets.create(&as_statusgate(), &object)).await)
     }
 
     /// Replaces values of a Secret. Returns `false` if it changed or was deleted since it was read.
@@ -74,30 +69,26 @@ impl Cluster {
         secret: &Secret,
         data: &BTreeMap<String, Vec<u8>>,
     ) -> Result<bool, ClusterError> {
-        let mut object = secret.object.clone();
-        let mut values = secret.data.clone();
-        values.extend(data.clone());
-        object["data"] = encoded(&values);
         let what = format!("replace the Secret {namespace}/{name}");
-        self.write_secret(&what, Method::PUT, &path(namespace, name), &object).await
+        let mut object = secret.object.clone();
+        object.data.get_or_insert_default().extend(encoded(data));
+        let secrets = self.secrets(namespace);
+        let replaced = self.ask(&what, secrets.replace(name, &as_statusgate(), &object)).await;
+        unless(&[404, 409], replaced)
     }
 
-    async fn write_secret(
-        &self,
-        what: &str,
-        method: Method,
-        path: &str,
-        object: &Value,
-    ) -> Result<bool, ClusterError> {
-        let path = format!("{path}?fieldManager=statusgate");
-        let body = object.to_string().into();
-        let reply =
-            self.send(&Call { method, path: &path, format: "application/json", body }).await;
-        match &reply {
-            Ok(answer) if answer.status < 300 => Ok(true),
-            Ok(answer) if answer.status == 409 || answer.is_missing(name_of(object)) => Ok(false),
-            _ => Err(self.failed(what, reply)),
-        }
+    /// Deletes a Secret. Returns whether it existed.
+    ///
+    /// # Errors
+    /// When the API server rejects the request or does not respond.
+    pub async fn delete_secret(&self, namespace: &str, name: &str) -> Result<bool, ClusterError> {
+        let what = format!("delete the Secret {namespace}/{name}");
+        let (secrets, options) = (self.secrets(namespace), DeleteParams::default());
+        unless(&[404], self.ask_again(&what, || secrets.delete(name, &options)).await)
+    }
+
+    fn secrets(&self, namespace: &str) -> Api<v1::Secret> {
+        Api::namespaced(self.client(), namespace)
     }
 
     /// Reports each change of a Secret until it is dropped, or an error while it cannot be watched. The
@@ -106,49 +97,36 @@ impl Cluster {
         &self,
         namespace: &str,
         name: &str,
-        mut report: impl FnMut(Result<(), String>),
+        report: impl FnMut(Result<(), String>),
     ) {
-        let secrets: Api<PartialObjectMeta<k8s_openapi::api::core::v1::Secret>> =
-            Api::namespaced(self.client(), namespace);
-        // With this selector, a role can limit the permission to the name.
-        let config = Config::default().fields(&format!("metadata.name={name}"));
-        let mut events = Watch::new(secrets, config);
-        loop {
-            let event = events.next().await;
-            // Before a list starts, nothing is known.
-            if !matches!(event, Ok(Event::Init)) {
-                report(event.map(|_| ()).map_err(|error| with_causes(&error)));
-            }
-        }
+        let secrets: Api<PartialObjectMeta<v1::Secret>> =
+            Api::namespaced(self.watching(), namespace);
+        watch::changes(secrets, name, report).await;
     }
 }
 
 impl Secret {
-    fn new(object: Value) -> Self {
-        let values = object["data"].as_object().into_iter().flatten();
-        let data = values.filter_map(|(name, value)| {
-            Some((name.clone(), STANDARD.decode(value.as_str()?).ok()?))
-        });
-        Self { data: data.collect(), object }
+    fn new(object: v1::Secret) -> Self {
+        let data = object.data.clone().unwrap_or_default();
+        Self { data: data.into_iter().map(|(name, value)| (name, value.0)).collect(), object }
     }
 }
 
 #[cfg(test)]
 impl Secret {
     pub(super) fn of(data: BTreeMap<String, Vec<u8>>) -> Self {
-        Self { data, object: Value::Null }
+        Self { data, object: v1::Secret::default() }
     }
 }
 
-fn encoded(data: &BTreeMap<String, Vec<u8>>) -> Value {
-    data.iter().map(|(name, value)| (name.clone(), STANDARD.encode(value))).collect()
+fn encoded(data: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, ByteString> {
+    data.iter().map(|(name, value)| (name.clone(), ByteString(value.clone()))).collect()
 }
 
-fn name_of(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
+/// Options of a write.
+pub(super) fn as_statusgate() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
-fn path(namespace: &str, name: &str) -> String {
-    let path = format!("/api/v1/namespaces/{namespace}/secrets");
-    if name.is_empty() { path } else { format!("{path}/{name}") }
-}
+/// The field manager of all writes except status.
+pub(super) const FIELD_MANAGER: &str = "statusgate";

@@ -18,6 +18,8 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::service_fn;
 
+use super::with_causes;
+
 /// A watch of all objects of an API.
 pub(super) struct Watch<K> {
     api: Api<K>,
@@ -63,6 +65,23 @@ where
         let is_new = self.failed.is_none_or(|failed| now.duration_since(failed) > CALM);
         self.delay = if is_new { FIRST_DELAY } else { (self.delay * 2).min(LONGEST_DELAY) };
         (self.failed, self.restart) = (Some(now), Some(now + self.delay));
+    }
+}
+
+/// Reports each change of the object with a name and each failure, until it is dropped. The selector lets
+/// a role allow only this name.
+pub(super) async fn changes<K>(api: Api<K>, name: &str, mut report: impl FnMut(Result<(), String>))
+where
+    K: kube::Resource + Clone + DeserializeOwned + fmt::Debug + Send + 'static,
+{
+    let config = Config::default().fields(&format!("metadata.name={name}"));
+    let mut events = Watch::new(api, config);
+    loop {
+        let event = events.next().await;
+        // Before a list starts, nothing is known.
+        if !matches!(event, Ok(Event::Init)) {
+            report(event.map(|_| ()).map_err(|error| with_causes(&error)));
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 use self::steps::{Managed, Step, is_ours, rules_of, steps, webhooks};
 use super::exchange::Exchange;
 use super::trouble::Trouble;
-use crate::cluster::registrations::{Change, Revision, Written};
+use crate::cluster::registrations::{Change, Revision};
 use crate::cluster::{Cluster, ClusterError};
 use crate::manifests::registrations::{
     Address, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS, Settings, UNINSTALL,
@@ -257,7 +257,7 @@ impl Registrar {
             _ => PAUSE,
         };
         for step in steps {
-            if self.perform(&step).await? == Written::Stored {
+            if self.perform(&step).await? {
                 memory.last = Some(LastWrite { desired: desired.clone(), at: now, wait });
             }
         }
@@ -334,18 +334,19 @@ impl Registrar {
         }
     }
 
-    async fn perform(&self, step: &Step) -> Result<Written, ClusterError> {
+    /// Returns `false` if something else wrote first.
+    async fn perform(&self, step: &Step) -> Result<bool, ClusterError> {
         Ok(match step {
             Step::Create { kind, name, registration } => {
                 let written = self.cluster.create_registration(*kind, registration).await?;
-                if written == Written::Stored {
+                if written {
                     tracing::info!(kind = kind.name(), name, "created a registration");
                 }
                 written
             }
             Step::Patch { kind, name, patch } => {
                 let written = self.cluster.patch_registration(*kind, name, patch).await?;
-                if written == Written::Stored {
+                if written {
                     let paths: Vec<&str> = patch
                         .as_array()
                         .into_iter()
