@@ -24,28 +24,6 @@ use crate::telemetry::Metrics;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
-/// The policies of a server.
-pub trait Store: Clone + Send + Sync + 'static {
-    /// The documents that are not those of the cluster.
-    fn files(&self) -> Vec<Source>;
-
-    /// Replaces the documents of the cluster.
-    ///
-    /// # Errors
-    /// All mistakes. Nothing is replaced.
-    fn replace_documents(&self, documents: Vec<Source>) -> Result<Arc<PolicySet>, Diagnostics>;
-}
-
-impl Store for PolicyStore {
-    fn files(&self) -> Vec<Source> {
-        Self::files(self)
-    }
-
-    fn replace_documents(&self, documents: Vec<Source>) -> Result<Arc<PolicySet>, Diagnostics> {
-        Self::replace_documents(self, documents)
-    }
-}
-
 /// What is known of the documents.
 #[derive(Debug, Default)]
 pub(super) struct Known {
@@ -66,10 +44,10 @@ impl Shared {
 }
 
 /// The policies in the cluster.
-pub struct Documents<S> {
+pub struct Documents {
     cluster: Cluster,
     exchange: Arc<Exchange>,
-    store: S,
+    store: PolicyStore,
     metrics: Arc<Metrics>,
     /// The name of this replica.
     replica: String,
@@ -114,13 +92,13 @@ pub const fn document_type(kind: DocumentKind) -> DocumentType {
     DocumentType { kind: kind.name(), plural: plural(kind) }
 }
 
-impl<S: Store> Documents<S> {
+impl Documents {
     /// Reads all documents and puts them into use. Waits for the API server, because a server without its
     /// policies would accept everything.
     pub async fn first(
         cluster: Cluster,
         exchange: Arc<Exchange>,
-        store: S,
+        store: PolicyStore,
         metrics: Arc<Metrics>,
         replica: &str,
         manages_registrations: bool,

@@ -57,7 +57,7 @@ pub struct Prepared {
     cluster: Cluster,
     exchange: Arc<Exchange>,
     policies: PolicyStore,
-    documents: Option<Documents<PolicyStore>>,
+    documents: Option<Documents>,
     certificate: Option<(Certificates, Bundle)>,
     authority: watch::Receiver<String>,
 }

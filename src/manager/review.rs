@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::conditions::last_boundary;
-use super::documents::{Shared, Store};
+use super::documents::Shared;
 use super::registry::{Document, DocumentId};
 use crate::manifests::crds::{GROUP, plural};
-use crate::server::DocumentReview;
 use crate::server::admit::Reply;
+use crate::server::{DocumentReview, PolicyStore};
 use crate::wire::{AdmissionRequest, respond_about_document};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::lint::{self, Remark};
@@ -44,7 +44,7 @@ const MAX_WARNINGS: usize = 16;
 const MAX_MESSAGE: usize = 256 << 10;
 
 /// The webhook for documents, for [`crate::server::Opening::start`].
-pub fn reviewer<S: Store>(shared: Shared, store: S) -> DocumentReview {
+pub fn reviewer(shared: Shared, store: PolicyStore) -> DocumentReview {
     let linter = Linter::default();
     Arc::new(move |body| {
         review(body, &linter, PATIENCE, |id| {

@@ -31,7 +31,7 @@ impl PolicyStore {
     ///
     /// # Errors
     /// All mistakes in the documents.
-    pub(super) fn new(files: Vec<Source>, metrics: &Arc<Metrics>) -> Result<Self, Diagnostics> {
+    pub fn new(files: Vec<Source>, metrics: &Arc<Metrics>) -> Result<Self, Diagnostics> {
         let sources = Sources { files, documents: Vec::new() };
         let snapshot = Snapshot::new(sources.compile()?, metrics);
         Ok(Self {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::{Documents, Shared, Store, document_type};
+use super::{Documents, Shared, document_type};
 use crate::cluster::{Cluster, ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
 use crate::manager::exchange::Exchange;
@@ -76,7 +76,7 @@ struct Job {
 }
 
 impl StatusWriter {
-    pub(super) fn of<S: Store>(documents: &Documents<S>) -> Self {
+    pub(super) fn of(documents: &Documents) -> Self {
         Self {
             cluster: documents.cluster.clone(),
             exchange: Arc::clone(&documents.exchange),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::replica::{Memory, Running};
+use super::replica::Running;
 use crate::harness::objects::{CONVENTION, Objects, POLICY, condition_of};
 use crate::harness::patience::until;
 use crate::harness::plane::Plane;
@@ -37,8 +37,8 @@ async fn reaches(objects: &Objects, name: &str, of: &str, status: &str) -> Value
 }
 
 async fn two(plane: &Plane) -> [Running; 2] {
-    let one = Running::start(plane, "one:8443", Memory::default()).await;
-    let other = Running::start(plane, "two:8443", Memory::default()).await;
+    let one = Running::start(plane, "one:8443").await;
+    let other = Running::start(plane, "two:8443").await;
     for replica in [&one, &other] {
         replica.sees(&["one:8443", "two:8443"]);
     }
@@ -51,7 +51,7 @@ fn two_replicas_enforce_documents_and_report_it() {
         let (policies, conventions) = (plane.objects(POLICY), plane.objects(CONVENTION));
         policies.create(&policy("before", "metav1")).await.unwrap();
         let replicas = two(plane).await;
-        assert_eq!(replicas[0].store.names(), ["before"], "the first list is complete");
+        assert_eq!(replicas[0].names(), ["before"], "the first list is complete");
 
         // A policy waits for its convention.
         policies.create(&policy("p", "c")).await.unwrap();
@@ -77,7 +77,7 @@ fn two_replicas_enforce_documents_and_report_it() {
             replicas
                 .iter()
                 .all(|replica| {
-                    replica.store.set().policies().iter().any(|policy| {
+                    replica.store.current().policies().iter().any(|policy| {
                         &*policy.name == "p"
                             && policy.enforcement == statusgate_core::policy::Action::Warn
                     })
@@ -102,7 +102,7 @@ fn two_replicas_enforce_documents_and_report_it() {
         assert_eq!(refused["status"]["replicas"][0]["generation"], 2);
         assert_eq!(refused["status"]["observedGeneration"], 3);
         assert_eq!(condition_of(&refused, "Enforced")["reason"], "NotAccepted");
-        assert_eq!(replicas[1].store.names(), ["before", "p"]);
+        assert_eq!(replicas[1].names(), ["before", "p"]);
         for (state, count) in [("accepted", 1), ("rejected", 1)] {
             let sample =
                 format!(r#"statusgate_documents{{kind="StatusPolicy",state="{state}"}} {count}"#);
@@ -119,7 +119,7 @@ fn two_replicas_enforce_documents_and_report_it() {
 
         policies.delete("p").await.unwrap();
         until("the policy is no longer enforced", async || {
-            replicas.iter().all(|replica| replica.store.names() == ["before"]).then_some(())
+            replicas.iter().all(|replica| replica.names() == ["before"]).then_some(())
         })
         .await;
     });
@@ -158,7 +158,7 @@ fn restarted_replicas_enforce_the_accepted_text_of_an_invalid_document() {
             }
             replicas = two(plane).await;
             for replica in &replicas {
-                let set = replica.store.set();
+                let set = replica.store.current();
                 let enforcement: Vec<_> =
                     set.policies().iter().map(|policy| policy.enforcement).collect();
                 assert_eq!(enforcement, [statusgate_core::policy::Action::Warn]);
@@ -225,11 +225,12 @@ fn a_document_that_only_changed_files_make_valid_is_tried_again() {
     in_own_cluster(async |plane| {
         let policies = plane.objects(POLICY);
         policies.create(&policy("p", "of-a-file")).await.unwrap();
-        let replica = Running::start(plane, "one", Memory::default()).await;
+        let replica = Running::start(plane, "one").await;
         replica.sees(&["one"]);
         reaches(&policies, "p", "Accepted", "False").await;
         let text = convention("of-a-file", "x").to_string();
-        replica.store.set_files(vec![statusgate_core::policy::Source::new("file.yaml", text)]);
+        let file = statusgate_core::policy::Source::new("file.yaml", text);
+        replica.store.replace_files(vec![file]).unwrap();
         reaches(&policies, "p", "Enforced", "True").await;
     });
 }
@@ -238,15 +239,15 @@ fn a_document_that_only_changed_files_make_valid_is_tried_again() {
 fn definitions_may_be_installed_later() {
     in_own_cluster(async |plane| {
         plane.uninstall().await;
-        let replica = Running::start(plane, "one", Memory::default()).await;
+        let replica = Running::start(plane, "one").await;
         replica.sees(&["one"]);
-        assert_eq!(replica.store.names(), [""; 0]);
+        assert_eq!(replica.names(), [""; 0]);
         plane.install().await;
         let policies = plane.objects(POLICY);
         until("a policy is created", async || policies.create(&policy("p", "metav1")).await.ok())
             .await;
         reaches(&policies, "p", "Enforced", "True").await;
-        assert_eq!(replica.store.names(), ["p"]);
+        assert_eq!(replica.names(), ["p"]);
     });
 }
 

@@ -1,65 +1,32 @@
 //! Replicas in this process.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use statusgate::cluster::Cluster;
-use statusgate::manager::documents::{Documents, Store};
+use statusgate::manager::documents::Documents;
 use statusgate::manager::exchange::{Exchange, Replica};
+use statusgate::server::PolicyStore;
 use statusgate::telemetry::{Metrics, Scrape};
-use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::policy::PolicySet;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::harness::plane::Plane;
 
-/// A set of policies, as a server has it.
-#[derive(Clone, Default)]
-pub(crate) struct Memory(Arc<Mutex<Held>>);
-
-/// The files, and the policies in use.
-type Held = (Vec<Source>, Option<Arc<PolicySet>>);
-
-impl Memory {
-    pub(crate) fn names(&self) -> Vec<String> {
-        let held = self.0.lock().unwrap();
-        held.1.iter().flat_map(|set| set.names()).map(str::to_owned).collect()
-    }
-
-    pub(crate) fn set(&self) -> Arc<PolicySet> {
-        self.0.lock().unwrap().1.clone().unwrap()
-    }
-
-    pub(crate) fn set_files(&self, files: Vec<Source>) {
-        self.0.lock().unwrap().0 = files;
-    }
-}
-
-impl Store for Memory {
-    fn files(&self) -> Vec<Source> {
-        self.0.lock().unwrap().0.clone()
-    }
-
-    fn replace_documents(&self, documents: Vec<Source>) -> Result<Arc<PolicySet>, Diagnostics> {
-        let mut held = self.0.lock().unwrap();
-        let set = Arc::new(PolicySet::compile(&[held.0.clone(), documents].concat())?);
-        held.1 = Some(Arc::clone(&set));
-        Ok(set)
-    }
-}
-
 /// A replica that follows the documents until it is dropped.
 pub(crate) struct Running {
-    pub(crate) store: Memory,
+    pub(crate) store: PolicyStore,
     pub(crate) exchange: Arc<Exchange>,
     metrics: Arc<Metrics>,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    pub(crate) async fn start(plane: &Plane, name: &str, store: Memory) -> Self {
+    pub(crate) async fn start(plane: &Plane, name: &str) -> Self {
         let (cluster, exchange) = (connect(plane).await, exchange());
         let metrics = Arc::new(Metrics::new(None));
+        let store = PolicyStore::new(Vec::new(), &metrics).unwrap();
         let documents = Documents::first(
             cluster,
             Arc::clone(&exchange),
@@ -71,6 +38,11 @@ impl Running {
         )
         .await;
         Self { store, exchange, metrics, task: tokio::spawn(documents.run()) }
+    }
+
+    /// The names of the policies in use.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.store.current().names().map(str::to_owned).collect()
     }
 
     /// Whether its metrics have this sample.
