@@ -12,10 +12,9 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::action::Limit;
-use super::connection::{Connection, Selection, block_on};
-use super::policies::Policies;
+use super::connection::block_on;
 use super::progress::Progress;
-use super::survey::Survey;
+use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
 use crate::cluster::{Target, with_causes};
@@ -31,13 +30,7 @@ use statusgate_core::policy::PolicySet;
 )]
 pub struct Args {
     #[command(flatten)]
-    policies: Policies,
-
-    #[command(flatten)]
-    connection: Connection,
-
-    #[command(flatten)]
-    selection: Selection,
+    on: SurveyArgs,
 
     /// Count a disagreement between phase and conditions only if the newest transition time of the
     /// object is older than this. Default: count all; with --watch: 10m.
@@ -89,8 +82,8 @@ enum Output {
 /// # Errors
 /// When some objects could not be judged, or the report cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let policies = args.policies.load()?;
-    if args.write && args.selection.is_partial() {
+    let policies = args.on.policies.load()?;
+    if args.write && args.on.selection.is_partial() {
         bail!(
             "--write needs all objects of a namespace: it does not work with --selector, --resource \
              or --kind"
@@ -103,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
-    let survey = Survey::print(&args.connection, &args.selection, policies).await?;
+    let survey = args.on.print(policies).await?;
     let mut store = args.find_store(&survey).await?;
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
@@ -167,7 +160,7 @@ impl Args {
     fn plan(&self, older_than: Option<Duration>) -> Plan {
         let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
         Plan {
-            query: self.selection.query(),
+            query: self.on.selection.query(),
             older_than: older_than.map(seconds),
             examples: self.examples.into(),
             reports: self.write || self.output == Output::PolicyReport,
@@ -194,7 +187,7 @@ async fn write(
     if let Some(reason) = unreached(survey, findings).pop() {
         bail!("no report was written: the audit is incomplete: {reason}");
     }
-    let namespace = args.selection.query().namespace;
+    let namespace = args.on.selection.query().namespace;
     Ok(store.write(&survey.cluster, &findings.reports, &namespace).await?)
 }
 

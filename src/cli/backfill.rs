@@ -7,11 +7,10 @@ use anyhow::{Context, anyhow};
 use tokio::sync::watch;
 
 use super::backfill_report::Reporter;
-use super::connection::{Connection, Selection, block_on};
+use super::connection::block_on;
 use super::output::Output;
-use super::policies::Policies;
 use super::signals::Signals;
-use super::survey::Survey;
+use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{Check, Cluster, Level, precheck};
@@ -31,13 +30,7 @@ use statusgate_core::policy::{PolicySet, Source};
 )]
 pub struct Args {
     #[command(flatten)]
-    policies: Policies,
-
-    #[command(flatten)]
-    connection: Connection,
-
-    #[command(flatten)]
-    selection: Selection,
+    on: SurveyArgs,
 
     /// Print the changes, but write nothing.
     #[arg(long)]
@@ -75,7 +68,7 @@ pub struct Args {
 /// # Errors
 /// When the run ends early.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources = files::load_policies_or_examples(&args.policies.paths)?;
+    let sources = files::load_policies_or_examples(&args.on.policies.paths)?;
     let policies = PolicySet::compile(&sources)?;
     let policies = if args.repair { policies.repairing() } else { policies };
     block_on(backfill(args, &sources, Arc::new(policies)))
@@ -114,7 +107,7 @@ struct Prepared {
 
 impl Prepared {
     async fn new(args: &Args, sources: &[Source], policies: &PolicySet) -> anyhow::Result<Self> {
-        let survey = Survey::print(&args.connection, &args.selection, policies).await?;
+        let survey = args.on.print(policies).await?;
         let mut journal = open_journal(args, sources, &survey.cluster).await?;
         let mut checks = Vec::new();
         for target in &survey.targets {
@@ -125,7 +118,7 @@ impl Prepared {
         checks::complain(&checks);
         let problems = checks.iter().filter(|check| check.level == Level::Problem);
         let plan = Plan {
-            query: args.selection.query(),
+            query: args.on.selection.query(),
             shard: args.shard,
             concurrency: args.concurrency.into(),
             qps: args.qps,
@@ -178,7 +171,7 @@ async fn open_journal(
 ) -> anyhow::Result<Journal> {
     let Some(path) = &args.resume else { return Ok(Journal::default()) };
     let repair = if args.repair { ", with --repair" } else { "" };
-    let objects = format!("{}, shard {}{repair}", args.selection.describe(), args.shard);
+    let objects = format!("{}, shard {}{repair}", args.on.selection.describe(), args.shard);
     let documents = sources.iter().map(|source| source.text.as_str());
     let fingerprint = cluster.fingerprint().await?;
     let scope = Scope::new(cluster.server(), fingerprint, documents, objects);

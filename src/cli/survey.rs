@@ -1,9 +1,23 @@
 //! What the policies select in a cluster: the first step of audit and backfill.
 
 use super::connection::{Connection, Selection};
+use super::policies::Policies;
 use super::{checks, say};
 use crate::cluster::{Check, Cluster, Query, Target, precheck};
 use statusgate_core::policy::PolicySet;
+
+/// The flags of audit and backfill: policies, a cluster, and a part of its objects.
+#[derive(Debug, clap::Args)]
+pub(super) struct SurveyArgs {
+    #[command(flatten)]
+    pub(super) policies: Policies,
+
+    #[command(flatten)]
+    pub(super) connection: Connection,
+
+    #[command(flatten)]
+    pub(super) selection: Selection,
+}
 
 /// The cluster and its resources that are selected.
 pub(super) struct Survey {
@@ -15,37 +29,34 @@ pub(super) struct Survey {
     pub(super) unavailable: Vec<String>,
 }
 
-impl Survey {
+impl SurveyArgs {
     /// Connects and finds the targets. `report` receives the gaps before the selection is applied:
     /// they may be the reason why it selects nothing.
-    pub(super) async fn make(
-        connection: &Connection,
-        selection: &Selection,
+    pub(super) async fn survey(
+        &self,
         policies: &PolicySet,
         report: impl FnOnce(&[Check]),
-    ) -> anyhow::Result<Self> {
-        let cluster = connection.open().await?;
+    ) -> anyhow::Result<Survey> {
+        let cluster = self.connection.open().await?;
         let found = cluster.targets(policies).await?;
         let gaps = precheck::gaps(&found);
         report(&gaps);
         let unavailable = found.unavailable().map(str::to_owned).collect();
-        let targets = selection.narrow(found.list, &found.gaps)?;
-        Ok(Self { cluster, targets, gaps, unavailable })
+        let targets = self.selection.narrow(found.list, &found.gaps)?;
+        Ok(Survey { cluster, targets, gaps, unavailable })
     }
 
     /// The same, for a person who watches stderr.
-    pub(super) async fn print(
-        connection: &Connection,
-        selection: &Selection,
-        policies: &PolicySet,
-    ) -> anyhow::Result<Self> {
-        let survey = Self::make(connection, selection, policies, checks::complain).await?;
+    pub(super) async fn print(&self, policies: &PolicySet) -> anyhow::Result<Survey> {
+        let survey = self.survey(policies, checks::complain).await?;
         if survey.targets.is_empty() {
             say("no resources are left to judge");
         }
         Ok(survey)
     }
+}
 
+impl Survey {
     /// The number of objects of some targets, if the server reports it.
     pub(super) async fn count(
         &self,

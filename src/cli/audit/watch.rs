@@ -34,7 +34,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
     let port = ProbePort::open(args.probe_listen, false, readiness.clone(), metrics.clone())?;
     // An error at the start is a configuration error and ends the process. Later errors are logged
     // and counted.
-    let cluster = args.connection.open().await?;
+    let cluster = args.on.connection.open().await?;
     let store = if args.write { Some(Store::find(&cluster).await?) } else { None };
     tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
     let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
@@ -71,7 +71,7 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Runs one pass. Returns whether it succeeded.
     async fn pass(&mut self) -> bool {
-        let loaded = self.args.policies.load();
+        let loaded = self.args.on.policies.load();
         self.metrics.policies(loaded.is_err());
         match loaded {
             Ok(policies) => self.policies = policies,
@@ -91,12 +91,11 @@ impl Watch<'_> {
     async fn try_pass(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
         let plan = self.args.plan(Some(self.args.older_than.unwrap_or(LASTING)));
-        let Args { connection, selection, .. } = self.args;
         let report = |found: &[Check]| {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
         };
-        let survey = Survey::make(connection, selection, &self.policies, report).await?;
+        let survey = self.args.on.survey(&self.policies, report).await?;
         let Survey { cluster, targets, .. } = &survey;
         let findings = audit(cluster, &self.policies, &plan, targets, &mut |_, _| Ok(())).await?;
         let unlisted = unlisted(&findings, &survey);
