@@ -92,6 +92,13 @@ pub(super) fn message(status: Status) -> String {
     format!("HTTP {code} {}", line.collect::<String>())
 }
 
+/// The HTTP code of a rejection. A failed test of a JSON patch is a conflict: unlike a rejected object it
+/// has no causes.
+pub(super) fn code_of(status: &Status) -> u16 {
+    let has_causes = status.details.as_ref().is_some_and(|of| !of.causes.is_empty());
+    if status.code == 422 && !has_causes { 409 } else { status.code }
+}
+
 /// The reason that kube sets if the body is not a `metav1.Status`.
 const NO_STATUS: &str = "Failed to parse error data";
 
@@ -177,6 +184,15 @@ mod tests {
         assert_eq!(answer(422, invalid).message(), "status.phase: must be a string");
         assert_eq!(answer(403, r#"{"message":"no"}"#).message(), "no");
         assert_eq!(answer(502, "<html>\n<body>").message(), "HTTP 502 <html>");
+    }
+
+    #[test]
+    fn a_failed_test_of_a_json_patch_is_a_conflict_and_an_invalid_object_is_not() {
+        let code = |body: &str| code_of(&answer(422, body).to_status());
+        assert_eq!(code(r#"{"message":"testing value /metadata/uid failed","code":422}"#), 409);
+        let cause = r#"{"reason":"FieldValueInvalid","message":"m","field":"status.phase"}"#;
+        let invalid = format!(r#"{{"message":"m","code":422,"details":{{"causes":[{cause}]}}}}"#);
+        assert_eq!(code(&invalid), 422);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 
 use super::call::{
-    Answer, Call, Reply, Silence, is_internal, is_temporary, message, passes, requested_delay,
-    retry_after,
+    Answer, Call, Reply, Silence, code_of, is_internal, is_temporary, message, passes,
+    requested_delay, retry_after,
 };
 use super::kubeconfig::configure;
 use super::{Backoff, ClusterError, Patience, requests, watch};
@@ -185,9 +185,7 @@ impl Cluster {
         match limited.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into()))) {
             Ok(answer) => Ok(answer),
             Err(kube::Error::Api(status)) => {
-                // A failed test of a JSON patch is a conflict. Unlike a rejected object it has no causes.
-                let has_causes = || status.details.as_ref().is_some_and(|of| !of.causes.is_empty());
-                let code = if status.code == 422 && !has_causes() { 409 } else { status.code };
+                let code = code_of(&status);
                 Err(ClusterError::Rejected { what, code, message: message(*status) })
             }
             Err(kube::Error::SerdeError(source)) => Err(ClusterError::BadAnswer { what, source }),

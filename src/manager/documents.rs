@@ -22,7 +22,7 @@ use crate::manifests::crds::plural;
 use crate::server::PolicyStore;
 use crate::telemetry::Metrics;
 use statusgate_core::documents::DocumentKind;
-use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::policy::Source;
 
 /// What is known of the documents.
 #[derive(Debug, Default)]
