@@ -1,8 +1,6 @@
 //! A level-based controller with a stale cache that writes without a resourceVersion may repeat any
 //! status that it wrote shortly before. No rule denies that only because the stored object is newer.
 
-#![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
