@@ -161,7 +161,7 @@ fn compute_times(value: &mut Value, again: &mut dyn FnMut() -> bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1200))]
 
     #[test]
     fn a_stale_writer_that_repeats_a_status_gets_warnings_at_most(writer in stale_writers()) {
