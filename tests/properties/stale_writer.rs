@@ -27,12 +27,22 @@ const TIMES: [&str; 5] = [
 #[derive(Debug)]
 struct StaleWriter {
     settings: &'static Settings,
-    /// The statuses in the order of the writes.
-    written: Vec<Value>,
+    /// The writes: a status, and whether the write changes the stored status to it or only touches conditions.
+    written: Vec<(Value, bool)>,
     /// Which of them it repeats.
     repeated: Index,
-    /// The objects in the repeated status whose times it computes again, by position.
-    computed: Vec<bool>,
+    /// Which objects it touches, by position.
+    touched: Vec<Touch>,
+}
+
+/// What a write does to a condition.
+#[derive(Clone, Copy, Debug)]
+enum Touch {
+    Nothing,
+    /// Its times are computed again.
+    Times,
+    /// Its status changes, with its times.
+    Status,
 }
 
 fn stale_writers() -> impl Strategy<Value = StaleWriter> {
@@ -44,15 +54,13 @@ fn stale_writers() -> impl Strategy<Value = StaleWriter> {
         .filter(|settings| !settings.convention().resource_version.always)
         .collect();
     select(settings).prop_flat_map(|settings| {
-        let written = prop::collection::vec(statuses(settings.convention()), 2..TIMES.len());
-        (written, any::<Index>(), prop::collection::vec(any::<bool>(), 16)).prop_map(
-            move |(written, repeated, computed)| StaleWriter {
-                settings,
-                written,
-                repeated,
-                computed,
-            },
-        )
+        let write = (statuses(settings.convention()), any::<bool>());
+        let touch = select(vec![Touch::Nothing, Touch::Nothing, Touch::Times, Touch::Status]);
+        let written = prop::collection::vec(write, 2..TIMES.len());
+        let touched = prop::collection::vec(touch, 32);
+        (written, any::<Index>(), touched).prop_map(move |(written, repeated, touched)| {
+            StaleWriter { settings, written, repeated, touched }
+        })
     })
 }
 
@@ -60,16 +68,22 @@ impl StaleWriter {
     /// The outcome of the repeated write. `None` if fewer than two statuses are accepted, or if it changes
     /// nothing.
     fn repeat(&self) -> Option<Outcome> {
+        let mut touched = self.touched.iter().copied();
         let mut stored: Vec<Value> = Vec::new();
-        for (status, time) in self.written.iter().zip(TIMES) {
+        for ((status, changes), time) in self.written.iter().zip(TIMES) {
             let before = stored.last();
-            let status = self.acceptable(before, merged(before, status), time);
-            stored.extend(status);
+            let mut status = merged(before.filter(|_| *changes), status);
+            if let Some(before) = before.filter(|_| !changes) {
+                status = before.clone();
+                touch(&mut status, time, &mut touched);
+            }
+            stored.extend(self.acceptable(before, status, time));
         }
         let (last, earlier) = stored.split_last()?;
         let mut repeated = earlier.get(self.repeated.index(earlier.len().max(1)))?.clone();
-        let mut computed = self.computed.iter();
-        compute_times(&mut repeated, &mut || computed.next().is_some_and(|again| *again));
+        let mut times =
+            touched.map(|touch| if matches!(touch, Touch::Times) { touch } else { Touch::Nothing });
+        touch(&mut repeated, LATER, &mut times);
         let changes = repeated != *last;
         changes.then(|| self.write(Some(last), &repeated, LATER).validate(self.policies()))
     }
@@ -142,22 +156,23 @@ fn remove(status: &mut Value, field: &str) {
     }
 }
 
-/// Replaces the times for which `again` is true by the time of the repeated write.
-fn compute_times(value: &mut Value, again: &mut dyn FnMut() -> bool) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| compute_times(item, again)),
-        Value::Object(members) => {
-            let again_here = again();
-            for (name, value) in members {
-                if name.ends_with("Time") && value.is_string() && again_here {
-                    *value = LATER.into();
-                } else {
-                    compute_times(value, again);
-                }
-            }
-        }
-        _ => {}
+/// Touches the objects with times.
+fn touch(value: &mut Value, now: &str, touched: &mut dyn Iterator<Item = Touch>) {
+    if let Value::Array(items) = value {
+        items.iter_mut().for_each(|item| touch(item, now, touched));
     }
+    let Value::Object(members) = value else { return };
+    let is_time =
+        |(name, value): &(&String, &mut Value)| name.ends_with("Time") && value.is_string();
+    let has_time = members.iter_mut().any(|member| is_time(&member));
+    let kind = if has_time { touched.next().unwrap_or(Touch::Nothing) } else { Touch::Nothing };
+    if let (Touch::Status, Some(status)) = (kind, members.get_mut("status")) {
+        *status = if *status == "True" { "False" } else { "True" }.into();
+    }
+    if !matches!(kind, Touch::Nothing) {
+        members.iter_mut().filter(is_time).for_each(|(_, time)| *time = now.into());
+    }
+    members.values_mut().for_each(|value| touch(value, now, touched));
 }
 
 proptest! {
