@@ -5,33 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{Name, Origin, Sentence, StatusPointer, Watched};
+use super::{Disposition, Name, Origin, Sentence, StatusPointer, Watched};
 use crate::language::{ElementPredicate, OneOrMany, Predicate, Scalar};
 use crate::model::ConditionStatus;
-
-/// What happens on a violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Action {
-    /// Rejects the write.
-    Deny,
-    /// Warns the writer.
-    Warn,
-    /// Adds an audit annotation.
-    Audit,
-}
-
-/// What happens on a violation of a convention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Disposition {
-    /// What the policy configures as `disagreement` for the writer.
-    Disagreement,
-    /// Rejects the write.
-    Deny,
-    /// Warns the writer.
-    Warn,
-    /// Adds an audit annotation.
-    Audit,
-}
 
 /// A trigger without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,8 +6,8 @@ use super::ratchet::{Sink, Violation};
 use super::{Cause, agreement, fields};
 use crate::language::any_of;
 use crate::model::{Json, Object, is_before_write, parse_rfc3339};
+use crate::policy::Disposition;
 use crate::policy::convention::{PhaseReason, PhaseRules};
-use crate::policy::{Action, Disposition};
 
 /// Judges the phase of an object.
 pub(super) fn judge<'p>(
@@ -18,7 +18,7 @@ pub(super) fn judge<'p>(
     let path = phase_path(rules, facts.object);
     let written = facts.object.at_status(path);
     let mut judge_value = |cause, message: String| {
-        let found = Violation::new(&rules.value_rule, Action::Deny, path.field(), message);
+        let found = Violation::new(&rules.value_rule, Disposition::Deny, path.field(), message);
         violations.push(found.cause(cause).of_value(written));
     };
     match written {

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use super::facts::Question;
 use crate::language::{Condition, Predicate};
 use crate::model::Pointer;
+use crate::policy::Disposition;
 use crate::policy::convention::{ConditionList, Convention, Trigger};
-use crate::policy::{Action, Disposition};
 
 /// A rule that is violated if a predicate definitely holds.
 #[derive(Clone, Debug)]
@@ -92,6 +92,6 @@ impl Clause<'_> {
 
     /// Whether it rejects under every policy.
     pub(crate) fn always_rejects(&self) -> bool {
-        self.action == Disposition::Fixed(Action::Deny)
+        self.action == Disposition::Deny
     }
 }

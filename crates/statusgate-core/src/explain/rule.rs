@@ -6,7 +6,7 @@ use crate::language::Predicate;
 use crate::policy::convention::{
     ConditionList, ConditionType, Convention, PhaseRules, ReasonRow, Sanction, Trigger,
 };
-use crate::policy::{Action, Check, DeclaredRule, Disposition, FieldRule, Policy};
+use crate::policy::{Check, DeclaredRule, Disposition, FieldRule, Policy};
 
 /// A rule in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl RuleText {
     /// A rule of a convention.
     pub fn of_convention(convention: &Convention, id: &str) -> Option<Self> {
         let mut text = Self::declared(id, convention.declared.get(id)?);
-        text.check((&convention.status_rule, Action::Deny), || {
+        text.check((&convention.status_rule, Disposition::Deny), || {
             "the status is not an object".to_owned()
         });
         for list in &convention.conditions {
@@ -70,7 +70,7 @@ impl RuleText {
         for (rule, owner) in owned {
             let writers = owner.writers.users.iter().chain(&owner.writers.groups);
             let writers = words::any_of(writers.map(ToString::to_string));
-            text.check((rule, Action::Deny), || {
+            text.check((rule, Disposition::Deny), || {
                 format!("a writer other than {writers} changes {}", owner.path.field())
             });
         }
@@ -78,7 +78,7 @@ impl RuleText {
             text.violations.push(Violation {
                 what: format!("the CEL expression of {} is false", rule.name),
                 judges: Some(words::trigger(&rule.trigger)),
-                action: words::action(rule.action.into()),
+                action: words::action(rule.action),
             });
         }
         Some(text)
@@ -108,8 +108,8 @@ impl RuleText {
         self.add(&sanction.rule, sanction.action, what)
     }
 
-    fn check(&mut self, (rule, action): (&str, Action), what: impl FnOnce() -> String) {
-        self.add(rule, action.into(), what);
+    fn check(&mut self, (rule, action): (&str, Disposition), what: impl FnOnce() -> String) {
+        self.add(rule, action, what);
     }
 
     fn predicate(
@@ -141,7 +141,7 @@ impl RuleText {
     /// `several`: the convention has other lists, which may have conditions of the same types.
     fn list(&mut self, list: &ConditionList, several: bool) {
         let path = list.path.field();
-        self.check((&list.shape_rule, Action::Deny), || {
+        self.check((&list.shape_rule, Disposition::Deny), || {
             format!("{path} is not a list, or an element is not an object")
         });
         if let Some(duplicate) = &list.duplicate {
@@ -241,7 +241,7 @@ impl RuleText {
     fn phase(&mut self, rules: &PhaseRules) {
         let path = rules.path.field();
         let names = || words::any_of(rules.phases.iter().map(|phase| phase.name.clone()));
-        self.check((&rules.value_rule, Action::Deny), || format!("{path} is not {}", names()));
+        self.check((&rules.value_rule, Disposition::Deny), || format!("{path} is not {}", names()));
         for phase in &rules.phases {
             let Some(necessary) = &phase.necessary else { continue };
             let name = &phase.name;

@@ -34,7 +34,7 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     };
     let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
-    let denied = Disposition::Fixed(Action::Deny);
+    let denied = Disposition::Deny;
     let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == denied);
     if !has_evidence(rules) && between.is_empty() && !moves {
         return Vec::new();
@@ -206,7 +206,7 @@ impl<'l, 'c> Model<'l, 'c> {
         let moves = self.rules.moves.as_ref();
         let allowed = moves.is_none_or(|moves| {
             from == to
-                || moves.sanction.action != Disposition::Fixed(Action::Deny)
+                || moves.sanction.action != Disposition::Deny
                 || moves.allow(&phases[from].name, &phases[to].name)
         });
         allowed && fits[goal][from][to] && fits[goal][to][to]

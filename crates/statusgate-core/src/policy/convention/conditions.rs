@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::{Check, kebab};
-use super::super::{Action, Disposition, Id};
+use super::super::{Disposition, Id};
 use super::times::ANYTHING;
 use super::{ConditionTypes, Limit, Sanction, TransitionTimes};
 use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
@@ -159,22 +159,27 @@ impl Compiler<'_> {
             None if document.history.is_some() => Vec::new(),
             None => vec!["type".to_owned()],
         };
-        let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
+        let duplicate =
+            || rules.sanction("condition-duplicate", document.duplicate, Disposition::Deny);
         ConditionList {
             path: (*document.path).clone(),
             outer: self.outer_list(document, at),
             versions: document.api_versions.clone(),
-            shape_rule: rules.rule("condition-shape", Action::Deny),
+            shape_rule: rules.rule("condition-shape", Disposition::Deny),
             duplicate: (!key.is_empty()).then(duplicate),
             key,
             max_items: document.max_items.map(|value| Limit {
                 value,
-                sanction: rules.sanction("conditions-length", document.too_long, Action::Deny),
+                sanction: rules.sanction("conditions-length", document.too_long, Disposition::Deny),
             }),
             history: document.history.as_ref().map(|history| History {
                 distinct: history.distinct.iter().flat_map(|names| names.to_vec()).collect(),
-                rewritten: rules.sanction("history-rewritten", history.rewritten, Action::Warn),
-                repeated: rules.sanction("history-repeated", history.repeated, Action::Warn),
+                rewritten: rules.sanction(
+                    "history-rewritten",
+                    history.rewritten,
+                    Disposition::Warn,
+                ),
+                repeated: rules.sanction("history-repeated", history.repeated, Disposition::Warn),
             }),
             members: members.collect(),
             other_members: rules.optional("condition-member-unknown", document.other_members),
@@ -226,7 +231,7 @@ impl Compiler<'_> {
 
     fn element_rule(&self, document: &documents::ElementRule, at: At<'_>) -> ElementRule {
         let declared = DeclaredRule {
-            actions: vec![document.action.into()],
+            actions: vec![document.action],
             message: Some(document.message.to_string()),
             source: document.source.clone(),
             optional: document.optional,
@@ -234,7 +239,7 @@ impl Compiler<'_> {
         };
         ElementRule {
             when: self.element_predicate(&document.when, at.key("when")),
-            action: document.action.into(),
+            action: document.action,
             member: document.member.clone(),
             message: document.message.to_string(),
             source: declared.source.clone(),

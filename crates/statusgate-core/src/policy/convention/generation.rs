@@ -1,6 +1,6 @@
 //! How `observedGeneration` relates to `metadata.generation`.
 
-use super::super::Action;
+use super::super::Disposition;
 use super::super::compile::Compiler;
 use super::{Limit, Sanction};
 use crate::documents;
@@ -31,17 +31,21 @@ impl Compiler<'_> {
         let rules = self.tables(&[&generation.source]);
         GenerationRules {
             paths: generation.paths.iter().flatten().map(|path| (**path).clone()).collect(),
-            ahead: rules.sanction("generation-ahead", generation.ahead, Action::Deny),
+            ahead: rules.sanction("generation-ahead", generation.ahead, Disposition::Deny),
             ahead_at_first: rules.sanction(
                 "generation-ahead",
                 generation.ahead_at_first,
-                Action::Warn,
+                Disposition::Warn,
             ),
-            decreased: rules.sanction("generation-decreased", generation.decreased, Action::Warn),
+            decreased: rules.sanction(
+                "generation-decreased",
+                generation.decreased,
+                Disposition::Warn,
+            ),
             reset: rules.optional("generation-decreased", generation.reset),
             minimum: generation.minimum.map(|value| Limit {
                 value,
-                sanction: rules.sanction("generation-minimum", None, Action::Deny),
+                sanction: rules.sanction("generation-minimum", None, Disposition::Deny),
             }),
             source: generation.source.clone(),
         }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use super::compile::Compiler;
 use super::rules::RuleTable;
 use super::schema::FieldRule;
-use super::{Action, Id};
+use super::{Disposition, Id};
 use crate::documents::ConventionSpec;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -117,7 +117,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
     let names = Names::of(spec, complete);
     let compiler = Compiler::new(name, &names, complete);
-    let status_rule = compiler.tables(&[]).rule("status", Action::Deny);
+    let status_rule = compiler.tables(&[]).rule("status", Disposition::Deny);
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
     let generation = spec.generation.as_ref().map(|rules| compiler.generation(rules));

@@ -3,7 +3,7 @@
 use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
-use super::super::{Action, Disposition, Id};
+use super::super::{Disposition, Id};
 use super::Sanction;
 use crate::documents::{self, Since, ZeroOrMore};
 use crate::language::Predicate;
@@ -151,7 +151,7 @@ impl Moves {
 impl Compiler<'_> {
     pub(super) fn phase(&self, document: &documents::Phase, at: At<'_>) -> Option<PhaseRules> {
         let rules = self.tables(&[&document.source]);
-        let value_rule = rules.rule("phase-value", Action::Deny);
+        let value_rule = rules.rule("phase-value", Disposition::Deny);
         let values = document.values.iter().enumerate();
         let phases: Vec<Phase> = values
             .map(|(index, value)| {
@@ -181,7 +181,7 @@ impl Compiler<'_> {
             reason: document.reason.as_ref().map(|reason| PhaseReason {
                 path: (*reason.path).clone(),
                 always: reason.always.0.clone(),
-                sanction: rules.sanction("phase-reason", reason.action, Action::Warn),
+                sanction: rules.sanction("phase-reason", reason.action, Disposition::Warn),
             }),
             moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
             mirrored: document
@@ -216,7 +216,7 @@ impl Compiler<'_> {
         Moves {
             from: from.collect(),
             any_to: named(&document.any_to, at.key("anyTo")),
-            sanction: rules.sanction("phase-move", document.action, Action::Warn),
+            sanction: rules.sanction("phase-move", document.action, Disposition::Warn),
         }
     }
 
@@ -280,7 +280,7 @@ fn phase_time(document: &documents::PhaseTime, rules: Sourced<'_>) -> PhaseTime 
     PhaseTime {
         path: (**path).clone(),
         in_step: in_step.unwrap_or(true),
-        moved: rules.sanction("phase-transition-time", moved, Action::Warn),
-        kept: rules.sanction("phase-transition-time", kept, Action::Warn),
+        moved: rules.sanction("phase-transition-time", moved, Disposition::Warn),
+        kept: rules.sanction("phase-transition-time", kept, Disposition::Warn),
     }
 }

@@ -81,7 +81,7 @@ impl Compiler<'_> {
         }
         let path = path.cloned();
         let declared = DeclaredRule {
-            actions: vec![document.action.into()],
+            actions: vec![document.action],
             message: Some(document.message.to_string()),
             source: document.source.clone(),
             optional: document.optional,
@@ -97,7 +97,7 @@ impl Compiler<'_> {
             id,
             when,
             trigger,
-            action: document.action.into(),
+            action: document.action,
             path: path?,
             list,
             message: document.message.to_string(),

@@ -1,6 +1,6 @@
 //! When the transition time of a condition changes.
 
-use super::super::Action;
+use super::super::Disposition;
 use super::super::compile::Compiler;
 use super::Sanction;
 use crate::documents;
@@ -63,19 +63,19 @@ impl Compiler<'_> {
         }
         let rules = self.tables(&[&document.source, &list.source]);
         let backwards =
-            rules.sanction("transition-time-backwards", document.backwards, Action::Warn);
+            rules.sanction("transition-time-backwards", document.backwards, Disposition::Warn);
         // Without a resourceVersion, a writer with a stale cache repeats an older time.
-        let strict = resource_version.then_some(documents::Disposition::Deny);
+        let strict = resource_version.then_some(Disposition::Deny);
         let unchanged = document.backwards_unchanged.or(strict).or(document.backwards);
         let backwards_unchanged =
-            rules.sanction("transition-time-backwards", unchanged, Action::Warn);
+            rules.sanction("transition-time-backwards", unchanged, Disposition::Warn);
         let must_move_on = document.must_move_on.0.clone();
         let may_move_on = match document.may_move_on.0.clone() {
             words if words == [ANYTHING] => Movers::Anything,
             members => Movers::Members(members),
         };
-        let kept = || rules.sanction("transition-time-kept", document.kept, Action::Warn);
-        let moved = || rules.sanction("transition-time-moved", document.moved, Action::Warn);
+        let kept = || rules.sanction("transition-time-kept", document.kept, Disposition::Warn);
+        let moved = || rules.sanction("transition-time-moved", document.moved, Disposition::Warn);
         let times = TransitionTimes {
             member: document.member.clone(),
             kept: (!must_move_on.is_empty()).then(kept),
@@ -84,7 +84,7 @@ impl Compiler<'_> {
             may_move_on,
             backwards,
             backwards_unchanged,
-            future: rules.sanction("transition-time-future", document.future, Action::Deny),
+            future: rules.sanction("transition-time-future", document.future, Disposition::Deny),
             skew,
             source: document.source.clone(),
         };
