@@ -1,9 +1,12 @@
 //! What happens when a rule is violated.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+
+use crate::model::Id;
 
 /// What happens when a write introduces a disagreement between phase and conditions.
 // The largest set of actions: every violation ends in one of these.
@@ -44,6 +47,31 @@ pub enum Disposition {
     Warn,
     /// Adds an audit annotation.
     Audit,
+}
+
+/// An action of a rule that is built into the engine. In a document it is a [`Disposition`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sanction {
+    /// What happens on a violation.
+    pub action: Disposition,
+    /// The rule id. Compiling sets it.
+    #[serde(skip)]
+    pub rule: Id,
+}
+
+impl JsonSchema for Sanction {
+    fn schema_name() -> Cow<'static, str> {
+        Disposition::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        Disposition::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Disposition::json_schema(generator)
+    }
 }
 
 impl Action {

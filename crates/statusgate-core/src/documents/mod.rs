@@ -20,7 +20,7 @@ mod schema;
 mod shapes;
 pub mod suite;
 
-pub use action::{Action, Disposition, FixedAction};
+pub use action::{Action, Disposition, FixedAction, Sanction};
 pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
 pub use condition::{
     ConditionList, ConditionType, ElementRule, GuardedPresence, History, Presence, ReasonMembers,

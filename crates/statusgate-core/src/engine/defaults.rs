@@ -203,7 +203,7 @@ impl Defaults<'_, '_, '_> {
         let Some(rules) = self.rules_of(list) else { return true };
         if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
             && let Some(time) = value.as_str().and_then(parse_rfc3339)
-            && time > self.now.saturating_add(times.skew)
+            && time > self.now.saturating_add(times.skew())
         {
             return false;
         }

@@ -11,7 +11,7 @@ pub(crate) use tables::MAX_COMBINATIONS;
 use super::words;
 use crate::language::Predicate;
 use crate::policy::convention::{
-    Backfill, Convention, Filling, GenerationRules, Limit, ResourceVersion, Sanction, ValueSource,
+    Backfill, Convention, Filling, Generation, ResourceVersion, Sanction, ValueSource,
 };
 
 /// A part of a page.
@@ -109,7 +109,7 @@ impl Page {
     fn generation(&mut self, convention: &Convention) {
         let Some(rules) = &convention.generation else { return };
         self.heading("Generations");
-        let paths: Vec<&str> = rules.paths.iter().map(|path| path.field()).collect();
+        let paths: Vec<&str> = rules.paths.iter().flatten().map(|path| path.field()).collect();
         if paths.is_empty() {
             self.text("The observedGeneration of conditions is compared with metadata.generation.");
         } else {
@@ -181,22 +181,23 @@ impl Page {
 }
 
 /// What violates the rules about generations.
-pub(super) fn generation_rules(rules: &GenerationRules) -> Vec<(String, &Sanction)> {
-    let what = str::to_owned;
-    let mut all = vec![(what("a generation that does not exist yet"), &rules.ahead)];
-    if rules.ahead_at_first.action != rules.ahead.action {
-        all.push((
-            what("a generation that does not exist yet, if no generation was stored"),
-            &rules.ahead_at_first,
-        ));
-    }
-    all.push((what("a lower generation than the stored one"), &rules.decreased));
-    all.extend(
-        rules.reset.iter().map(|reset| (what("the object's own generation reset to 0"), reset)),
-    );
-    let minimum = rules.minimum.iter();
-    all.extend(minimum.map(|Limit { value, sanction }| (format!("below {value}"), sanction)));
-    all
+pub(super) fn generation_rules(rules: &Generation) -> Vec<(String, &Sanction)> {
+    let same = |one: &Option<Sanction>, other: &Option<Sanction>| {
+        one.as_ref().map(|one| one.action) == other.as_ref().map(|other| other.action)
+    };
+    let at_first = Some(&rules.ahead_at_first).filter(|first| !same(first, &rules.ahead));
+    let below = rules.minimum.map(|least| format!("below {least}")).unwrap_or_default();
+    let all = [
+        ("a generation that does not exist yet", rules.ahead.as_ref()),
+        (
+            "a generation that does not exist yet, if no generation was stored",
+            at_first.and_then(Option::as_ref),
+        ),
+        ("a lower generation than the stored one", rules.decreased.as_ref()),
+        ("the object's own generation reset to 0", rules.reset.as_ref()),
+        (&below, rules.below.as_ref()),
+    ];
+    all.into_iter().filter_map(|(what, sanction)| Some((what.to_owned(), sanction?))).collect()
 }
 
 fn row(what: String, sanction: &Sanction) -> [String; 3] {

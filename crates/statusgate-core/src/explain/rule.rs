@@ -108,6 +108,12 @@ impl RuleText {
         self.add(&sanction.rule, sanction.action, what)
     }
 
+    fn given(&mut self, sanction: &Option<Sanction>, what: impl FnOnce() -> String) {
+        if let Some(sanction) = sanction {
+            self.sanction(sanction, what);
+        }
+    }
+
     fn check(&mut self, (rule, action): (&str, Disposition), what: impl FnOnce() -> String) {
         self.add(rule, action, what);
     }
@@ -153,9 +159,10 @@ impl RuleText {
             self.sanction(&most.sanction, what);
         }
         if let Some(history) = &list.history {
-            let distinct = words::any_of(history.distinct.iter().cloned());
-            self.sanction(&history.rewritten, || format!("a stored element of {path} changes"));
-            self.sanction(&history.repeated, || {
+            let distinct = history.distinct.iter().flat_map(|names| names.to_vec());
+            let distinct = words::any_of(distinct);
+            self.given(&history.rewritten, || format!("a stored element of {path} changes"));
+            self.given(&history.repeated, || {
                 format!("a new element of {path} does not differ from the last one in {distinct}")
             });
         }
@@ -251,20 +258,20 @@ impl RuleText {
             }
         }
         if let Some(moves) = &rules.moves {
-            self.sanction(&moves.sanction, || {
+            self.given(&moves.action, || {
                 format!("{path} changes to a phase that may not follow the stored one")
             });
         }
         if let Some(time) = &rules.transition_time {
             let field = time.path.field();
-            self.sanction(&time.moved, || format!("{field} changes, but {path} does not"));
-            if !time.in_step {
-                self.sanction(&time.kept, || format!("{path} changes, but {field} does not"));
+            self.given(&time.moved, || format!("{field} changes, but {path} does not"));
+            if !time.in_step() {
+                self.given(&time.kept, || format!("{path} changes, but {field} does not"));
             }
         }
         if let Some(reason) = &rules.reason {
             let field = reason.path.field();
-            self.sanction(&reason.sanction, || format!("{field} is not a reason of the phase"));
+            self.given(&reason.action, || format!("{field} is not a reason of the phase"));
         }
     }
 }

@@ -66,8 +66,9 @@ pub(super) const fn action(action: Disposition) -> &'static str {
 }
 
 /// `Deny [appcat/phase-ready]`.
-pub(super) fn said(sanction: &Sanction) -> String {
-    format!("{} [{}]", action(sanction.action), sanction.rule)
+pub(super) fn said(sanction: Option<&Sanction>) -> String {
+    let said = |sanction: &Sanction| format!("{} [{}]", action(sanction.action), sanction.rule);
+    sanction.map(said).unwrap_or_default()
 }
 
 /// A rule id without the name of its convention.

@@ -149,8 +149,9 @@ fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
     let all = [PhaseWord { phase }.into()].into_iter().chain(imposed.clone());
     let all: Vec<Predicate> = all.collect();
     let phases = rules.phases.iter().map(|phase| Ruling::new(&phase.rule, of_phase(phase), None));
-    let moves = rules.moves.iter().filter(|moves| rejects(&moves.sanction));
-    phases.chain(moves.map(|moves| Ruling::new(&moves.sanction.rule, all.clone(), None))).collect()
+    let moves = rules.moves.iter().flat_map(|moves| &moves.action);
+    let moves = moves.filter(|sanction| rejects(sanction));
+    phases.chain(moves.map(|sanction| Ruling::new(&sanction.rule, all.clone(), None))).collect()
 }
 
 pub(super) fn rejects(sanction: &Sanction) -> bool {

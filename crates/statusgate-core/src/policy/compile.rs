@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use super::convention::{Names, Sanction};
+use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Disposition, Id};
-use crate::documents::Name;
+use crate::documents::{Name, Sanction};
 use crate::language::{ElementPredicate, Predicate, Report, Step};
 use crate::source::tree::At;
 
@@ -129,8 +129,25 @@ impl<'c> Sourced<'c> {
 
     /// A rule that exists where a document has an action for it.
     pub(crate) fn optional(&self, rule: &str, action: Option<Disposition>) -> Option<Sanction> {
-        let action = action?;
-        Some(Sanction { rule: self.rule(rule, action), action })
+        action.map(|action| self.sanction(rule, None, action))
+    }
+
+    /// Gives the sanction of a document its id, and the default action if the document has none.
+    pub(crate) fn complete(
+        &self,
+        rule: &str,
+        sanction: &mut Option<Sanction>,
+        default: Disposition,
+    ) {
+        let action = sanction.as_ref().map(|sanction| sanction.action);
+        *sanction = Some(self.sanction(rule, action, default));
+    }
+
+    /// Gives the sanction of a document its id.
+    pub(crate) fn name(&self, rule: &str, sanction: &mut Option<Sanction>) {
+        if let Some(sanction) = sanction {
+            sanction.rule = self.rule(rule, sanction.action);
+        }
     }
 }
 

@@ -3,9 +3,7 @@
 use super::super::words;
 use super::{Page, off_unless_enabled};
 use crate::language::Predicate;
-use crate::policy::convention::{
-    ConditionList, ConditionType, Movers, Presence, Sanction, TransitionTimes,
-};
+use crate::policy::convention::{ConditionList, ConditionType, Presence, Sanction, TransitionTime};
 
 impl Page {
     pub(super) fn condition_list(&mut self, list: &ConditionList) {
@@ -62,7 +60,7 @@ impl Page {
         self.table(["type", "reason", "implies", "action", "rule"], rows);
     }
 
-    fn times(&mut self, times: &TransitionTimes) {
+    fn times(&mut self, times: &TransitionTime) {
         let rows = time_rules(times).into_iter().map(|(what, sanction)| {
             [what, words::action(sanction.action).to_owned(), sanction.rule.to_string()]
         });
@@ -72,31 +70,28 @@ impl Page {
 }
 
 /// What violates the rules about transition times.
-pub(in super::super) fn time_rules(times: &TransitionTimes) -> Vec<(String, &Sanction)> {
+pub(in super::super) fn time_rules(times: &TransitionTime) -> Vec<(String, &Sanction)> {
     let member = &times.member;
-    let mut rules = Vec::new();
-    if let Some(kept) = &times.kept {
-        let on = words::any_of(times.must_move_on.iter().cloned());
-        rules.push((format!("{on} changed and {member} did not move"), kept));
-    }
-    if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
-        let what = match members.join(", ") {
-            // No member may move it, so every move is a violation.
-            on if on.is_empty() => format!("{member} moved"),
-            on => format!("{member} moved and nothing of {on} changed"),
-        };
-        rules.push((what, moved));
-    }
-    if times.backwards == times.backwards_unchanged {
-        rules.push((format!("{member} went back"), &times.backwards));
-    } else {
-        rules.push((format!("{member} went back with a change"), &times.backwards));
-        let unchanged = &times.backwards_unchanged;
-        rules.push((format!("{member} went back without a change"), unchanged));
-    }
-    let skew = times.skew;
-    rules.push((format!("{member} lies more than {skew} s in the future"), &times.future));
-    rules
+    let must = words::any_of(times.must_move_on.iter().cloned());
+    let moved = match times.may_move_on.join(", ") {
+        // No member may move it, so every move is a violation.
+        on if on.is_empty() => format!("{member} moved"),
+        on => format!("{member} moved and nothing of {on} changed"),
+    };
+    let same = times.backwards == times.backwards_unchanged;
+    let back = if same { "" } else { " with a change" };
+    let unchanged = times.backwards_unchanged.as_ref().filter(|_| !same);
+    let all = [
+        (format!("{must} changed and {member} did not move"), times.kept.as_ref()),
+        (moved, times.moved.as_ref()),
+        (format!("{member} went back{back}"), times.backwards.as_ref()),
+        (format!("{member} went back without a change"), unchanged),
+        (
+            format!("{member} lies more than {} s in the future", times.skew()),
+            times.future.as_ref(),
+        ),
+    ];
+    all.into_iter().filter_map(|(what, sanction)| Some((what, sanction?))).collect()
 }
 
 /// The properties of a list as a whole.
@@ -111,9 +106,9 @@ fn about(list: &ConditionList) -> Vec<String> {
             points.push(format!(
                 "a history: it grows at its end; a new element differs from the last in {} ({}), and \
                  what is in it does not change ({})",
-                words::any_of(history.distinct.iter().cloned()),
-                words::said(&history.repeated),
-                words::said(&history.rewritten)
+                words::any_of(history.distinct.iter().flat_map(|names| names.to_vec())),
+                words::said(history.repeated.as_ref()),
+                words::said(history.rewritten.as_ref())
             ));
         }
         None => points.push(match &list.duplicate {
@@ -122,22 +117,26 @@ fn about(list: &ConditionList) -> Vec<String> {
                 format!(
                     "one element for each {} ({})",
                     list.key.join(" and "),
-                    words::said(duplicate)
+                    words::said(Some(duplicate))
                 )
             }
         }),
     }
     if let Some(most) = &list.max_items {
-        points.push(format!("at most {} elements ({})", most.value, words::said(&most.sanction)));
+        points.push(format!(
+            "at most {} elements ({})",
+            most.value,
+            words::said(Some(&most.sanction))
+        ));
     }
     if let Some(other) = &list.other_members {
-        points.push(format!("no other members than these ({})", words::said(other)));
+        points.push(format!("no other members than these ({})", words::said(Some(other))));
     }
     if let Some(other) = &list.types.other {
-        points.push(format!("no other types than these ({})", words::said(other)));
+        points.push(format!("no other types than these ({})", words::said(Some(other))));
     }
     if let Some(order) = &list.types.order {
-        points.push(format!("types in this order ({})", words::said(order)));
+        points.push(format!("types in this order ({})", words::said(Some(order))));
     }
     if !list.types.polarity_from.is_empty() {
         let paths = list.types.polarity_from.iter().map(|path| path.field().to_owned());

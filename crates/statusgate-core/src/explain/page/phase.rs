@@ -3,7 +3,7 @@
 use super::super::words;
 use super::Page;
 use crate::language::Predicate;
-use crate::policy::convention::{PhaseRules, RepairTo, Since};
+use crate::policy::convention::{PhaseRules, RepairTo, Sanction, Since};
 
 impl Page {
     pub(super) fn phase(&mut self, rules: &PhaseRules) {
@@ -77,7 +77,10 @@ impl Page {
         if !any.is_empty() {
             rows.push(["any phase".to_owned(), any]);
         }
-        self.text(format!("Allowed moves; every other move: {}.", words::said(&moves.sanction)));
+        self.text(format!(
+            "Allowed moves; every other move: {}.",
+            words::said(moves.action.as_ref())
+        ));
         self.table(["from", "to"], rows);
     }
 }
@@ -94,13 +97,16 @@ fn about(rules: &PhaseRules) -> Vec<String> {
     }
     if let Some(time) = &rules.transition_time {
         let path = time.path.field();
-        points.push(if time.in_step {
+        points.push(if time.in_step() {
             format!("the mutating webhook changes {path} with the phase")
         } else {
-            let (moved, kept) = (words::action(time.moved.action), words::action(time.kept.action));
+            let action = |sanction: &Option<Sanction>| {
+                sanction.as_ref().map_or("", |sanction| words::action(sanction.action))
+            };
+            let (moved, kept) = (action(&time.moved), action(&time.kept));
             format!(
                 "{path} changes with the phase; if only {path} changes: {moved}, if only the phase changes: {kept} [{}]",
-                time.moved.rule
+                time.moved.as_ref().map_or("", |moved| &moved.rule)
             )
         });
     }
@@ -109,7 +115,7 @@ fn about(rules: &PhaseRules) -> Vec<String> {
         points.push(format!("copied from another object if {when}: every move and time is valid"));
     }
     if let Some(reason) = &rules.reason {
-        let (path, otherwise) = (reason.path.field(), words::said(&reason.sanction));
+        let (path, otherwise) = (reason.path.field(), words::said(reason.action.as_ref()));
         points.push(format!("{path} is one of its reasons; otherwise {otherwise}"));
         if !reason.always.is_empty() {
             let always = words::any_of(reason.always.iter().cloned());

@@ -67,7 +67,7 @@ fn sees_the_phase(
     let Some(phase) = convention.and_then(|convention| convention.phase.as_ref()) else {
         return false;
     };
-    let time = phase.transition_time.iter().map(|time| &time.path);
+    let time = phase.transition_time.iter().map(|time| &*time.path);
     let mut moved = phase.paths().chain(time).chain(backfill.iter().map(Backfill::path));
     let reads = &expression.reads;
     *trigger != Trigger::Introduced

@@ -3,20 +3,11 @@
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::{Disposition, Id};
-use super::PhaseRules;
+use super::{PhaseRules, Sanction};
 use crate::documents::{self, TriggerWord, Watched};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
-
-/// A rule that is built into the engine: its id and its action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sanction {
-    /// The rule id.
-    pub rule: Id,
-    /// What happens on a violation.
-    pub action: Disposition,
-}
 
 /// A limit of a number, and what happens beyond it.
 #[derive(Clone, Debug)]
