@@ -5,14 +5,12 @@ mod lists;
 mod phase;
 mod tables;
 
-pub(super) use lists::time_rules;
 pub(crate) use tables::MAX_COMBINATIONS;
 
+use super::line::{Line, Scope, lines};
 use super::words;
 use crate::language::Predicate;
-use crate::policy::convention::{
-    Backfill, Convention, Filling, Generation, ResourceVersion, Sanction, ValueSource,
-};
+use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,12 +56,16 @@ impl Page {
             page.list(convention.differences.clone());
         }
         page.stale_writers(&convention.resource_version);
-        for list in &convention.conditions {
+        let lines = lines(convention);
+        for (index, list) in convention.conditions.iter().enumerate() {
             page.condition_list(list);
+            page.violations(&lines, Scope::List(index));
         }
         page.generation(convention);
+        page.violations(&lines, Scope::Generation);
         if let Some(rules) = &convention.phase {
             page.phase(rules);
+            page.violations(&lines, Scope::Phase);
         }
         page.fields(convention);
         page.rules(convention);
@@ -94,6 +96,13 @@ impl Page {
         }
     }
 
+    fn violations(&mut self, lines: &[Line<'_>], scope: Scope) {
+        let rows = lines.iter().filter(|line| line.scope == scope).map(|line| {
+            [line.sentence.clone(), words::action(line.action).to_owned(), line.id.to_owned()]
+        });
+        self.table(["violated where", "action", "rule"], rows.collect());
+    }
+
     fn stale_writers(&mut self, version: &ResourceVersion) {
         self.heading("Stale writers");
         self.text(if version.always {
@@ -118,8 +127,6 @@ impl Page {
                 "{paths} and the observedGeneration of conditions are compared with metadata.generation."
             ));
         }
-        let rows = generation_rules(rules).into_iter().map(|(what, sanction)| row(what, sanction));
-        self.table(["what", "rule", "action"], rows.collect());
         self.source(&rules.source);
     }
 
@@ -178,30 +185,6 @@ impl Page {
             self.text(format!("Source: {source}."));
         }
     }
-}
-
-/// What violates the rules about generations.
-pub(super) fn generation_rules(rules: &Generation) -> Vec<(String, &Sanction)> {
-    let same = |one: &Option<Sanction>, other: &Option<Sanction>| {
-        one.as_ref().map(|one| one.action) == other.as_ref().map(|other| other.action)
-    };
-    let at_first = Some(&rules.ahead_at_first).filter(|first| !same(first, &rules.ahead));
-    let below = rules.minimum.map(|least| format!("below {least}")).unwrap_or_default();
-    let all = [
-        ("a generation that does not exist yet", rules.ahead.as_ref()),
-        (
-            "a generation that does not exist yet, if no generation was stored",
-            at_first.and_then(Option::as_ref),
-        ),
-        ("a lower generation than the stored one", rules.decreased.as_ref()),
-        ("the object's own generation reset to 0", rules.reset.as_ref()),
-        (&below, rules.below.as_ref()),
-    ];
-    all.into_iter().filter_map(|(what, sanction)| Some((what.to_owned(), sanction?))).collect()
-}
-
-fn row(what: String, sanction: &Sanction) -> [String; 3] {
-    [what, sanction.rule.to_string(), words::action(sanction.action).to_owned()]
 }
 
 fn off_unless_enabled(optional: bool) -> String {

@@ -2,7 +2,7 @@
 
 pub(crate) use crate::language::any_of;
 use crate::language::quoted_if_odd;
-use crate::policy::convention::{Sanction, Trigger, Watched};
+use crate::policy::convention::{Trigger, Watched};
 use crate::policy::{Check, Disposition, FieldType, Format};
 
 /// A check of a field, as a list of short clauses.
@@ -65,10 +65,13 @@ pub(super) const fn action(action: Disposition) -> &'static str {
     }
 }
 
-/// `Deny [appcat/phase-ready]`.
-pub(super) fn said(sanction: Option<&Sanction>) -> String {
-    let said = |sanction: &Sanction| format!("{} [{}]", action(sanction.action), sanction.rule);
-    sanction.map(said).unwrap_or_default()
+/// Admissible texts of a member; the empty text also stands for absence.
+pub(super) fn texts(texts: &[String]) -> String {
+    any_of(texts.iter().map(
+        |text| {
+            if text.is_empty() { "absent".to_owned() } else { text.clone() }
+        },
+    ))
 }
 
 /// A rule id without the name of its convention.
