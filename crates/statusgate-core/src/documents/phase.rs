@@ -58,6 +58,9 @@ document! {
         sufficient?: Predicate,
         /// When the webhook sets this phase, independent of what the writer sends.
         imposed?: Imposition,
+        /// No move leaves this phase, not even one of `anyTo`. Default: false.
+        #[serde(rename = "final")]
+        is_final = bool,
         /// The reasons that this phase may have. Default: all.
         reasons = ZeroOrMore<String>,
     }

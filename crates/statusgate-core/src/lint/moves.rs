@@ -38,7 +38,10 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
 pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
     let Some((rules, moves, rule)) = moves(lint) else { return Vec::new() };
     let names = || rules.phases.iter().map(|phase| phase.name.as_str());
-    let last = names().filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
+    // A final phase is one on purpose.
+    let open = rules.phases.iter().filter(|phase| !phase.is_final);
+    let open = open.map(|phase| phase.name.as_str());
+    let last = open.filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
     let ends = last.map(|name| {
         let message = format!("no move leads out of phase {name}");
         let (_, witness) = lint.make_move(name, another(rules, name), rule);

@@ -1,11 +1,13 @@
 //! The phase: its values in order of priority, their evidence, its time and its reason.
 
+use indexmap::IndexMap;
+
 use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
 use super::{Imposition, Moves, PhaseReason, PhaseTimeRules};
-use crate::documents;
+use crate::documents::{self, ZeroOrMore};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -50,6 +52,8 @@ pub struct Phase {
     pub sufficient: Option<Predicate>,
     /// When the mutating webhook sets it, independent of the writer.
     pub imposed: Option<Imposition>,
+    /// Whether no move leaves it.
+    pub is_final: bool,
     /// The reasons that it may have; empty: all.
     pub reasons: Vec<String>,
     /// What it means, for people.
@@ -137,6 +141,10 @@ impl Compiler<'_> {
                 let message = format!("the default phase {name} must be admissible in every state");
                 at.report_with_help(message, "remove its \"necessary\"");
             }
+            if phases.iter().any(|phase| phase.name == *name && phase.is_final) {
+                let message = format!("the default phase {name} cannot be final");
+                at.report_with_help(message, "remove its \"final\"");
+            }
         }
         let mut paths = document.path.iter().map(|path| (**path).clone());
         Some(PhaseRules {
@@ -149,7 +157,7 @@ impl Compiler<'_> {
                 rules.complete("phase-reason", &mut reason.action, Disposition::Warn);
                 reason
             }),
-            moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
+            moves: self.moves(document, rules, at),
             mirrored: document
                 .mirrored
                 .as_ref()
@@ -165,23 +173,57 @@ impl Compiler<'_> {
         })
     }
 
-    fn moves(&self, document: &Moves, rules: Sourced<'_>, at: At<'_>) -> Moves {
+    /// Without `moves` every phase may follow every other, except that none follows a final phase.
+    fn moves(&self, phase: &documents::Phase, rules: Sourced<'_>, at: At<'_>) -> Option<Moves> {
+        let finals: Vec<&str> = phase
+            .values
+            .iter()
+            .filter(|value| value.is_final)
+            .map(|value| value.phase.as_str())
+            .collect();
+        let all = || phase.values.iter().map(|value| value.phase.clone());
+        let mut moves = match &phase.moves {
+            Some(moves) => {
+                self.check_moves(moves, &finals, at.key("moves"));
+                moves.clone()
+            }
+            None if finals.is_empty() => return None,
+            None => {
+                let (any_to, from) = (ZeroOrMore::default(), IndexMap::new());
+                let mut moves = Moves { any_to, from, action: None };
+                moves.any_to.0.extend(all());
+                moves
+            }
+        };
+        if !finals.is_empty() {
+            let any_to = std::mem::take(&mut moves.any_to);
+            for from in std::iter::once(String::new()).chain(all()) {
+                let is_final = finals.contains(&from.as_str());
+                let to = &mut moves.from.entry(from).or_default().0;
+                if is_final { to.clear() } else { to.extend(any_to.iter().cloned()) }
+            }
+        }
+        rules.complete("phase-move", &mut moves.action, Disposition::Warn);
+        Some(moves)
+    }
+
+    fn check_moves(&self, moves: &Moves, finals: &[&str], at: At<'_>) {
         let check = |names: &[String], at: At<'_>| {
             for (index, name) in names.iter().enumerate() {
                 self.names.check_phase(at.item(index), name);
             }
         };
-        for (from, to) in &document.from {
+        for (from, to) in &moves.from {
             let at = at.key("from").key(from);
             if !from.is_empty() {
                 self.names.check_phase(at.name(), from);
             }
+            if finals.contains(&from.as_str()) && !to.is_empty() {
+                at.report(format!("phase {from} is final, so no move leaves it"));
+            }
             check(to, at);
         }
-        check(&document.any_to, at.key("anyTo"));
-        let mut moves = document.clone();
-        rules.complete("phase-move", &mut moves.action, Disposition::Warn);
-        moves
+        check(&moves.any_to, at.key("anyTo"));
     }
 
     fn phase_value(
@@ -214,6 +256,7 @@ impl Compiler<'_> {
             necessary,
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
             imposed: document.imposed.clone(),
+            is_final: document.is_final,
             reasons: document.reasons.0.clone(),
             meaning: document.meaning.clone(),
             source: document.source.clone(),
