@@ -5,7 +5,6 @@
 
 use clap::ValueEnum;
 
-use statusgate_core::documents::{self, Disagreement};
 use statusgate_core::engine::Action;
 
 /// Each action.
@@ -26,46 +25,30 @@ pub(super) enum Limit {
 }
 
 impl OneAction {
-    /// Whether a finding has this action.
-    pub(super) fn is(self, action: Action) -> bool {
-        let own = match self {
+    /// The action.
+    pub(super) const fn action(self) -> Action {
+        match self {
             Self::Deny => Action::Deny,
             Self::Repair => Action::Repair,
             Self::Warn => Action::Warn,
             Self::Audit => Action::Audit,
-        };
-        own == action
-    }
-
-    /// The value of `disagreement` in a policy.
-    pub(super) const fn disagreement(self) -> Disagreement {
-        match self {
-            Self::Deny => Disagreement::Deny,
-            Self::Repair => Disagreement::Repair,
-            Self::Warn => Disagreement::Warn,
-            Self::Audit => Disagreement::Audit,
         }
     }
 }
 
 impl Limit {
-    /// Whether an action is this one or a stronger one.
-    pub(super) fn includes(self, action: Action) -> bool {
-        let least = match self {
+    /// The action.
+    pub(super) const fn action(self) -> Action {
+        match self {
             Self::Deny => Action::Deny,
             Self::Warn => Action::Warn,
             Self::Audit => Action::Audit,
-        };
-        action >= least
+        }
     }
 
-    /// The value of `enforcement` in a policy.
-    pub(super) const fn enforcement(self) -> documents::Action {
-        match self {
-            Self::Deny => documents::Action::Deny,
-            Self::Warn => documents::Action::Warn,
-            Self::Audit => documents::Action::Audit,
-        }
+    /// Whether an action is this one or a stronger one.
+    pub(super) fn includes(self, action: Action) -> bool {
+        action >= self.action()
     }
 }
 
@@ -91,7 +74,7 @@ mod tests {
     #[test]
     fn one_action_is_no_other() {
         for action in OneAction::value_variants() {
-            let same = Action::WORST_FIRST.iter().filter(|other| action.is(**other));
+            let same = Action::WORST_FIRST.iter().filter(|other| action.action() == **other);
             assert_eq!(same.count(), 1, "{action:?}");
         }
     }

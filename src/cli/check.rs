@@ -105,8 +105,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         bail!("--summary requires -o table");
     }
     let spec = args.convention.as_deref().map(|name| PolicySpec {
-        enforcement: args.enforcement.map(Limit::enforcement),
-        disagreement: args.disagreement.map(OneAction::disagreement),
+        enforcement: args.enforcement.map(Limit::action),
+        disagreement: args.disagreement.map(OneAction::action),
         ..PolicySpec::for_everything(name)
     });
     let policies = following(&args.policies.paths, spec)?;

@@ -45,7 +45,8 @@ impl Filter {
 
     fn includes(&self, Located { found, .. }: &Located) -> bool {
         (self.rules.is_empty() || self.rules.iter().any(|rule| rule.matches(&found.rule)))
-            && (self.only.is_empty() || self.only.iter().any(|action| action.is(found.action)))
+            && (self.only.is_empty()
+                || self.only.iter().any(|action| action.action() == found.action))
     }
 }
 

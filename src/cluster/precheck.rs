@@ -99,8 +99,8 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
         let names: Vec<Value> = names.map(Value::from).collect();
         if !names.is_empty() {
             settings.push((phase.path.clone(), names));
-            if let Some(time) = phase.transition_time.as_ref().filter(|time| time.in_step) {
-                settings.push((time.path.clone(), vec![TIME.into()]));
+            if let Some(time) = phase.transition_time.as_ref().filter(|time| time.in_step()) {
+                settings.push(((*time.path).clone(), vec![TIME.into()]));
             }
         }
     }

@@ -125,7 +125,7 @@ pub(crate) fn statuses(convention: &'static Convention) -> BoxedStrategy<Value> 
             part(&reason.path, mostly(reasons(convention)).boxed());
         }
     }
-    for path in convention.generation.iter().flat_map(|rules| &rules.paths) {
+    for path in convention.generation.iter().flat_map(|rules| rules.paths.iter().flatten()) {
         part(path, mostly(select(vec![-1, 1, 2, 3, 9]).prop_map(Value::from)).boxed());
     }
     let billing = select(vec![

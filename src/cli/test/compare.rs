@@ -106,7 +106,7 @@ fn line(found: &Found) -> String {
 
 /// In the format of a finding, with `*` for parts that are not compared.
 fn expected_line(finding: &ExpectedFinding) -> String {
-    let action = finding.action.map_or("*", |action| Action::from(action).label());
+    let action = finding.action.map_or("*", Action::label);
     let field = finding.field.as_deref().unwrap_or("*");
     let message = finding.message.as_deref().unwrap_or("*");
     format!("{action}: {field}: {message} [{}]", finding.rule)
@@ -115,7 +115,7 @@ fn expected_line(finding: &ExpectedFinding) -> String {
 fn fits(expected: &ExpectedFinding, found: &Found) -> bool {
     expected.rule == found.rule
         && expected.field.as_ref().is_none_or(|field| *field == found.field)
-        && expected.action.is_none_or(|action| Action::from(action) == found.action)
+        && expected.action.is_none_or(|action| action == found.action)
         && expected.message.as_ref().is_none_or(|message| found.message.contains(message))
 }
 

@@ -1,6 +1,7 @@
 //! Phases that the mutating webhook sets.
 
 use serde_json::{Value, json};
+use statusgate_core::engine::Action::Warn;
 
 use super::ready;
 use crate::support::{DELETED, NOW, T0, Write, compile, convention, following, policy, under};
@@ -45,6 +46,46 @@ fn rules_about_moves_and_reasons_apply_to_a_phase_that_the_writer_set() {
     let new = json!({"phase": "Degraded", "reason": "Up", "conditions": ready("False")});
     let outcome = Write::of(stored, new).review(&under(moves(), "disagreement: Deny"));
     outcome.denied_by(&["c/phase-reason", "c/phase-move"]);
+}
+
+#[test]
+fn no_move_of_a_writer_leaves_a_final_phase() {
+    let last = |moves: &Value| {
+        let mut convention = json!({
+            "phase": {
+                "path": "/status/phase",
+                "default": "Unknown",
+                "values": [
+                    {"phase": "Deleting", "imposed": {"when": {"deleting": true}, "since": "/metadata/deletionTimestamp"}},
+                    {"phase": "Completed", "final": true},
+                    {"phase": "Running"},
+                    {"phase": "Unknown"},
+                ],
+            },
+        });
+        if !moves.is_null() {
+            convention["phase"]["moves"] = moves.clone();
+        }
+        under(convention, "")
+    };
+    let change = |from: &str, to: &str| Write::of(json!({"phase": from}), json!({"phase": to}));
+    let any = json!({"from": {}, "anyTo": ["Completed", "Running", "Unknown"], "action": "Deny"});
+    for moves in [&Value::Null, &any] {
+        let policies = last(moves);
+        for (from, to) in
+            [("Running", "Completed"), ("Unknown", "Running"), ("Completed", "Completed")]
+        {
+            change(from, to).review(&policies).is_clean();
+        }
+        let outcome = change("Completed", "Completed").deleting().review(&policies);
+        assert_eq!(outcome.status()["phase"], "Deleting");
+        outcome.is_clean();
+        let outcome = change("Completed", "Unknown").review(&policies);
+        outcome.finds(&[(Warn, "c/phase-move")]);
+    }
+    change("Completed", "Running").review(&last(&any)).denied_by(&["c/phase-move"]);
+    let outcome = change("Completed", "Running").review(&last(&Value::Null));
+    outcome.finds(&[(Warn, "c/phase-move")]);
 }
 
 #[test]

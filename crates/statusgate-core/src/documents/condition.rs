@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Disposition, ListPointer, Name, Sentence, SpecPointer, ZeroOrMore};
+use super::{Check, Disposition, ListPointer, Name, Sanction, Sentence, SpecPointer, ZeroOrMore};
 use crate::language::{ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar};
 use crate::model::ConditionStatus;
 
@@ -60,9 +60,9 @@ document! {
         /// A new element differs from the last one in one of these members.
         distinct?: OneOrMany<String>,
         /// What happens when a write changes an entry. Default: Warn.
-        rewritten?: Disposition,
+        rewritten?: Sanction,
         /// What happens when a new element repeats the last one. Default: Warn.
-        repeated?: Disposition,
+        repeated?: Sanction,
     }
 
     /// A type of condition.
@@ -114,15 +114,15 @@ document! {
         /// What happens when the time should have changed but did not, and lies more than 2 seconds before the
         /// write. Times have a resolution of one second: a change in the same second keeps the text. Default:
         /// Warn.
-        kept?: Disposition,
+        kept?: Sanction,
         /// What happens when the time changed without a reason. Default: Warn.
-        moved?: Disposition,
+        moved?: Sanction,
         /// What happens when the time of a changed condition goes backwards. Default: Warn.
-        backwards?: Disposition,
+        backwards?: Sanction,
         /// What happens when the time of an unchanged condition goes backwards. Default: as `backwards`.
-        backwards_unchanged?: Disposition,
+        backwards_unchanged?: Sanction,
         /// What happens when the time is further in the future than `skewSeconds`. Default: Deny.
-        future?: Disposition,
+        future?: Sanction,
         /// The clock difference that is accepted, in seconds, at most a day. Default: 300.
         skew_seconds?: i64,
         /// Where these rules come from.

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Action, Name, Sentence, StatusPointer};
+use super::{Disposition, FixedAction, Name, Sentence, StatusPointer};
 use crate::language::Pattern;
 
 /// A JSON type.
@@ -75,7 +75,8 @@ document! {
         /// The format of the string.
         format?: Format,
         /// What happens on a violation. Default: Deny.
-        action?: Action,
+        #[schemars(with = "Option<FixedAction>")]
+        action?: Disposition,
         /// Where the check comes from.
         source = String,
     }

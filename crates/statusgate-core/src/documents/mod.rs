@@ -7,6 +7,7 @@
 #[macro_use]
 mod declare;
 
+mod action;
 mod check;
 mod condition;
 mod convention;
@@ -19,6 +20,7 @@ mod schema;
 mod shapes;
 pub mod suite;
 
+pub use action::{Action, Disposition, FixedAction, Sanction};
 pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
 pub use condition::{
     ConditionList, ConditionType, ElementRule, GuardedPresence, History, Presence, ReasonMembers,
@@ -31,11 +33,11 @@ pub use phase::{
     Imposition, Moves, Phase, PhaseReason, PhaseTime, PhaseTimeRules, PhaseValue, RepairStep, Since,
 };
 pub use policy::{
-    CelRule, Disagreement, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer, Writers,
+    CelRule, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer, Writers,
 };
 pub use rule::{
-    Action, Backfill, Copy, CopySource, Disposition, Element, ElementStatus, ElementValue,
-    Generation, MemberOf, Rule, Trigger, TriggerWord, Watch,
+    Backfill, Copy, CopySource, Element, ElementStatus, ElementValue, Generation, MemberOf, Rule,
+    Trigger, TriggerWord, Watch,
 };
 pub(crate) use schema::Merge;
 pub use shapes::{

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Disposition, StatusPointer, ZeroOrMore};
+use super::{Sanction, StatusPointer, ZeroOrMore};
 use crate::language::{OneOrMany, Predicate};
 
 /// Where the transition time of an imposed phase comes from.
@@ -58,6 +58,9 @@ document! {
         sufficient?: Predicate,
         /// When the webhook sets this phase, independent of what the writer sends.
         imposed?: Imposition,
+        /// No move leaves this phase, not even one of `anyTo`. Default: false.
+        #[serde(rename = "final")]
+        is_final = bool,
         /// The reasons that this phase may have. Default: all.
         reasons = ZeroOrMore<String>,
     }
@@ -78,9 +81,9 @@ document! {
         in_step?: bool,
         /// What happens when only the phase changed and the time lies more than 2 seconds before the write.
         /// Times have a resolution of one second: a change in the same second keeps the text. Default: Warn.
-        kept?: Disposition,
+        kept?: Sanction,
         /// What happens when only the time changed. Default: Warn.
-        moved?: Disposition,
+        moved?: Sanction,
     }
 
     /// The field with the reason of the phase.
@@ -90,7 +93,7 @@ document! {
         /// Reasons that every phase may have.
         always = ZeroOrMore<String>,
         /// What happens when the phase may not have the reason. Default: Warn.
-        action?: Disposition,
+        action?: Sanction,
     }
 
     /// Which phase may follow which.
@@ -100,7 +103,7 @@ document! {
         /// A phase, or "" for none, and the phases that may follow it.
         from: IndexMap<String, ZeroOrMore<String>>,
         /// What happens on any other move. Default: Warn.
-        action?: Disposition,
+        action?: Sanction,
     }
 
     /// One step in the choice of a phase.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, ApiVersion, Backfill, Field, Metadata, Name, Sentence, StatusOrBelow, StatusPointer,
-    Trigger,
+    Action, ApiVersion, Backfill, Disposition, Field, FixedAction, Metadata, Name, Sentence,
+    StatusOrBelow, StatusPointer, Trigger,
 };
 use crate::language::Glob;
 
@@ -15,19 +15,6 @@ pub enum PolicyKind {
     /// The only one.
     #[default]
     StatusPolicy,
-}
-
-/// What happens when a write introduces a disagreement between phase and conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Disagreement {
-    /// Rejects the write.
-    Deny,
-    /// Sets the phase that the conditions support, and warns.
-    Repair,
-    /// Warns the writer.
-    Warn,
-    /// Adds an audit annotation.
-    Audit,
 }
 
 document! {
@@ -54,9 +41,10 @@ document! {
         #[schemars(length(min = 1), extend("x-empty" = "a policy without resources would judge nothing"))]
         resources: Vec<Resources>,
         /// The strongest action that any rule of this policy may have. Default: Deny.
+        #[schemars(with = "Option<FixedAction>")]
         enforcement?: Action,
         /// What happens when a write introduces a disagreement. Default: Deny.
-        disagreement?: Disagreement,
+        disagreement?: Action,
         /// Writers for whom `disagreement` has another value. The first entry that names a writer counts.
         writers = Vec<Writer>,
         /// Defaults in addition to those of the convention.
@@ -102,7 +90,7 @@ document! {
         #[serde(flatten)]
         writers: Writers,
         /// What happens when one of them introduces a disagreement.
-        disagreement: Disagreement,
+        disagreement: Action,
     }
 
     /// A field, and who may set it.
@@ -123,7 +111,8 @@ document! {
         /// The sentence in the response.
         message: Sentence,
         /// What happens on a violation. Default: Deny.
-        action?: Action,
+        #[schemars(with = "Option<FixedAction>")]
+        action?: Disposition,
         /// The field that the response names. Default: /status.
         path?: StatusOrBelow,
         /// Which writes the rule judges. Default: introduced.

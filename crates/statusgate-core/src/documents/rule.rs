@@ -5,33 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{Name, Origin, Sentence, StatusPointer, Watched};
+use super::{Disposition, Name, Origin, Sanction, Sentence, StatusPointer, Watched};
 use crate::language::{ElementPredicate, OneOrMany, Predicate, Scalar};
 use crate::model::ConditionStatus;
-
-/// What happens on a violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Action {
-    /// Rejects the write.
-    Deny,
-    /// Warns the writer.
-    Warn,
-    /// Adds an audit annotation.
-    Audit,
-}
-
-/// What happens on a violation of a convention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Disposition {
-    /// What the policy configures as `disagreement` for the writer.
-    Disagreement,
-    /// Rejects the write.
-    Deny,
-    /// Warns the writer.
-    Warn,
-    /// Adds an audit annotation.
-    Audit,
-}
 
 /// A trigger without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,15 +68,18 @@ document! {
         /// Where the observed generation of the object is.
         paths?: Vec<StatusPointer>,
         /// What happens when it is ahead of metadata.generation. Default: Deny.
-        ahead?: Disposition,
+        ahead?: Sanction,
         /// The same, when there was no status before, as after a restore from a backup. Default: Warn.
-        ahead_at_first?: Disposition,
+        ahead_at_first?: Sanction,
         /// What happens when it decreases. Default: Warn.
-        decreased?: Disposition,
+        decreased?: Sanction,
         /// What happens when it is set back to 0. Default: it is accepted.
-        reset?: Disposition,
+        reset?: Sanction,
         /// The least value. A smaller one is rejected.
         minimum?: i64,
+        /// The rule of `minimum`.
+        #[serde(skip)]
+        below: Option<Sanction>,
         /// Where these rules come from.
         source = String,
     }

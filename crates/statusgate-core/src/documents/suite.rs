@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::check::{self, Spec};
 use super::schema::Schema;
-use super::{Disagreement, ZeroOrMore};
+use super::{Action, ZeroOrMore};
 use crate::model;
 use crate::source::tree::{Node, Problems};
 
@@ -99,7 +99,7 @@ document! {
         /// The field.
         field?: String,
         /// The action.
-        action?: Disagreement,
+        action?: Action,
         /// A part of the message.
         message?: String,
     }

@@ -7,7 +7,7 @@ mod keys;
 mod outer;
 
 use crate::model::Json;
-use crate::policy::Action;
+use crate::policy::Disposition;
 use crate::policy::convention::{
     Backfill, ConditionList, ConditionType, Filling, Limit, Presence, Sanction,
 };
@@ -61,7 +61,7 @@ fn judge_list<'p: 's, 's, 'a>(
         Some(Json::Array(items)) => items.as_slice(),
         Some(other) => {
             let message = format!("must be a list, it is {}", other.kind());
-            let found = Violation::new(&list.shape_rule, Action::Deny, path.field(), message);
+            let found = Violation::new(&list.shape_rule, Disposition::Deny, path.field(), message);
             violations.push(found.cause(Cause::TypeInvalid).at(path.place().into()));
             return;
         }
@@ -107,7 +107,7 @@ fn judge_list<'p: 's, 's, 'a>(
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
             let field = format!("{}[{index}]", path.field());
-            let found = Violation::new(&list.shape_rule, Action::Deny, field, message);
+            let found = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
             violations.push(found.cause(Cause::TypeInvalid).at(format!("{}[]", path.place())));
             in_step = false;
             continue;

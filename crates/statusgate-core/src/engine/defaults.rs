@@ -12,7 +12,7 @@ use super::fields;
 use crate::language::Predicate;
 use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
-use crate::policy::{Action, Check};
+use crate::policy::{Check, Disposition};
 
 /// The input of the defaults of one policy.
 pub(super) struct Defaults<'f, 's, 'a> {
@@ -189,7 +189,8 @@ impl Defaults<'_, '_, '_> {
     fn accepts(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
         let Some(rules) = self.rules_of(list) else { return true };
         let required = |(member, checks): &(String, Vec<Check>)| {
-            let wanted = checks.iter().any(|check| check.required && check.action == Action::Deny);
+            let wanted =
+                checks.iter().any(|check| check.required && check.action == Disposition::Deny);
             !wanted || element.contains_key(member)
         };
         rules.max_items.as_ref().is_none_or(|most| items.len() < most.value)
@@ -202,13 +203,13 @@ impl Defaults<'_, '_, '_> {
         let Some(rules) = self.rules_of(list) else { return true };
         if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
             && let Some(time) = value.as_str().and_then(parse_rfc3339)
-            && time > self.now.saturating_add(times.skew)
+            && time > self.now.saturating_add(times.skew())
         {
             return false;
         }
         let members = rules.members.iter();
         let checks = members.filter(|(name, _)| name == member).flat_map(|(_, checks)| checks);
-        let mut denying = checks.filter(|check| check.action == Action::Deny);
+        let mut denying = checks.filter(|check| check.action == Disposition::Deny);
         denying.all(|check| fields::violation(check, Some(value)).is_none())
     }
 

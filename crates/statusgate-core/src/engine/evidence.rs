@@ -18,7 +18,7 @@ pub(crate) fn facts_of<'s, 'a>(
     let facts = Facts {
         phase: phase_of(convention, object),
         old_phase: old.and_then(|old| phase_of(convention, old)),
-        observed_generation: generation.and_then(|rules| rules.paths.first()),
+        observed_generation: generation.and_then(|rules| rules.own_path()),
         ..Facts::new(object, old, resource)
     };
     let list = convention.primary_conditions(&resource.version);

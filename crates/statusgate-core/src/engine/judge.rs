@@ -82,10 +82,7 @@ impl<'p> Sink<'p> for Ratchet<'p, '_, '_, '_> {
         if self.stored.as_ref().is_some_and(|stored| stored.excuses(&violation)) {
             return;
         }
-        let action = match violation.action {
-            Disposition::Fixed(action) => action,
-            Disposition::Disagreement => self.judging.disagreement(),
-        };
+        let action = violation.action.action(self.judging.disagreement());
         let is_default_phase = self.default_phase_field == Some(violation.field.as_str());
         let ceiling = if is_default_phase { Action::Warn } else { Action::Deny };
         self.findings.push(violation, action.min(self.ceiling).min(ceiling));
@@ -119,7 +116,9 @@ impl<'p> Findings<'p, '_> {
         more.sort_unstable_by_key(|((rule, action), _)| (rule.as_str(), *action));
         for ((rule, action), count) in more {
             let message = format!("{} more of these are left out", count - MAX_OF_A_RULE);
-            self.push(Violation::new(rule, action, "status", message), action);
+            let (policy, field, others) = (&self.policy.name, "status".to_owned(), Vec::new());
+            let cause = Cause::Invalid;
+            self.findings.push(Finding { policy, rule, field, cause, message, action, others });
         }
     }
 }
@@ -166,7 +165,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
                 Json::Large(_) => (Cause::TooLong, "has more values than can be judged".to_owned()),
                 other => (Cause::TypeInvalid, format!("must be an object, it is {}", other.kind())),
             };
-            let found = Violation::new(&convention.status_rule, Action::Deny, "status", message);
+            let found =
+                Violation::new(&convention.status_rule, Disposition::Deny, "status", message);
             violations.push(found.cause(cause));
             return;
         }
@@ -276,7 +276,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let default = phase.and_then(|rules| rules.default.as_deref());
         let is_default = default.is_some() && facts.phase == default;
         let mild = rule.sees_the_phase && (is_default || facts.deleting());
-        let action = if mild { rule.action.min(Action::Warn) } else { rule.action };
+        let is_softened = mild && rule.action == Disposition::Deny;
+        let action = if is_softened { Disposition::Warn } else { rule.action };
         // An evaluation error that the stored object also has never rejects, for any trigger: if a
         // member of `oldSelf` is missing, no write could repair it.
         let ratcheted = rule.trigger == Trigger::Introduced || place.is_some();
@@ -321,7 +322,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             let removed = value.is_none_or(Json::is_null);
             let preserved = |path: &Pointer| path.contains(&owner.path);
             let restored = removed && self.policy.preserve.iter().any(preserved);
-            let action = if restored { Action::Warn } else { Action::Deny };
+            let action = if restored { Disposition::Warn } else { Disposition::Deny };
             let message = format!("{} does not own this field", quoted(&self.subject.writer.user));
             let found = Violation::new(rule, action, owner.path.field(), message);
             violations.push(found.cause(Cause::Forbidden).transition());

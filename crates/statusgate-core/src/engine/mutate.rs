@@ -243,7 +243,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         draft: &mut Draft<'_, '_>,
     ) {
         let Some(time) = &rules.transition_time else { return };
-        if !time.in_step {
+        if !time.in_step() {
             return;
         }
         let path = &time.path;

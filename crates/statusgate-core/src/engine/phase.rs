@@ -6,8 +6,8 @@ use super::ratchet::{Sink, Violation};
 use super::{Cause, agreement, fields};
 use crate::language::any_of;
 use crate::model::{Json, Object, is_before_write, parse_rfc3339};
+use crate::policy::Disposition;
 use crate::policy::convention::{PhaseReason, PhaseRules};
-use crate::policy::{Action, Disposition};
 
 /// Judges the phase of an object.
 pub(super) fn judge<'p>(
@@ -18,7 +18,7 @@ pub(super) fn judge<'p>(
     let path = phase_path(rules, facts.object);
     let written = facts.object.at_status(path);
     let mut judge_value = |cause, message: String| {
-        let found = Violation::new(&rules.value_rule, Action::Deny, path.field(), message);
+        let found = Violation::new(&rules.value_rule, Disposition::Deny, path.field(), message);
         violations.push(found.cause(cause).of_value(written));
     };
     match written {
@@ -64,10 +64,13 @@ fn judge_reason<'p>(
     let found = facts.object.at_status(&reason.path).and_then(Json::as_str);
     let Some(found) = found.filter(|text| !text.is_empty()) else { return };
     let Some(phase) = facts.phase.and_then(|phase| rules.find(phase)) else { return };
-    let known = || phase.reasons.iter().chain(&reason.always);
-    if !phase.reasons.is_empty() && !known().any(|known| known == found) {
+    let known = || phase.reasons.iter().chain(reason.always.iter());
+    if let Some(sanction) = &reason.action
+        && !phase.reasons.is_empty()
+        && !known().any(|known| known == found)
+    {
         let message = format!("with phase {}: {}", phase.name, fields::unsupported(found, known()));
-        let found = Violation::by(&reason.sanction, reason.path.field(), message);
+        let found = Violation::by(sanction, reason.path.field(), message);
         violations.push(found.cause(Cause::NotSupported));
     }
 }
@@ -82,14 +85,16 @@ fn judge_transition<'p>(
     let Some(moves) = &rules.moves else { return };
     let from = facts.old_phase.unwrap_or_default();
     let Some(to) = facts.phase.filter(|to| *to != from && rules.find(to).is_some()) else { return };
-    if !moves.allow(from, to) {
+    if let Some(sanction) = &moves.action
+        && !moves.allow(from, to)
+    {
         let unchanged = Some(from).filter(|from| !from.is_empty());
         let valid = any_of(moves.after(from).chain(unchanged).map(str::to_owned));
         let message = match from {
             "" => format!("phase {to} is not a valid first phase: expected {valid}"),
             from => format!("phase {to} is not valid after {from}: expected {valid}"),
         };
-        violations.push(Violation::by(&moves.sanction, field, message).transition());
+        violations.push(Violation::by(sanction, field, message).transition());
     }
 }
 
@@ -114,12 +119,14 @@ fn judge_time<'p, 's>(
         let stored = stored.as_str().and_then(parse_rfc3339);
         stored.zip(facts.now).is_some_and(|(stored, now)| is_before_write(stored, now))
     };
-    let found = if moved && !changed {
-        Violation::by(&time.moved, time.path.field(), "moved although the phase did not change")
-    } else if changed && !moved && !time.in_step && before.is_some_and(is_kept) {
-        Violation::by(&time.kept, time.path.field(), "did not move although the phase changed")
+    let (sanction, message) = if moved && !changed {
+        (&time.moved, "moved although the phase did not change")
+    } else if changed && !moved && !time.in_step() && before.is_some_and(is_kept) {
+        (&time.kept, "did not move although the phase changed")
     } else {
         return;
     };
-    violations.push(found.transition());
+    if let Some(sanction) = sanction {
+        violations.push(Violation::by(sanction, time.path.field(), message).transition());
+    }
 }

@@ -33,7 +33,7 @@ impl<'p> Violation<'p> {
     /// A violation of a rule: an invalid value, which the stored object can excuse.
     pub(crate) fn new(
         rule: &'p Id,
-        action: impl Into<Disposition>,
+        action: Disposition,
         field: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
@@ -43,7 +43,7 @@ impl<'p> Violation<'p> {
             place: None,
             cause: Cause::Invalid,
             message: message.into(),
-            action: action.into(),
+            action,
             ratcheted: true,
             value: None,
         }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use json_patch::PatchOperation;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Action, Cause, Finding, decide};
@@ -36,6 +36,7 @@ pub struct Found {
     /// The rule id, such as `appcat/phase-ready`.
     pub rule: String,
     /// The action.
+    #[serde(serialize_with = "label")]
     pub action: Action,
     /// The field as in errors of the API server: `status.conditions[0].type`.
     pub field: String,
@@ -46,6 +47,10 @@ pub struct Found {
     /// The other policies with the same finding, each with its own action.
     #[serde(skip)]
     pub others: Vec<(String, Action)>,
+}
+
+fn label<S: Serializer>(action: &Action, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(action.label())
 }
 
 /// Judges a write as a cluster with both webhooks, or with the validating webhook alone. The validating

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 
 use super::facts::Question;
-use crate::language::{Condition, Predicate};
+use super::line::lines;
+use crate::language::Predicate;
 use crate::model::Pointer;
+use crate::policy::Disposition;
 use crate::policy::convention::{ConditionList, Convention, Trigger};
-use crate::policy::{Action, Disposition};
 
 /// A rule that is violated if a predicate definitely holds.
 #[derive(Clone, Debug)]
@@ -30,38 +31,7 @@ pub(crate) struct Clause<'c> {
 
 /// The clauses of a convention, in the order in which the engine judges them.
 pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
-    let mut clauses = Vec::new();
-    for list in &convention.conditions {
-        for kind in &list.types.known {
-            let present =
-                |wanted| Condition { present: Some(wanted), ..Condition::of(kind.sample()) }.into();
-            let presences = [(&kind.missing, false), (&kind.present, true)];
-            for (presence, wanted) in presences {
-                let Some(presence) = presence else { continue };
-                let parts = std::iter::once(present(wanted)).chain(presence.when.clone());
-                clauses.push(Clause {
-                    id: &presence.sanction.rule,
-                    when: Cow::Owned(Predicate::all(parts)),
-                    list: Some(list),
-                    of_element: false,
-                    action: presence.sanction.action,
-                    trigger: None,
-                    path: None,
-                });
-            }
-        }
-        clauses.extend(list.each.iter().map(|rule| Clause {
-            id: &rule.id,
-            when: Cow::Borrowed(&rule.when),
-            list: Some(list),
-            of_element: true,
-            action: rule.action,
-            trigger: None,
-            path: None,
-        }));
-    }
-    clauses.extend(rules(convention));
-    clauses
+    lines(convention).into_iter().filter_map(|line| line.proof).collect()
 }
 
 /// The clauses that are rules.
@@ -92,6 +62,6 @@ impl Clause<'_> {
 
     /// Whether it rejects under every policy.
     pub(crate) fn always_rejects(&self) -> bool {
-        self.action == Disposition::Fixed(Action::Deny)
+        self.action == Disposition::Deny
     }
 }

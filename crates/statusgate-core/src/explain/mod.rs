@@ -8,6 +8,7 @@ mod cubes;
 pub mod data;
 mod facts;
 mod graph;
+mod line;
 mod page;
 pub mod render;
 mod rule;

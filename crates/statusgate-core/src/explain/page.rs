@@ -5,14 +5,12 @@ mod lists;
 mod phase;
 mod tables;
 
-pub(super) use lists::time_rules;
 pub(crate) use tables::MAX_COMBINATIONS;
 
+use super::line::{Line, Scope, lines};
 use super::words;
 use crate::language::Predicate;
-use crate::policy::convention::{
-    Backfill, Convention, Filling, GenerationRules, Limit, ResourceVersion, Sanction, ValueSource,
-};
+use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,12 +56,16 @@ impl Page {
             page.list(convention.differences.clone());
         }
         page.stale_writers(&convention.resource_version);
-        for list in &convention.conditions {
+        let lines = lines(convention);
+        for (index, list) in convention.conditions.iter().enumerate() {
             page.condition_list(list);
+            page.violations(&lines, Scope::List(index));
         }
         page.generation(convention);
+        page.violations(&lines, Scope::Generation);
         if let Some(rules) = &convention.phase {
             page.phase(rules);
+            page.violations(&lines, Scope::Phase);
         }
         page.fields(convention);
         page.rules(convention);
@@ -94,6 +96,13 @@ impl Page {
         }
     }
 
+    fn violations(&mut self, lines: &[Line<'_>], scope: Scope) {
+        let rows = lines.iter().filter(|line| line.scope == scope).map(|line| {
+            [line.sentence.clone(), words::action(line.action).to_owned(), line.id.to_owned()]
+        });
+        self.table(["violated where", "action", "rule"], rows.collect());
+    }
+
     fn stale_writers(&mut self, version: &ResourceVersion) {
         self.heading("Stale writers");
         self.text(if version.always {
@@ -109,7 +118,7 @@ impl Page {
     fn generation(&mut self, convention: &Convention) {
         let Some(rules) = &convention.generation else { return };
         self.heading("Generations");
-        let paths: Vec<&str> = rules.paths.iter().map(|path| path.field()).collect();
+        let paths: Vec<&str> = rules.paths.iter().flatten().map(|path| path.field()).collect();
         if paths.is_empty() {
             self.text("The observedGeneration of conditions is compared with metadata.generation.");
         } else {
@@ -118,8 +127,6 @@ impl Page {
                 "{paths} and the observedGeneration of conditions are compared with metadata.generation."
             ));
         }
-        let rows = generation_rules(rules).into_iter().map(|(what, sanction)| row(what, sanction));
-        self.table(["what", "rule", "action"], rows.collect());
         self.source(&rules.source);
     }
 
@@ -178,29 +185,6 @@ impl Page {
             self.text(format!("Source: {source}."));
         }
     }
-}
-
-/// What violates the rules about generations.
-pub(super) fn generation_rules(rules: &GenerationRules) -> Vec<(String, &Sanction)> {
-    let what = str::to_owned;
-    let mut all = vec![(what("a generation that does not exist yet"), &rules.ahead)];
-    if rules.ahead_at_first.action != rules.ahead.action {
-        all.push((
-            what("a generation that does not exist yet, if no generation was stored"),
-            &rules.ahead_at_first,
-        ));
-    }
-    all.push((what("a lower generation than the stored one"), &rules.decreased));
-    all.extend(
-        rules.reset.iter().map(|reset| (what("the object's own generation reset to 0"), reset)),
-    );
-    let minimum = rules.minimum.iter();
-    all.extend(minimum.map(|Limit { value, sanction }| (format!("below {value}"), sanction)));
-    all
-}
-
-fn row(what: String, sanction: &Sanction) -> [String; 3] {
-    [what, sanction.rule.to_string(), words::action(sanction.action).to_owned()]
 }
 
 fn off_unless_enabled(optional: bool) -> String {

@@ -105,7 +105,7 @@ impl<'c> Stage<'c> {
             }
             (Fact::Observed, Answer::Observed(observed)) => {
                 use crate::language::Observed::{Ahead, Behind, Current};
-                let path = self.convention.generation.as_ref()?.paths.first()?;
+                let path = self.convention.generation.as_ref()?.own_path()?;
                 let number = match observed {
                     Behind => GENERATION - 1,
                     Current => GENERATION,

@@ -2,8 +2,8 @@
 
 pub(crate) use crate::language::any_of;
 use crate::language::quoted_if_odd;
-use crate::policy::convention::{Sanction, Trigger, Watched};
-use crate::policy::{Action, Check, Disposition, FieldType, Format};
+use crate::policy::convention::{Trigger, Watched};
+use crate::policy::{Check, Disposition, FieldType, Format};
 
 /// A check of a field, as a list of short clauses.
 pub(super) fn check(check: &Check) -> String {
@@ -45,8 +45,8 @@ pub(super) fn check(check: &Check) -> String {
     if text.is_empty() {
         text.push_str("known");
     }
-    if check.action != Action::Deny {
-        text.push_str(&format!(" ({})", action(check.action.into())));
+    if check.action != Disposition::Deny {
+        text.push_str(&format!(" ({})", action(check.action)));
     }
     text
 }
@@ -59,16 +59,19 @@ fn characters(count: usize, unit: &str) -> String {
 pub(super) const fn action(action: Disposition) -> &'static str {
     match action {
         Disposition::Disagreement => "Disagreement",
-        Disposition::Fixed(Action::Deny) => "Deny",
-        Disposition::Fixed(Action::Repair) => "Repair",
-        Disposition::Fixed(Action::Warn) => "Warn",
-        Disposition::Fixed(Action::Audit) => "Audit",
+        Disposition::Deny => "Deny",
+        Disposition::Warn => "Warn",
+        Disposition::Audit => "Audit",
     }
 }
 
-/// `Deny [appcat/phase-ready]`.
-pub(super) fn said(sanction: &Sanction) -> String {
-    format!("{} [{}]", action(sanction.action), sanction.rule)
+/// Admissible texts of a member; the empty text also stands for absence.
+pub(super) fn texts(texts: &[String]) -> String {
+    any_of(texts.iter().map(
+        |text| {
+            if text.is_empty() { "absent".to_owned() } else { text.clone() }
+        },
+    ))
 }
 
 /// A rule id without the name of its convention.

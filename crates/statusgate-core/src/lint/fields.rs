@@ -7,7 +7,7 @@ use super::{Kind, Lint, Remark};
 use crate::explain::{Left, Stage, left};
 use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
-use crate::policy::{Action, Check, FieldRule};
+use crate::policy::{Check, Disposition, FieldRule};
 
 /// Some value passes all checks of a field, or of a member of conditions.
 pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
@@ -51,7 +51,7 @@ pub(super) fn of_fields(
 /// The fault of the checks of one value, if there is one. To forbid an optional value is no fault.
 fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) -> Option<Remark> {
     let mut checks: Vec<&Check> =
-        checks.iter().copied().filter(|check| check.action == Action::Deny).collect();
+        checks.iter().copied().filter(|check| check.action == Disposition::Deny).collect();
     let required = checks.iter().find(|check| check.required).copied();
     if required.is_none() && checks.iter().any(|check| check.forbidden) {
         return None;

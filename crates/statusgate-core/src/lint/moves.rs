@@ -3,11 +3,12 @@
 use super::gate::Write;
 use super::{Kind, Lint, Remark};
 use crate::engine::Action;
+use crate::policy::Id;
 use crate::policy::convention::{Moves, PhaseRules};
 
 /// Each phase can be reached by moves from a new object or from the default phase.
 pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
-    let Some((rules, moves)) = moves(lint) else { return Vec::new() };
+    let Some((rules, moves, rule)) = moves(lint) else { return Vec::new() };
     let mut reached: Vec<&str> = vec![""];
     reached.extend(rules.default.as_deref());
     let mut at = 0;
@@ -23,25 +24,28 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
     let missing = names.filter(|name| !reached.contains(name)).map(|name| {
         let from = rules.default.as_deref().filter(|from| *from != name);
         let (rejected, witness) =
-            lint.make_move(from.unwrap_or_else(|| another(rules, name)), name, moves);
+            lint.make_move(from.unwrap_or_else(|| another(rules, name)), name, rule);
         let (kind, more) = match rejected {
             true => (Kind::PhaseNeverEntered, ", and other moves are rejected"),
             false => (Kind::NoWayIn, ""),
         };
         let message = format!("no move leads to phase {name}{more}");
-        Remark::new(kind, vec![moves.sanction.rule.to_string()], message, Some(witness))
+        Remark::new(kind, vec![rule.to_string()], message, Some(witness))
     });
     missing.collect()
 }
 
 pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
-    let Some((rules, moves)) = moves(lint) else { return Vec::new() };
+    let Some((rules, moves, rule)) = moves(lint) else { return Vec::new() };
     let names = || rules.phases.iter().map(|phase| phase.name.as_str());
-    let last = names().filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
+    // A final phase is one on purpose.
+    let open = rules.phases.iter().filter(|phase| !phase.is_final);
+    let open = open.map(|phase| phase.name.as_str());
+    let last = open.filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
     let ends = last.map(|name| {
         let message = format!("no move leads out of phase {name}");
-        let (_, witness) = lint.make_move(name, another(rules, name), moves);
-        Remark::new(Kind::NoMoveOut, vec![moves.sanction.rule.to_string()], message, Some(witness))
+        let (_, witness) = lint.make_move(name, another(rules, name), rule);
+        Remark::new(Kind::NoMoveOut, vec![rule.to_string()], message, Some(witness))
     });
     ends.collect()
 }
@@ -65,16 +69,17 @@ pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {
             }
         }
     }
-    let rule = || vec![table.sanction.rule.to_string()];
+    let rule = || table.action.iter().map(|sanction| sanction.rule.to_string()).collect();
     messages
         .into_iter()
         .map(|message| Remark::new(Kind::SharedReason, rule(), message, None))
         .collect()
 }
 
-fn moves<'l>(lint: &'l Lint<'_>) -> Option<(&'l PhaseRules, &'l Moves)> {
+fn moves<'l>(lint: &'l Lint<'_>) -> Option<(&'l PhaseRules, &'l Moves, &'l Id)> {
     let rules = lint.convention.phase.as_ref()?;
-    Some((rules, rules.moves.as_ref()?))
+    let moves = rules.moves.as_ref()?;
+    Some((rules, moves, &moves.action.as_ref()?.rule))
 }
 
 fn another<'r>(rules: &'r PhaseRules, phase: &str) -> &'r str {
@@ -84,13 +89,13 @@ fn another<'r>(rules: &'r PhaseRules, phase: &str) -> &'r str {
 
 impl Lint<'_> {
     /// A write that makes a move, and whether the rule about moves rejects it.
-    fn make_move(&self, from: &str, to: &str, moves: &Moves) -> (bool, String) {
+    fn make_move(&self, from: &str, to: &str, rule: &Id) -> (bool, String) {
         let [mut old, mut new] = [self.stage.bare(), self.stage.bare()];
         self.stage.set_phase(&mut old, from);
         self.stage.set_phase(&mut new, to);
         let scene = self.stage.scene_of(new, Some(old), "");
         let write = Write::of(&scene, self.stage.resource(""));
         let (_, rules) = write.review(self.gate.policies(Action::Warn));
-        (rules.iter().any(|rule| **rule == *moves.sanction.rule), scene.to_yaml())
+        (rules.iter().any(|found| **found == **rule), scene.to_yaml())
     }
 }

@@ -135,7 +135,7 @@ impl<'c> Search<'_, 'c> {
         match fact {
             Fact::Phase { .. } => convention.phase.iter().map(|rules| &rules.path).collect(),
             Fact::Observed => {
-                convention.generation.iter().filter_map(|rules| rules.paths.first()).collect()
+                convention.generation.iter().filter_map(|rules| rules.own_path()).collect()
             }
             Fact::Field { path, .. } | Fact::Length(path) => vec![path],
             Fact::Gates(path) => {

@@ -112,7 +112,8 @@ impl<'c> Lint<'c> {
         let clauses = self.clauses.iter().filter(|clause| clause.can_reject());
         let clauses = clauses.map(|clause| clause.id.to_owned());
         let phases = rules.phases.iter().map(|phase| phase.rule.to_string());
-        let moves = rules.moves.iter().map(|moves| moves.sanction.rule.to_string());
+        let moves = rules.moves.iter().flat_map(|moves| &moves.action);
+        let moves = moves.map(|sanction| sanction.rule.to_string());
         clauses.chain(phases).chain(moves).chain(fields).collect()
     }
 

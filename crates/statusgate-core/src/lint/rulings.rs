@@ -7,7 +7,7 @@ use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{
     ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watched,
 };
-use crate::policy::{Action, Check};
+use crate::policy::{Check, Disposition};
 
 /// A rule that can reject, and what its verdict depends on.
 pub(super) struct Ruling<'c> {
@@ -46,7 +46,7 @@ impl<'c> Lint<'c> {
             }
         }
         let fields = &self.convention.fields;
-        for field in fields.iter().filter(|field| field.check.action == Action::Deny) {
+        for field in fields.iter().filter(|field| field.check.action == Disposition::Deny) {
             let checks = fields.iter().filter(|other| other.path == field.path);
             let checks: Vec<&Check> = checks.map(|field| &field.check).collect();
             let Ok(path) = field.path.clone().try_into() else { continue };
@@ -114,7 +114,7 @@ impl<'c> Lint<'c> {
             }
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {
-            for check in checks.iter().filter(|check| check.action == Action::Deny) {
+            for check in checks.iter().filter(|check| check.action == Disposition::Deny) {
                 let place = Place::Member(member.clone());
                 let all: Vec<&Check> = checks.iter().collect();
                 let (asks, decided) = (asks_for_value(&all, place), is_decided(&all));
@@ -149,8 +149,9 @@ fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
     let all = [PhaseWord { phase }.into()].into_iter().chain(imposed.clone());
     let all: Vec<Predicate> = all.collect();
     let phases = rules.phases.iter().map(|phase| Ruling::new(&phase.rule, of_phase(phase), None));
-    let moves = rules.moves.iter().filter(|moves| rejects(&moves.sanction));
-    phases.chain(moves.map(|moves| Ruling::new(&moves.sanction.rule, all.clone(), None))).collect()
+    let moves = rules.moves.iter().flat_map(|moves| &moves.action);
+    let moves = moves.filter(|sanction| rejects(sanction));
+    phases.chain(moves.map(|sanction| Ruling::new(&sanction.rule, all.clone(), None))).collect()
 }
 
 pub(super) fn rejects(sanction: &Sanction) -> bool {

@@ -15,8 +15,7 @@ use super::gate::Write;
 use super::{Kind, Lint, Remark};
 use crate::engine::{Action, Facts, Truth, admits, repaired};
 use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
-use crate::policy::Disposition;
-use crate::policy::convention::PhaseRules;
+use crate::policy::convention::{Moves, PhaseRules};
 
 /// With more states, nothing is checked. The largest built-in convention has 448.
 const MAX_STATES: usize = 1 << 12;
@@ -34,8 +33,7 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     };
     let clauses = lint.clauses.iter().filter(|clause| clause.can_reject() && !clause.of_element);
     let between: Vec<&Clause<'_>> = clauses.filter(sees_phase).collect();
-    let denied = Disposition::Fixed(Action::Deny);
-    let moves = rules.moves.as_ref().is_some_and(|moves| moves.sanction.action == denied);
+    let moves = rules.moves.as_ref().is_some_and(Moves::are_denied);
     if !has_evidence(rules) && between.is_empty() && !moves {
         return Vec::new();
     }
@@ -205,9 +203,7 @@ impl<'l, 'c> Model<'l, 'c> {
         let phases = &self.rules.phases;
         let moves = self.rules.moves.as_ref();
         let allowed = moves.is_none_or(|moves| {
-            from == to
-                || moves.sanction.action != Disposition::Fixed(Action::Deny)
-                || moves.allow(&phases[from].name, &phases[to].name)
+            from == to || !moves.are_denied() || moves.allow(&phases[from].name, &phases[to].name)
         });
         allowed && fits[goal][from][to] && fits[goal][to][to]
     }

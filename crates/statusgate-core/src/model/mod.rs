@@ -2,6 +2,7 @@
 
 mod by_type;
 mod condition;
+mod id;
 mod json;
 mod member;
 mod members;
@@ -15,6 +16,7 @@ mod webhook;
 
 pub use by_type::{ByType, SCAN_LIMIT};
 pub use condition::{ConditionStatus, Conditions};
+pub use id::Id;
 pub use json::Json;
 pub(crate) use json::{in_status, same, same_number};
 pub use members::Members;

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use super::convention::{Names, Sanction};
+use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
-use super::{Action, Disposition, Id};
-use crate::documents::{self, Name};
+use super::{Disposition, Id};
+use crate::documents::{Name, Sanction};
 use crate::language::{ElementPredicate, Predicate, Report, Step};
 use crate::source::tree::At;
 
@@ -105,9 +105,9 @@ impl<'c> Sourced<'c> {
     }
 
     /// Declares a rule without a sentence of its own, and returns its id.
-    pub(crate) fn rule(&self, rule: &str, action: impl Into<Disposition>) -> Id {
+    pub(crate) fn rule(&self, rule: &str, action: Disposition) -> Id {
         let declared = DeclaredRule {
-            actions: vec![action.into()],
+            actions: vec![action],
             message: None,
             source: self.source.to_owned(),
             optional: false,
@@ -120,21 +120,34 @@ impl<'c> Sourced<'c> {
     pub(crate) fn sanction(
         &self,
         rule: &str,
-        action: Option<documents::Disposition>,
-        default: Action,
+        action: Option<Disposition>,
+        default: Disposition,
     ) -> Sanction {
-        let action = action.map_or(Disposition::Fixed(default), Into::into);
+        let action = action.unwrap_or(default);
         Sanction { rule: self.rule(rule, action), action }
     }
 
     /// A rule that exists where a document has an action for it.
-    pub(crate) fn optional(
+    pub(crate) fn optional(&self, rule: &str, action: Option<Disposition>) -> Option<Sanction> {
+        action.map(|action| self.sanction(rule, None, action))
+    }
+
+    /// Gives the sanction of a document its id, and the default action if the document has none.
+    pub(crate) fn complete(
         &self,
         rule: &str,
-        action: Option<documents::Disposition>,
-    ) -> Option<Sanction> {
-        let action = action?.into();
-        Some(Sanction { rule: self.rule(rule, action), action })
+        sanction: &mut Option<Sanction>,
+        default: Disposition,
+    ) {
+        let action = sanction.as_ref().map(|sanction| sanction.action);
+        *sanction = Some(self.sanction(rule, action, default));
+    }
+
+    /// Gives the sanction of a document its id.
+    pub(crate) fn name(&self, rule: &str, sanction: &mut Option<Sanction>) {
+        if let Some(sanction) = sanction {
+            sanction.rule = self.rule(rule, sanction.action);
+        }
     }
 }
 
@@ -163,43 +176,5 @@ impl Report for Reporter<'_> {
 
     fn phase(&mut self, path: &[Step], name: &str) {
         self.names.check_phase(self.at(path), name);
-    }
-}
-
-impl From<documents::Action> for Action {
-    fn from(action: documents::Action) -> Self {
-        match action {
-            documents::Action::Deny => Self::Deny,
-            documents::Action::Warn => Self::Warn,
-            documents::Action::Audit => Self::Audit,
-        }
-    }
-}
-
-impl From<documents::Disagreement> for Action {
-    fn from(action: documents::Disagreement) -> Self {
-        match action {
-            documents::Disagreement::Deny => Self::Deny,
-            documents::Disagreement::Repair => Self::Repair,
-            documents::Disagreement::Warn => Self::Warn,
-            documents::Disagreement::Audit => Self::Audit,
-        }
-    }
-}
-
-impl From<documents::Disposition> for Disposition {
-    fn from(action: documents::Disposition) -> Self {
-        match action {
-            documents::Disposition::Disagreement => Self::Disagreement,
-            documents::Disposition::Deny => Self::Fixed(Action::Deny),
-            documents::Disposition::Warn => Self::Fixed(Action::Warn),
-            documents::Disposition::Audit => Self::Fixed(Action::Audit),
-        }
-    }
-}
-
-impl From<Action> for Disposition {
-    fn from(action: Action) -> Self {
-        Self::Fixed(action)
     }
 }

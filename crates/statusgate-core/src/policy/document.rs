@@ -79,11 +79,11 @@ impl Policy {
 
     /// What a violation of a rule leads to, by writer.
     pub fn actions_of<'r>(&'r self, rule: &'r DeclaredRule) -> impl Iterator<Item = Action> {
-        let by_writer = self.writers.iter().map(|rule| rule.disagreement.into());
+        let by_writer = self.writers.iter().map(|rule| rule.disagreement);
         let by_writer = by_writer.chain([self.disagreement]);
         let actions = rule.actions.iter().flat_map(move |action| match action {
-            Disposition::Fixed(action) => vec![*action],
             Disposition::Disagreement => by_writer.clone().collect(),
+            fixed => vec![fixed.action(self.disagreement)],
         });
         actions.map(|action| action.min(self.enforcement))
     }
@@ -98,7 +98,7 @@ impl Policy {
         self.writers
             .iter()
             .find(|rule| rule.writers.include(writer))
-            .map_or(self.disagreement, |rule| rule.disagreement.into())
+            .map_or(self.disagreement, |rule| rule.disagreement)
             .min(self.enforcement)
     }
 }
@@ -125,7 +125,7 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     let fields = compiler.fields(&spec.fields, at.key("fields"));
     // Policies without rules of their own share the list of ids in metrics.
     let owner_rule = (!spec.owners.is_empty())
-        .then(|| compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Action::Deny));
+        .then(|| compiler.tables(&[]).by(Declarer::Owners).rule(OWNER, Disposition::Deny));
     let lists =
         convention.as_ref().map(|convention| convention.conditions.as_slice()).unwrap_or_default();
     let inherited =
@@ -151,8 +151,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     let policy = Policy {
         name: Id::new(name.to_owned(), 0),
         resources: spec.resources.clone(),
-        enforcement: spec.enforcement.map_or(Action::Deny, Action::from),
-        disagreement: spec.disagreement.map_or(Action::Deny, Action::from),
+        enforcement: spec.enforcement.unwrap_or(Action::Deny),
+        disagreement: spec.disagreement.unwrap_or(Action::Deny),
         writers: spec.writers.clone(),
         repairs_stored: false,
         fields,

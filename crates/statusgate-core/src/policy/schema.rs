@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::compile::Compiler;
 use super::rules::Declarer;
-use super::{Action, Id};
+use super::{Disposition, Id};
 use crate::documents::{self, Field, FieldType, Format};
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -15,7 +15,7 @@ pub struct Check {
     /// The rule id in findings, `appcat/condition-reason`.
     pub rule: Id,
     /// What happens on a violation.
-    pub action: Action,
+    pub action: Disposition,
     document: documents::Check,
 }
 
@@ -76,7 +76,7 @@ impl Compiler<'_> {
         at: At<'_>,
     ) -> Check {
         let id: &str = document.id.as_ref().map_or(default_id, |id| id);
-        let action = document.action.map_or(Action::Deny, Action::from);
+        let action = document.action.unwrap_or(Disposition::Deny);
         let rules = self.tables(&[&document.source, source]).by(Declarer::Check);
         let check = Check { rule: rules.rule(id, action), action, document: document.clone() };
         if check.required && check.forbidden {

@@ -73,8 +73,8 @@ impl Policy {
     /// Whether the phase or a default sets the place of another policy's default.
     fn sets_place_of(&self, default: &Backfill) -> bool {
         let phase = self.convention.phase.iter().flat_map(|rules| {
-            let time = rules.transition_time.iter().filter(|time| time.in_step);
-            rules.paths().chain(time.map(|time| &time.path))
+            let time = rules.transition_time.iter().filter(|time| time.in_step());
+            rules.paths().chain(time.map(|time| &*time.path))
         });
         phase.into_iter().any(|path| default.sets_at(path))
             || self.backfill.iter().any(|own| own.sets_place_of(default))

@@ -7,7 +7,7 @@ use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
 use crate::language::{Predicate, quoted_if_odd};
 use crate::model::{ConditionStatus, Conditions, Json, is_before_write, parse_rfc3339};
-use crate::policy::convention::{ConditionType, Filling, Movers, Sanction, TransitionTimes};
+use crate::policy::convention::{ConditionType, Filling, Sanction, TransitionTime};
 
 /// One element of a list.
 pub(super) struct Element<'p, 's, 'a> {
@@ -132,7 +132,7 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
     /// `must` is a subset of `may`.
     fn judge_time(
         &self,
-        times: &'p TransitionTimes,
+        times: &'p TransitionTime,
         circumstances: &Circumstances<'p, '_, 's, 'a>,
         violations: &mut dyn Sink<'p>,
     ) {
@@ -151,33 +151,28 @@ impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
         let any = |members: &[String]| members.iter().any(|member| moved(member));
         let old = before.and_then(time);
         let mirrored = self.known.is_some_and(|known| known.mirrored);
-        let mut report = |sanction: &'p Sanction, message: &str| {
-            violations.push(self.violation(sanction, &times.member, message).transition());
+        let mut report = |sanction: &'p Option<Sanction>, message: &str| {
+            if let Some(sanction) = sanction {
+                violations.push(self.violation(sanction, &times.member, message).transition());
+            }
         };
-        if old != Some(new) && new > now.saturating_add(times.skew) {
+        if old != Some(new) && new > now.saturating_add(times.skew()) {
             report(&times.future, "is in the future");
         }
         let Some(old) = old else { return };
-        let changed = match &times.may_move_on {
-            Movers::Anything => true,
-            Movers::Members(members) => mirrored || any(members),
-        };
+        let changed = mirrored || times.moves_freely() || any(&times.may_move_on);
         if old == new {
             let must = |member: &String| {
                 moved(member) && !self.is_removed_by_webhook(member, circumstances)
             };
-            if let Some(kept) = &times.kept
-                && !mirrored
-                && times.must_move_on.iter().any(must)
-                && is_before_write(old, now)
-            {
-                report(kept, "must change when the condition changes");
+            if !mirrored && times.must_move_on.iter().any(must) && is_before_write(old, now) {
+                report(&times.kept, "must change when the condition changes");
             }
         } else if new < old {
             let sanction = if changed { &times.backwards } else { &times.backwards_unchanged };
             report(sanction, "moved backwards");
-        } else if let Some(moved) = times.moved.as_ref().filter(|_| !changed) {
-            report(moved, "changed although the condition did not");
+        } else if !changed {
+            report(&times.moved, "changed although the condition did not");
         }
     }
 

@@ -3,13 +3,13 @@
 use super::super::evidence::Facts;
 use super::super::ratchet::{Sink, Violation};
 use crate::model::{Json, Object};
-use crate::policy::convention::{GenerationRules, Limit, Sanction};
+use crate::policy::convention::{Generation, Sanction};
 
 const WENT_BACK: &str = "must not decrease";
 
 /// The newest generation, and the rules about it.
 pub(crate) struct Generations<'p> {
-    rules: &'p GenerationRules,
+    rules: &'p Generation,
     /// The newest generation that exists.
     newest: i64,
     /// Whether the stored object has a status: a restored backup has old generations.
@@ -20,7 +20,7 @@ impl<'p> Generations<'p> {
     /// The newest generation of both objects: a spec change increases it before or after admission,
     /// depending on the webhook, and so does a deletion. `None` without a generation.
     pub(crate) fn new(
-        rules: &'p GenerationRules,
+        rules: &'p Generation,
         object: &Object<'_>,
         old: Option<&Object<'_>>,
     ) -> Option<Self> {
@@ -31,7 +31,7 @@ impl<'p> Generations<'p> {
 
     /// Judges the object's own `observedGeneration`.
     pub(crate) fn judge_object(&self, facts: &Facts<'_, '_>, violations: &mut dyn Sink<'p>) {
-        for path in &self.rules.paths {
+        for path in self.rules.paths.iter().flatten() {
             let value = facts.object.at_status(path);
             let Some(new) = value.and_then(Json::as_i64) else { continue };
             let before = facts.old.and_then(|old| old.at_status(path)?.as_i64());
@@ -39,8 +39,8 @@ impl<'p> Generations<'p> {
             if let Some((sanction, message)) = found {
                 violations.push(Violation::by(sanction, path.field(), message).transition());
             }
-            if let Some(Limit { value: least, sanction }) = &self.rules.minimum
-                && new < *least
+            if let (Some(least), Some(sanction)) = (self.rules.minimum, &self.rules.below)
+                && new < least
             {
                 let message = format!("must be at least {least}");
                 violations.push(Violation::by(sanction, path.field(), message).of_value(value));
@@ -49,20 +49,16 @@ impl<'p> Generations<'p> {
     }
 
     /// The violation of a changed generation.
-    pub(super) const fn judge(
-        &self,
-        new: i64,
-        old: Option<i64>,
-    ) -> Option<(&'p Sanction, &'static str)> {
+    pub(super) fn judge(&self, new: i64, old: Option<i64>) -> Option<(&'p Sanction, &'static str)> {
         match old {
             Some(old) if old == new => None,
             _ if new > self.newest => {
                 let sanction =
                     if self.had_status { &self.rules.ahead } else { &self.rules.ahead_at_first };
-                Some((sanction, "is a generation that does not exist yet"))
+                Some((sanction.as_ref()?, "is a generation that does not exist yet"))
             }
             // 0 means "not set": SetStatusCondition resets to it.
-            Some(old) if new < old && new != 0 => Some((&self.rules.decreased, WENT_BACK)),
+            Some(old) if new < old && new != 0 => Some((self.rules.decreased.as_ref()?, WENT_BACK)),
             _ => None,
         }
     }

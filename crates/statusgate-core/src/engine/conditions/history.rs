@@ -19,19 +19,23 @@ pub(super) fn judge<'p>(
         true => stored.len(),
         false if full => overlap(stored, items),
         false => {
-            let found =
-                Violation::by(&history.rewritten, path.field(), "stored elements must not change");
-            violations.push(found.transition());
+            if let Some(rewritten) = &history.rewritten {
+                let message = "stored elements must not change";
+                violations.push(Violation::by(rewritten, path.field(), message).transition());
+            }
             return 0;
         }
+    };
+    let (Some(distinct), Some(repeated)) = (&history.distinct, &history.repeated) else {
+        return known;
     };
     for index in known.max(1)..items.len() {
         let (item, last) = (&items[index], &items[index - 1]);
         let differs = |member: &String| !same(item.get(member), last.get(member));
-        if !history.distinct.is_empty() && !history.distinct.iter().any(differs) {
+        if !distinct.iter().any(differs) {
             let field = format!("{}[{index}]", path.field());
             let message = "repeats the previous element";
-            violations.push(Violation::by(&history.repeated, field, message).transition());
+            violations.push(Violation::by(repeated, field, message).transition());
         }
     }
     known

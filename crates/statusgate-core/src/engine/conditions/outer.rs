@@ -7,7 +7,7 @@ use super::super::Cause;
 use super::super::ratchet::{Digest, Sink, Violation};
 use super::{Circumstances, judge_list};
 use crate::model::{Conditions, Json, SCAN_LIMIT, same};
-use crate::policy::Action;
+use crate::policy::Disposition;
 use crate::policy::convention::{ConditionList, OuterList};
 
 /// Judges the list of each element of the outer list.
@@ -24,7 +24,7 @@ pub(super) fn judge<'p: 's, 's, 'a>(
     let field = outer.path.field();
     let Some(elements) = written.as_array() else {
         let message = format!("must be a list, it is {}", written.kind());
-        let found = Violation::new(&list.shape_rule, Action::Deny, field, message);
+        let found = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
         violations.push(found.cause(Cause::TypeInvalid));
         return;
     };
@@ -35,7 +35,7 @@ pub(super) fn judge<'p: 's, 's, 'a>(
             let message = format!("must be an object, it is {}", element.kind());
             let found = Violation::new(
                 &list.shape_rule,
-                Action::Deny,
+                Disposition::Deny,
                 format!("{field}[{index}]"),
                 message,
             );

@@ -2,10 +2,7 @@
 
 use super::super::words;
 use super::{Page, off_unless_enabled};
-use crate::language::Predicate;
-use crate::policy::convention::{
-    ConditionList, ConditionType, Movers, Presence, Sanction, TransitionTimes,
-};
+use crate::policy::convention::{ConditionList, ConditionType};
 
 impl Page {
     pub(super) fn condition_list(&mut self, list: &ConditionList) {
@@ -19,13 +16,10 @@ impl Page {
         self.table(["member", "requirement", "rule", "source"], rows.collect());
         let rows = list.types.known.iter().map(|kind| {
             let polarity = kind.polarity.name().to_owned();
-            [kind.name.clone(), polarity, presence(kind), kind.meaning.clone(), kind.source.clone()]
+            [kind.name.clone(), polarity, remarks(kind), kind.meaning.clone(), kind.source.clone()]
         });
-        self.table(["type", "polarity", "presence", "meaning", "source"], rows.collect());
+        self.table(["type", "polarity", "", "meaning", "source"], rows.collect());
         self.reasons(list);
-        if let Some(times) = &list.times {
-            self.times(times);
-        }
         let rows = list.each.iter().map(|rule| {
             [
                 rule.id.to_string(),
@@ -44,12 +38,10 @@ impl Page {
         let mut rows = Vec::new();
         for kind in &list.types.known {
             for row in &kind.reasons {
-                let expects = row.expects.iter().map(|(member, values)| {
-                    let values = values.iter().map(|value| {
-                        if value.is_empty() { "absent".to_owned() } else { value.clone() }
-                    });
-                    format!("{member} {}", words::any_of(values))
-                });
+                let expects = row
+                    .expects
+                    .iter()
+                    .map(|(member, values)| format!("{member} {}", words::texts(values)));
                 rows.push([
                     kind.name.clone(),
                     row.reason.clone(),
@@ -61,42 +53,6 @@ impl Page {
         }
         self.table(["type", "reason", "implies", "action", "rule"], rows);
     }
-
-    fn times(&mut self, times: &TransitionTimes) {
-        let rows = time_rules(times).into_iter().map(|(what, sanction)| {
-            [what, words::action(sanction.action).to_owned(), sanction.rule.to_string()]
-        });
-        self.table(["transition time", "action", "rule"], rows.collect());
-        self.source(&times.source);
-    }
-}
-
-/// What violates the rules about transition times.
-pub(in super::super) fn time_rules(times: &TransitionTimes) -> Vec<(String, &Sanction)> {
-    let member = &times.member;
-    let mut rules = Vec::new();
-    if let Some(kept) = &times.kept {
-        let on = words::any_of(times.must_move_on.iter().cloned());
-        rules.push((format!("{on} changed and {member} did not move"), kept));
-    }
-    if let (Movers::Members(members), Some(moved)) = (&times.may_move_on, &times.moved) {
-        let what = match members.join(", ") {
-            // No member may move it, so every move is a violation.
-            on if on.is_empty() => format!("{member} moved"),
-            on => format!("{member} moved and nothing of {on} changed"),
-        };
-        rules.push((what, moved));
-    }
-    if times.backwards == times.backwards_unchanged {
-        rules.push((format!("{member} went back"), &times.backwards));
-    } else {
-        rules.push((format!("{member} went back with a change"), &times.backwards));
-        let unchanged = &times.backwards_unchanged;
-        rules.push((format!("{member} went back without a change"), unchanged));
-    }
-    let skew = times.skew;
-    rules.push((format!("{member} lies more than {skew} s in the future"), &times.future));
-    rules
 }
 
 /// The properties of a list as a whole.
@@ -106,38 +62,10 @@ fn about(list: &ConditionList) -> Vec<String> {
         let versions = list.versions.iter().map(ToString::to_string);
         points.push(format!("of objects of version {}", words::any_of(versions)));
     }
-    match &list.history {
-        Some(history) => {
-            points.push(format!(
-                "a history: it grows at its end; a new element differs from the last in {} ({}), and \
-                 what is in it does not change ({})",
-                words::any_of(history.distinct.iter().cloned()),
-                words::said(&history.repeated),
-                words::said(&history.rewritten)
-            ));
-        }
-        None => points.push(match &list.duplicate {
-            None => "elements have no key".to_owned(),
-            Some(duplicate) => {
-                format!(
-                    "one element for each {} ({})",
-                    list.key.join(" and "),
-                    words::said(duplicate)
-                )
-            }
-        }),
-    }
-    if let Some(most) = &list.max_items {
-        points.push(format!("at most {} elements ({})", most.value, words::said(&most.sanction)));
-    }
-    if let Some(other) = &list.other_members {
-        points.push(format!("no other members than these ({})", words::said(other)));
-    }
-    if let Some(other) = &list.types.other {
-        points.push(format!("no other types than these ({})", words::said(other)));
-    }
-    if let Some(order) = &list.types.order {
-        points.push(format!("types in this order ({})", words::said(order)));
+    if list.history.is_some() {
+        points.push("a history: it grows at its end, and what is in it does not change".to_owned());
+    } else if list.key.is_empty() {
+        points.push("elements have no key".to_owned());
     }
     if !list.types.polarity_from.is_empty() {
         let paths = list.types.polarity_from.iter().map(|path| path.field().to_owned());
@@ -146,34 +74,14 @@ fn about(list: &ConditionList) -> Vec<String> {
     if !list.source.is_empty() {
         points.push(format!("source: {}", list.source));
     }
+    let times = list.times.as_ref().filter(|times| !times.source.is_empty());
+    points.extend(times.map(|times| format!("source of the transition times: {}", times.source)));
     points
 }
 
-fn presence(kind: &ConditionType) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let said = |sanction: &Sanction| words::action(sanction.action);
-    let mut presence = |what: &str, presence: &Option<Presence>| {
-        if let Some(presence) = presence {
-            let when = presence.when.as_ref().map(Predicate::in_words);
-            let when = when.map(|when| format!(" where {when}")).unwrap_or_default();
-            words.push(format!("{what}{when}: {}", said(&presence.sanction)));
-        }
-    };
-    presence("missing", &kind.missing);
-    presence("present", &kind.present);
-    let sanctions = [
-        ("present but not True", &kind.not_true),
-        ("removed", &kind.removed),
-        ("no longer True", &kind.reverted),
-    ];
-    for (what, sanction) in sanctions {
-        words.extend(sanction.as_ref().map(|sanction| format!("{what}: {}", said(sanction))));
-    }
-    if kind.mirrored {
-        words.push("its times are those of another object".to_owned());
-    }
-    if let Some(key) = &kind.key {
-        words.push(format!("one for each {}", key.join(" and ")));
-    }
-    words.join("; ")
+/// What a type has in addition to its polarity.
+fn remarks(kind: &ConditionType) -> String {
+    let mirrored = kind.mirrored.then(|| "its times are those of another object".to_owned());
+    let key = kind.key.as_ref().map(|key| format!("one for each {}", key.join(" and ")));
+    mirrored.into_iter().chain(key).collect::<Vec<_>>().join("; ")
 }

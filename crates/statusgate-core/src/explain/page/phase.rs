@@ -77,13 +77,13 @@ impl Page {
         if !any.is_empty() {
             rows.push(["any phase".to_owned(), any]);
         }
-        self.text(format!("Allowed moves; every other move: {}.", words::said(&moves.sanction)));
+        self.text("Allowed moves:");
         self.table(["from", "to"], rows);
     }
 }
 
 fn about(rules: &PhaseRules) -> Vec<String> {
-    let mut points = vec![format!("one of those below, or Deny [{}]", rules.value_rule)];
+    let mut points = Vec::new();
     if !rules.other_paths.is_empty() {
         let paths = rules.other_paths.iter().map(|path| path.field().to_owned());
         points.push(format!("also read at {}", words::any_of(paths)));
@@ -94,14 +94,10 @@ fn about(rules: &PhaseRules) -> Vec<String> {
     }
     if let Some(time) = &rules.transition_time {
         let path = time.path.field();
-        points.push(if time.in_step {
+        points.push(if time.in_step() {
             format!("the mutating webhook changes {path} with the phase")
         } else {
-            let (moved, kept) = (words::action(time.moved.action), words::action(time.kept.action));
-            format!(
-                "{path} changes with the phase; if only {path} changes: {moved}, if only the phase changes: {kept} [{}]",
-                time.moved.rule
-            )
+            format!("{path} changes with the phase")
         });
     }
     if let Some(when) = &rules.mirrored {
@@ -109,8 +105,7 @@ fn about(rules: &PhaseRules) -> Vec<String> {
         points.push(format!("copied from another object if {when}: every move and time is valid"));
     }
     if let Some(reason) = &rules.reason {
-        let (path, otherwise) = (reason.path.field(), words::said(&reason.sanction));
-        points.push(format!("{path} is one of its reasons; otherwise {otherwise}"));
+        points.push(format!("{} is one of its reasons", reason.path.field()));
         if !reason.always.is_empty() {
             let always = words::any_of(reason.always.iter().cloned());
             points.push(format!("every phase may have the reason {always}"));

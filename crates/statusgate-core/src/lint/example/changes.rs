@@ -175,7 +175,7 @@ impl Search<'_> {
             }
             if let Some(reason) = &rules.reason {
                 let own = rules.phases.iter().flat_map(|phase| &phase.reasons);
-                let reasons = own.chain(&reason.always).map(|reason| reason.as_str().into());
+                let reasons = own.chain(reason.always.iter()).map(|reason| reason.as_str().into());
                 let reasons = reasons.chain(["Example".into()]).collect();
                 places.push((reason.path.to_string(), unique(reasons)));
             }
@@ -188,9 +188,10 @@ impl Search<'_> {
     pub(super) fn paths(&self) -> Vec<&Pointer> {
         let convention = self.stage.convention;
         let fields = convention.fields.iter().chain(&self.policy.fields).map(|field| &field.path);
-        let generations = convention.generation.iter().flat_map(|rules| &rules.paths);
+        let generations =
+            convention.generation.iter().flat_map(|rules| rules.paths.iter().flatten());
         let mut paths: Vec<&Pointer> = Vec::new();
-        for path in fields.chain(generations) {
+        for path in fields.chain(generations.map(|path| &**path)) {
             if !paths.contains(&path) {
                 paths.push(path);
             }
@@ -207,7 +208,9 @@ impl Search<'_> {
     /// Values for one of [`Self::paths`].
     pub(super) fn values(&self, path: &Pointer) -> Vec<Value> {
         let generation = self.stage.convention.generation.as_ref();
-        if generation.is_some_and(|rules| rules.paths.contains(path)) {
+        if generation
+            .is_some_and(|rules| rules.paths.iter().flatten().any(|known| **known == *path))
+        {
             return [GENERATION, GENERATION - 1, GENERATION + 1, 0, -1, -2]
                 .map(Value::from)
                 .to_vec();
@@ -271,7 +274,10 @@ impl Search<'_> {
             with(twice.into());
             if let (Some(most), Some(first)) = (&list.max_items, items.first()) {
                 // The members that distinguish the elements: two values in turn, or names.
-                let history = list.history.iter().flat_map(|history| history.distinct.first());
+                let history = list
+                    .history
+                    .iter()
+                    .flat_map(|history| history.distinct.iter().flat_map(|names| names.first()));
                 let turns: Vec<(&String, Vec<Value>)> =
                     history.map(|member| (member, Self::turns(list, member))).collect();
                 let all = (0..=most.value).map(|number| {

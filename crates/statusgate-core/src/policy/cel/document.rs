@@ -2,7 +2,7 @@
 
 use super::{CelRule, Mistake, compile};
 use crate::documents;
-use crate::policy::Action;
+use crate::policy::Disposition;
 use crate::policy::compile::Compiler;
 use crate::policy::convention::{Backfill, Convention, Trigger};
 use crate::policy::rules::{DeclaredRule, Declarer};
@@ -31,7 +31,7 @@ impl Compiler<'_> {
                 .map_err(|mistakes| report(at.key("expression"), text, mistakes))
                 .ok()?;
             let declared = DeclaredRule {
-                actions: vec![document.action.map_or(Action::Deny, Action::from).into()],
+                actions: vec![document.action.unwrap_or(Disposition::Deny)],
                 message: Some(document.message.to_string()),
                 source: document.source.clone(),
                 optional: false,
@@ -43,7 +43,7 @@ impl Compiler<'_> {
                 sees_the_phase: sees_the_phase(&expression, &trigger, convention, backfill),
                 expression,
                 message: document.message.to_string(),
-                action: document.action.map_or(Action::Deny, Action::from),
+                action: document.action.unwrap_or(Disposition::Deny),
                 path: document.path.as_deref().cloned().or_else(|| "/status".parse().ok())?,
                 trigger,
             })
@@ -67,7 +67,7 @@ fn sees_the_phase(
     let Some(phase) = convention.and_then(|convention| convention.phase.as_ref()) else {
         return false;
     };
-    let time = phase.transition_time.iter().map(|time| &time.path);
+    let time = phase.transition_time.iter().map(|time| &*time.path);
     let mut moved = phase.paths().chain(time).chain(backfill.iter().map(Backfill::path));
     let reads = &expression.reads;
     *trigger != Trigger::Introduced

@@ -19,7 +19,7 @@ use cel::common::ast::IdedExpr;
 use crate::model::Pointer;
 
 use super::convention::Trigger;
-use super::{Action, Id};
+use super::{Disposition, Id};
 
 pub use reads::{Part, Reads};
 pub use rewrite::{Needs, ORDERED, PATTERN, STEP, Work};
@@ -39,7 +39,7 @@ pub struct CelRule {
     /// The message of its findings.
     pub message: String,
     /// What happens when it does not hold.
-    pub action: Action,
+    pub action: Disposition,
     /// The field that its findings name.
     pub path: Pointer,
     /// Which writes it judges.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::{Check, kebab};
-use super::super::{Action, Disposition, Id};
+use super::super::{Disposition, Id};
 use super::times::ANYTHING;
-use super::{ConditionTypes, Limit, Sanction, TransitionTimes};
+use super::{ConditionTypes, History, Limit, Sanction, TransitionTime};
 use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List, Predicate};
 use crate::model::{Json, Object, Pointer};
@@ -39,7 +39,7 @@ pub struct ConditionList {
     /// The types of its elements.
     pub types: Arc<ConditionTypes>,
     /// How `lastTransitionTime` moves.
-    pub times: Option<TransitionTimes>,
+    pub times: Option<TransitionTime>,
     /// Rules about each element.
     pub each: Vec<ElementRule>,
     /// Where all this comes from.
@@ -55,17 +55,6 @@ pub struct OuterList {
     pub inner: Vec<String>,
     /// The members that identify an element.
     pub key: Vec<String>,
-}
-
-/// An append-only list: only the oldest elements may be removed.
-#[derive(Clone, Debug)]
-pub struct History {
-    /// A new element differs from the last one in one of these.
-    pub distinct: Vec<String>,
-    /// A write changed an element.
-    pub rewritten: Sanction,
-    /// A new element repeats the last one.
-    pub repeated: Sanction,
 }
 
 /// A rule about each element of a list, of any type.
@@ -159,22 +148,23 @@ impl Compiler<'_> {
             None if document.history.is_some() => Vec::new(),
             None => vec!["type".to_owned()],
         };
-        let duplicate = || rules.sanction("condition-duplicate", document.duplicate, Action::Deny);
+        let duplicate =
+            || rules.sanction("condition-duplicate", document.duplicate, Disposition::Deny);
         ConditionList {
             path: (*document.path).clone(),
             outer: self.outer_list(document, at),
             versions: document.api_versions.clone(),
-            shape_rule: rules.rule("condition-shape", Action::Deny),
+            shape_rule: rules.rule("condition-shape", Disposition::Deny),
             duplicate: (!key.is_empty()).then(duplicate),
             key,
             max_items: document.max_items.map(|value| Limit {
                 value,
-                sanction: rules.sanction("conditions-length", document.too_long, Action::Deny),
+                sanction: rules.sanction("conditions-length", document.too_long, Disposition::Deny),
             }),
-            history: document.history.as_ref().map(|history| History {
-                distinct: history.distinct.iter().flat_map(|names| names.to_vec()).collect(),
-                rewritten: rules.sanction("history-rewritten", history.rewritten, Action::Warn),
-                repeated: rules.sanction("history-repeated", history.repeated, Action::Warn),
+            history: document.history.clone().map(|mut history| {
+                rules.complete("history-rewritten", &mut history.rewritten, Disposition::Warn);
+                rules.complete("history-repeated", &mut history.repeated, Disposition::Warn);
+                history
             }),
             members: members.collect(),
             other_members: rules.optional("condition-member-unknown", document.other_members),
@@ -226,7 +216,7 @@ impl Compiler<'_> {
 
     fn element_rule(&self, document: &documents::ElementRule, at: At<'_>) -> ElementRule {
         let declared = DeclaredRule {
-            actions: vec![document.action.into()],
+            actions: vec![document.action],
             message: Some(document.message.to_string()),
             source: document.source.clone(),
             optional: document.optional,
@@ -234,7 +224,7 @@ impl Compiler<'_> {
         };
         ElementRule {
             when: self.element_predicate(&document.when, at.key("when")),
-            action: document.action.into(),
+            action: document.action,
             member: document.member.clone(),
             message: document.message.to_string(),
             source: declared.source.clone(),

@@ -1,49 +1,30 @@
 //! How `observedGeneration` relates to `metadata.generation`.
 
-use super::super::Action;
+use super::super::Disposition;
 use super::super::compile::Compiler;
-use super::{Limit, Sanction};
-use crate::documents;
+use super::Generation;
 use crate::model::Pointer;
 
-/// How `observedGeneration` relates to `metadata.generation`.
-#[derive(Clone, Debug)]
-pub struct GenerationRules {
-    /// The object's own, `/status/observedGeneration`.
-    pub paths: Vec<Pointer>,
-    /// The generation does not exist yet.
-    pub ahead: Sanction,
-    /// The same for an object without a stored status: an object that is restored from a backup has old
-    /// generations, and its own starts at 1 again.
-    pub ahead_at_first: Sanction,
-    /// The generation is older than the stored one.
-    pub decreased: Sanction,
-    /// The object's own is set back to 0. `None` if 0 is the same as absence.
-    pub reset: Option<Sanction>,
-    /// The least value of the object's own. Flux's CRDs begin with −1: the object was not observed yet.
-    pub minimum: Option<Limit<i64>>,
-    /// Where these come from.
-    pub source: String,
+impl Generation {
+    /// Where the object's own generation is: the first path.
+    pub(crate) fn own_path(&self) -> Option<&Pointer> {
+        self.paths.as_ref()?.first().map(|path| &**path)
+    }
 }
 
 impl Compiler<'_> {
-    pub(super) fn generation(&self, generation: &documents::Generation) -> GenerationRules {
-        let rules = self.tables(&[&generation.source]);
-        GenerationRules {
-            paths: generation.paths.iter().flatten().map(|path| (**path).clone()).collect(),
-            ahead: rules.sanction("generation-ahead", generation.ahead, Action::Deny),
-            ahead_at_first: rules.sanction(
-                "generation-ahead",
-                generation.ahead_at_first,
-                Action::Warn,
-            ),
-            decreased: rules.sanction("generation-decreased", generation.decreased, Action::Warn),
-            reset: rules.optional("generation-decreased", generation.reset),
-            minimum: generation.minimum.map(|value| Limit {
-                value,
-                sanction: rules.sanction("generation-minimum", None, Action::Deny),
-            }),
-            source: generation.source.clone(),
-        }
+    pub(super) fn generation(&self, mut generation: Generation) -> Generation {
+        let source = generation.source.clone();
+        let rules = self.tables(&[&source]);
+        rules.complete("generation-ahead", &mut generation.ahead, Disposition::Deny);
+        // An object that is restored from a backup has old generations, and its own starts at 1 again.
+        rules.complete("generation-ahead", &mut generation.ahead_at_first, Disposition::Warn);
+        rules.complete("generation-decreased", &mut generation.decreased, Disposition::Warn);
+        // Without `reset`, 0 is the same as absence.
+        rules.name("generation-decreased", &mut generation.reset);
+        // Flux's CRDs begin with −1: the object was not observed yet.
+        let below = |_| rules.sanction("generation-minimum", None, Disposition::Deny);
+        generation.below = generation.minimum.map(below);
+        generation
     }
 }

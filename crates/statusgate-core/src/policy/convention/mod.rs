@@ -12,15 +12,14 @@ mod rule;
 mod times;
 mod types;
 
-pub use crate::documents::{ResourceVersion, Since, Watched};
-pub use backfill::{Backfill, Filling, ValueSource};
-pub use conditions::{ConditionList, ElementRule, History, OuterList};
-pub use generation::GenerationRules;
-pub use phase::{
-    Imposition, Moves, Phase, PhaseReason, PhaseRules, PhaseTime, RepairStep, RepairTo,
+pub use crate::documents::{
+    Generation, History, Imposition, Moves, PhaseReason, PhaseTimeRules, ResourceVersion, Sanction,
+    Since, TransitionTime, Watched,
 };
-pub use rule::{Limit, Rule, Sanction, Trigger};
-pub use times::{Movers, TransitionTimes};
+pub use backfill::{Backfill, Filling, ValueSource};
+pub use conditions::{ConditionList, ElementRule, OuterList};
+pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
+pub use rule::{Limit, Rule, Trigger};
 pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
 
 pub(crate) use names::Names;
@@ -31,7 +30,7 @@ use std::sync::Arc;
 use super::compile::Compiler;
 use super::rules::RuleTable;
 use super::schema::FieldRule;
-use super::{Action, Id};
+use super::{Disposition, Id};
 use crate::documents::ConventionSpec;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -58,7 +57,7 @@ pub struct Convention {
     /// The phase, where the convention has one.
     pub phase: Option<Arc<PhaseRules>>,
     /// How generations relate.
-    pub generation: Option<GenerationRules>,
+    pub generation: Option<Generation>,
     /// Checks of other fields than conditions and phase.
     pub fields: Vec<FieldRule>,
     /// Everything that needs a predicate.
@@ -117,10 +116,10 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     // Evidence anywhere may name any phase, and a rule any list: names first, then the rest.
     let names = Names::of(spec, complete);
     let compiler = Compiler::new(name, &names, complete);
-    let status_rule = compiler.tables(&[]).rule("status", Action::Deny);
+    let status_rule = compiler.tables(&[]).rule("status", Disposition::Deny);
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
-    let generation = spec.generation.as_ref().map(|rules| compiler.generation(rules));
+    let generation = spec.generation.clone().map(|rules| compiler.generation(rules));
     let fields = compiler.fields(&spec.fields, at.key("fields"));
     let backfill = compiler.backfill(&spec.backfill, &conditions, &[], at.key("backfill"));
     // Rules last: their ids are the only ones that are chosen.

@@ -1,11 +1,13 @@
 //! The phase: its values in order of priority, their evidence, its time and its reason.
 
+use indexmap::IndexMap;
+
 use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
-use super::super::{Action, Disposition, Id};
-use super::Sanction;
-use crate::documents::{self, Since, ZeroOrMore};
+use super::super::{Disposition, Id};
+use super::{Imposition, Moves, PhaseReason, PhaseTimeRules};
+use crate::documents::{self, ZeroOrMore};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -22,7 +24,7 @@ pub struct PhaseRules {
     /// The rule id for an unknown value, or one that is not a string.
     pub value_rule: Id,
     /// The time of its last change.
-    pub transition_time: Option<PhaseTime>,
+    pub transition_time: Option<PhaseTimeRules>,
     /// The field with its reason.
     pub reason: Option<PhaseReason>,
     /// Which phase may follow which.
@@ -35,41 +37,6 @@ pub struct PhaseRules {
     pub repair: Vec<RepairStep>,
     /// Where all this comes from.
     pub source: String,
-}
-
-/// The time of the last change of the phase.
-#[derive(Clone, Debug)]
-pub struct PhaseTime {
-    /// Where it is.
-    pub path: Pointer,
-    /// Whether the mutating webhook updates it together with the phase.
-    pub in_step: bool,
-    /// Only the time changed.
-    pub moved: Sanction,
-    /// Only the phase changed, and the webhook does not update the time.
-    pub kept: Sanction,
-}
-
-/// The reason of a phase.
-#[derive(Clone, Debug)]
-pub struct PhaseReason {
-    /// Where it is.
-    pub path: Pointer,
-    /// Reasons that every phase may have.
-    pub always: Vec<String>,
-    /// The phase may not have the reason.
-    pub sanction: Sanction,
-}
-
-/// Which phase may follow which.
-#[derive(Clone, Debug)]
-pub struct Moves {
-    /// Phases that may follow every other.
-    pub any_to: Vec<String>,
-    /// A phase, or "" for none, and those that may follow it.
-    pub from: Vec<(String, Vec<String>)>,
-    /// Any other move.
-    pub sanction: Sanction,
 }
 
 /// One value of the phase.
@@ -85,21 +52,14 @@ pub struct Phase {
     pub sufficient: Option<Predicate>,
     /// When the mutating webhook sets it, independent of the writer.
     pub imposed: Option<Imposition>,
+    /// Whether no move leaves it.
+    pub is_final: bool,
     /// The reasons that it may have; empty: all.
     pub reasons: Vec<String>,
     /// What it means, for people.
     pub meaning: String,
     /// Where its evidence comes from.
     pub source: String,
-}
-
-/// When the mutating webhook sets a phase, independent of the writer.
-#[derive(Clone, Debug)]
-pub struct Imposition {
-    /// When it is imposed.
-    pub when: Predicate,
-    /// The time of the transition.
-    pub since: Since,
 }
 
 /// One way to choose a phase in a repair.
@@ -142,16 +102,27 @@ impl Moves {
 
     /// The phases that may follow one (or "" for none).
     pub fn after<'m>(&'m self, from: &'m str) -> impl Iterator<Item = &'m str> {
-        let listed = self.from.iter().filter(move |(name, _)| name == from);
-        let listed = listed.flat_map(|(_, names)| names);
-        listed.chain(&self.any_to).map(String::as_str)
+        let listed = self.from.get(from).into_iter().flat_map(|names| names.iter());
+        listed.chain(self.any_to.iter()).map(String::as_str)
+    }
+
+    /// Whether every policy rejects other moves.
+    pub(crate) fn are_denied(&self) -> bool {
+        self.action.as_ref().is_some_and(|sanction| sanction.action == Disposition::Deny)
+    }
+}
+
+impl PhaseTimeRules {
+    /// Whether the mutating webhook updates the time together with the phase.
+    pub fn in_step(&self) -> bool {
+        self.in_step.unwrap_or(true)
     }
 }
 
 impl Compiler<'_> {
     pub(super) fn phase(&self, document: &documents::Phase, at: At<'_>) -> Option<PhaseRules> {
         let rules = self.tables(&[&document.source]);
-        let value_rule = rules.rule("phase-value", Action::Deny);
+        let value_rule = rules.rule("phase-value", Disposition::Deny);
         let values = document.values.iter().enumerate();
         let phases: Vec<Phase> = values
             .map(|(index, value)| {
@@ -170,6 +141,10 @@ impl Compiler<'_> {
                 let message = format!("the default phase {name} must be admissible in every state");
                 at.report_with_help(message, "remove its \"necessary\"");
             }
+            if phases.iter().any(|phase| phase.name == *name && phase.is_final) {
+                let message = format!("the default phase {name} cannot be final");
+                at.report_with_help(message, "remove its \"final\"");
+            }
         }
         let mut paths = document.path.iter().map(|path| (**path).clone());
         Some(PhaseRules {
@@ -178,12 +153,11 @@ impl Compiler<'_> {
             default: document.default.clone(),
             value_rule,
             transition_time: document.transition_time.as_ref().map(|time| phase_time(time, rules)),
-            reason: document.reason.as_ref().map(|reason| PhaseReason {
-                path: (*reason.path).clone(),
-                always: reason.always.0.clone(),
-                sanction: rules.sanction("phase-reason", reason.action, Action::Warn),
+            reason: document.reason.clone().map(|mut reason| {
+                rules.complete("phase-reason", &mut reason.action, Disposition::Warn);
+                reason
             }),
-            moves: document.moves.as_ref().map(|moves| self.moves(moves, rules, at.key("moves"))),
+            moves: self.moves(document, rules, at),
             mirrored: document
                 .mirrored
                 .as_ref()
@@ -199,25 +173,57 @@ impl Compiler<'_> {
         })
     }
 
-    fn moves(&self, document: &documents::Moves, rules: Sourced<'_>, at: At<'_>) -> Moves {
-        let named = |names: &ZeroOrMore<String>, at: At<'_>| {
-            for (index, name) in names.0.iter().enumerate() {
+    /// Without `moves` every phase may follow every other, except that none follows a final phase.
+    fn moves(&self, phase: &documents::Phase, rules: Sourced<'_>, at: At<'_>) -> Option<Moves> {
+        let finals: Vec<&str> = phase
+            .values
+            .iter()
+            .filter(|value| value.is_final)
+            .map(|value| value.phase.as_str())
+            .collect();
+        let all = || phase.values.iter().map(|value| value.phase.clone());
+        let mut moves = match &phase.moves {
+            Some(moves) => {
+                self.check_moves(moves, &finals, at.key("moves"));
+                moves.clone()
+            }
+            None if finals.is_empty() => return None,
+            None => {
+                let (any_to, from) = (ZeroOrMore::default(), IndexMap::new());
+                let mut moves = Moves { any_to, from, action: None };
+                moves.any_to.0.extend(all());
+                moves
+            }
+        };
+        if !finals.is_empty() {
+            let any_to = std::mem::take(&mut moves.any_to);
+            for from in std::iter::once(String::new()).chain(all()) {
+                let is_final = finals.contains(&from.as_str());
+                let to = &mut moves.from.entry(from).or_default().0;
+                if is_final { to.clear() } else { to.extend(any_to.iter().cloned()) }
+            }
+        }
+        rules.complete("phase-move", &mut moves.action, Disposition::Warn);
+        Some(moves)
+    }
+
+    fn check_moves(&self, moves: &Moves, finals: &[&str], at: At<'_>) {
+        let check = |names: &[String], at: At<'_>| {
+            for (index, name) in names.iter().enumerate() {
                 self.names.check_phase(at.item(index), name);
             }
-            names.0.clone()
         };
-        let from = document.from.iter().map(|(from, to)| {
+        for (from, to) in &moves.from {
             let at = at.key("from").key(from);
             if !from.is_empty() {
                 self.names.check_phase(at.name(), from);
             }
-            (from.clone(), named(to, at))
-        });
-        Moves {
-            from: from.collect(),
-            any_to: named(&document.any_to, at.key("anyTo")),
-            sanction: rules.sanction("phase-move", document.action, Action::Warn),
+            if finals.contains(&from.as_str()) && !to.is_empty() {
+                at.report(format!("phase {from} is final, so no move leaves it"));
+            }
+            check(to, at);
         }
+        check(&moves.any_to, at.key("anyTo"));
     }
 
     fn phase_value(
@@ -229,10 +235,9 @@ impl Compiler<'_> {
         let evidence = |key: &str, predicate: Option<&Predicate>| {
             predicate.map(|predicate| self.predicate(predicate, at.key(key)))
         };
-        let imposed = document.imposed.as_ref().map(|imposed| Imposition {
-            when: self.predicate(&imposed.when, at.key("imposed").key("when")),
-            since: imposed.since,
-        });
+        if let Some(imposed) = &document.imposed {
+            self.predicate(&imposed.when, at.key("imposed").key("when"));
+        }
         let rule = format!("phase-{}", kebab(&document.phase));
         let necessary = evidence("necessary", document.necessary.as_ref());
         let rule = if necessary.is_some() {
@@ -250,7 +255,8 @@ impl Compiler<'_> {
             rule,
             necessary,
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
-            imposed,
+            imposed: document.imposed.clone(),
+            is_final: document.is_final,
             reasons: document.reasons.0.clone(),
             meaning: document.meaning.clone(),
             source: document.source.clone(),
@@ -272,15 +278,14 @@ impl Compiler<'_> {
 }
 
 /// `/status/lastTransitionTime`, or `{path: …, inStep: false}`.
-fn phase_time(document: &documents::PhaseTime, rules: Sourced<'_>) -> PhaseTime {
-    let (path, in_step, moved, kept) = match document {
-        documents::PhaseTime::Path(path) => (path, None, None, None),
-        documents::PhaseTime::Rules(time) => (&time.path, time.in_step, time.moved, time.kept),
+fn phase_time(document: &documents::PhaseTime, rules: Sourced<'_>) -> PhaseTimeRules {
+    let mut time = match document.clone() {
+        documents::PhaseTime::Path(path) => {
+            PhaseTimeRules { path, in_step: None, kept: None, moved: None }
+        }
+        documents::PhaseTime::Rules(time) => time,
     };
-    PhaseTime {
-        path: (**path).clone(),
-        in_step: in_step.unwrap_or(true),
-        moved: rules.sanction("phase-transition-time", moved, Action::Warn),
-        kept: rules.sanction("phase-transition-time", kept, Action::Warn),
-    }
+    rules.complete("phase-transition-time", &mut time.moved, Disposition::Warn);
+    rules.complete("phase-transition-time", &mut time.kept, Disposition::Warn);
+    time
 }

@@ -3,20 +3,11 @@
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::{Disposition, Id};
-use super::PhaseRules;
+use super::{PhaseRules, Sanction};
 use crate::documents::{self, TriggerWord, Watched};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
-
-/// A rule that is built into the engine: its id and its action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sanction {
-    /// The rule id.
-    pub rule: Id,
-    /// What happens on a violation.
-    pub action: Disposition,
-}
 
 /// A limit of a number, and what happens beyond it.
 #[derive(Clone, Debug)]
@@ -81,7 +72,7 @@ impl Compiler<'_> {
         }
         let path = path.cloned();
         let declared = DeclaredRule {
-            actions: vec![document.action.into()],
+            actions: vec![document.action],
             message: Some(document.message.to_string()),
             source: document.source.clone(),
             optional: document.optional,
@@ -97,7 +88,7 @@ impl Compiler<'_> {
             id,
             when,
             trigger,
-            action: document.action.into(),
+            action: document.action,
             path: path?,
             list,
             message: document.message.to_string(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::Action;
+use super::super::Disposition;
 use super::super::compile::{Compiler, Sourced};
 use super::super::schema::kebab;
 use super::Sanction;
@@ -209,7 +209,7 @@ fn reason_row(
     ReasonRow {
         reason: reason.to_owned(),
         expects,
-        sanction: rules.sanction(id, action, Action::Deny),
+        sanction: rules.sanction(id, action, Disposition::Deny),
     }
 }
 
