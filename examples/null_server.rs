@@ -16,7 +16,7 @@ use axum::response::Response;
 use axum::routing::post;
 use clap::Parser;
 use http_body_util::BodyExt;
-use statusgate::server::{self, CertificateSource, Settings};
+use statusgate::server::{self, CertificateSource, ServerSettings};
 use tikv_jemallocator::Jemalloc;
 
 /// That of `statusgate`, so that the difference is only the judgement.
@@ -44,10 +44,10 @@ struct Args {
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let certificate = CertificateSource::Files { certificate: args.tls_cert, key: args.tls_key };
-    let settings = Settings {
+    let settings = ServerSettings {
         listen: args.listen,
         probe_listen: args.probe_listen,
-        ..Settings::new(certificate)
+        ..ServerSettings::new(certificate)
     };
     let router = Router::new().route("/mutate", post(answer)).route("/validate", post(answer));
     server::start_with_router(&settings, router)?.ended().await;

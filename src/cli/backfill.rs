@@ -13,7 +13,7 @@ use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
-use crate::cluster::{Check, Cluster, Level, precheck};
+use crate::cluster::{CheckResult, Cluster, Level, precheck};
 use crate::files;
 use statusgate_core::policy::{PolicySet, Source};
 
@@ -100,7 +100,7 @@ async fn backfill(
 struct Prepared {
     survey: Survey,
     journal: Journal,
-    checks: Vec<Check>,
+    checks: Vec<CheckResult>,
     plan: Plan,
     total: Option<u64>,
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::output::Output;
 use super::progress::Progress;
 use super::{say, table};
-use crate::cluster::backfill::{Audience, Change, Outcome, Report};
+use crate::cluster::backfill::{Audience, Outcome, Report, StatusChange};
 use crate::cluster::{Target, object_path};
 use statusgate_core::policy::PolicySet;
 
@@ -172,9 +172,9 @@ fn path(report: &Report<'_>) -> String {
 }
 
 /// The changes, one per line, the old value before the new one.
-fn diff(changes: &[Change]) -> String {
+fn diff(changes: &[StatusChange]) -> String {
     let mut text = String::new();
-    for Change { path, old, new } in changes {
+    for StatusChange { path, old, new } in changes {
         for (sign, value) in [('-', old), ('+', new)] {
             if let Some(value) = value {
                 text.push_str(&format!("\n  {sign} {path}: {value}"));
@@ -194,7 +194,7 @@ fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
         Outcome::Rejected(reason) => ("refused", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),
     };
-    let change = |change: &Change| {
+    let change = |change: &StatusChange| {
         let mut members = Map::from_iter([("path".to_owned(), Value::from(change.path.clone()))]);
         for (name, value) in [("old", &change.old), ("new", &change.new)] {
             if let Some(value) = value {
@@ -241,7 +241,11 @@ mod tests {
         }
     }
 
-    fn report<'r>(target: &'r Target, outcome: &'r Outcome, changes: &'r [Change]) -> Report<'r> {
+    fn report<'r>(
+        target: &'r Target,
+        outcome: &'r Outcome,
+        changes: &'r [StatusChange],
+    ) -> Report<'r> {
         let (namespace, name, uid, repair) = ("n", "one", "u", None);
         let (policies, conflicts) = (&[][..], 1);
         Report { target, policies, namespace, name, uid, outcome, repair, conflicts, changes }
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_diff_has_the_old_value_before_the_new_one() {
-        let change = |path: &str, old: Option<Value>, new: Option<Value>| Change {
+        let change = |path: &str, old: Option<Value>, new: Option<Value>| StatusChange {
             path: path.to_owned(),
             old,
             new,

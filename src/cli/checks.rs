@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::{say, table};
-use crate::cluster::{Check, Level};
+use crate::cluster::{CheckResult, Level};
 
 /// Prints problems and warnings on stderr.
-pub(super) fn complain(checks: &[Check]) {
+pub(super) fn complain(checks: &[CheckResult]) {
     for check in checks.iter().filter(|check| check.level > Level::Ok) {
         say(format_args!("{}: {}: {}", check.level.name(), check.subject, check.message));
         if !check.help.is_empty() {
@@ -18,8 +18,8 @@ pub(super) fn complain(checks: &[Check]) {
 }
 
 /// Prints all checks as a table, the worst first.
-pub(super) fn print_table(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
-    let mut sorted: Vec<&Check> = checks.iter().collect();
+pub(super) fn print_table(out: &mut impl Write, checks: &[CheckResult]) -> io::Result<()> {
+    let mut sorted: Vec<&CheckResult> = checks.iter().collect();
     sorted.sort_by_key(|check| std::cmp::Reverse(check.level));
     let mut table = table::new(&["", "check", "of", "found"]);
     for check in sorted {
@@ -55,7 +55,7 @@ fn wrapped(text: &str) -> String {
 const WIDTH: usize = 90;
 
 /// Prints all checks as one JSON document.
-pub(super) fn print_json(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
+pub(super) fn print_json(out: &mut impl Write, checks: &[CheckResult]) -> io::Result<()> {
     let list = checks.iter().map(|check| {
         json!({
             "check": check.id,
@@ -70,6 +70,6 @@ pub(super) fn print_json(out: &mut impl Write, checks: &[Check]) -> io::Result<(
 }
 
 /// Whether one of the checks is a problem.
-pub(super) fn has_problem(checks: &[Check]) -> bool {
+pub(super) fn has_problem(checks: &[CheckResult]) -> bool {
     checks.iter().any(|check| check.level == Level::Problem)
 }

@@ -9,8 +9,8 @@ use super::connection::{Connection, block_on};
 use super::output::Output;
 use super::policies::following;
 use super::{Outcome, checks, time, values};
-use crate::cluster::doctor::{Address, Examination, Place};
-use crate::cluster::{Check, ClusterError, StoredDocument};
+use crate::cluster::doctor::{Address, Examination, ObjectLocation};
+use crate::cluster::{CheckResult, ClusterError, StoredDocument};
 use crate::manager::documents::document_type;
 use crate::manager::registry::{Document, DocumentId, Registry};
 use statusgate_core::documents::DocumentKind;
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::of(checks::has_problem(&checks)))
 }
 
-async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
+async fn examine(args: &Args) -> anyhow::Result<Vec<CheckResult>> {
     // Before the connection: mistakes in files are reported without a cluster, too.
     let given =
         if args.policies.is_empty() { None } else { Some(following(&args.policies, None)?) };
@@ -101,7 +101,10 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<Check>> {
     let examination = Examination {
         registrations: args.registrations.clone(),
         address: args.url.clone(),
-        place: Place { namespace: args.namespace.clone(), secret: args.certificate_secret.clone() },
+        objects: ObjectLocation {
+            namespace: args.namespace.clone(),
+            secret: args.certificate_secret.clone(),
+        },
         documents: documents.collect(),
     };
     Ok(examination.run(&cluster, &policies, time::clock()).await?)

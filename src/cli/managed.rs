@@ -8,7 +8,7 @@ use http::Uri;
 
 use super::connection::Connection;
 use super::{time, values};
-use crate::manager::{ManagedCertificate, Options};
+use crate::manager::{ManagedCertificate, ManagerOptions};
 use crate::manifests::registrations::{Address, FailurePolicy};
 use crate::tls::rotation::wanted_names;
 
@@ -86,12 +86,12 @@ impl Managed {
     }
 
     /// The options of the manager. `port` identifies the server among those of its host.
-    pub(super) fn options(&self, port: &str) -> Options {
+    pub(super) fn options(&self, port: &str) -> ManagerOptions {
         let namespace = self.namespace.clone().or_else(namespace_of_the_pod);
         let namespace = namespace.unwrap_or_else(|| "statusgate-system".to_owned());
         let host = self.webhook_url.as_deref().and_then(|url| url.parse::<Uri>().ok());
         let host = host.as_ref().and_then(Uri::host);
-        Options {
+        ManagerOptions {
             names: wanted_names(&self.service, &namespace, host),
             replica: format!("{}-{port}", host_name()),
             address: match &self.webhook_url {

@@ -17,7 +17,7 @@ use super::{Outcome, values};
 use crate::files;
 use crate::manager::{Manager, Prepared};
 use crate::server::{
-    self, CertificateSource, Limits, Opening, ProbeSettings, Running, Settings, StartError,
+    self, CertificateSource, Limits, Opening, ProbeSettings, Running, ServerSettings, StartError,
 };
 use crate::telemetry::logs::{self, FilterFile, Format, Logs};
 use crate::tls::Bundle;
@@ -180,7 +180,7 @@ impl Args {
         &self,
         Telemetry { dropped_lines, log_from, traces }: Telemetry,
         managed: Option<&Bundle>,
-    ) -> Settings {
+    ) -> ServerSettings {
         let certificate = match (managed, &self.tls_cert, &self.tls_key) {
             (Some(bundle), ..) => CertificateSource::Given(bundle.clone()),
             (None, Some(certificate), Some(key)) => {
@@ -189,8 +189,8 @@ impl Args {
             // clap requires one of the three.
             _ => CertificateSource::SelfSigned,
         };
-        let defaults = Settings::new(certificate);
-        Settings {
+        let defaults = ServerSettings::new(certificate);
+        ServerSettings {
             listen: self.listen,
             probe_listen: self.probe_listen,
             reuse_port: self.reuse_port,

@@ -3,7 +3,7 @@
 use super::connection::{Connection, Selection};
 use super::policies::Policies;
 use super::{checks, say};
-use crate::cluster::{Check, Cluster, Query, Target, precheck};
+use crate::cluster::{CheckResult, Cluster, Query, Target, precheck};
 use statusgate_core::policy::PolicySet;
 
 /// The flags of audit and backfill: policies, a cluster, and a part of its objects.
@@ -24,7 +24,7 @@ pub(super) struct Survey {
     pub(super) cluster: Cluster,
     pub(super) targets: Vec<Target>,
     /// Resources that policies name but that are not judged.
-    pub(super) gaps: Vec<Check>,
+    pub(super) gaps: Vec<CheckResult>,
     /// API groups without a responding server.
     pub(super) unavailable: Vec<String>,
 }
@@ -35,7 +35,7 @@ impl SurveyArgs {
     pub(super) async fn survey(
         &self,
         policies: &PolicySet,
-        report: impl FnOnce(&[Check]),
+        report: impl FnOnce(&[CheckResult]),
     ) -> anyhow::Result<Survey> {
         let cluster = self.connection.open().await?;
         let found = cluster.targets(policies).await?;

@@ -27,7 +27,7 @@ pub struct Schema(Value);
 
 /// How a schema treats a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place<'s> {
+pub enum FieldSchema<'s> {
     /// The field has this schema.
     Declared(&'s Value),
     /// The API server stores any value.
@@ -90,7 +90,7 @@ impl Definition {
 impl Schema {
     /// How the schema treats the field at a path. Like the API server, it keeps fields that are
     /// declared, that `additionalProperties` allows, or below `x-kubernetes-preserve-unknown-fields`.
-    pub fn at(&self, tokens: &[String]) -> Place<'_> {
+    pub fn at(&self, tokens: &[String]) -> FieldSchema<'_> {
         let mut node = &self.0;
         for token in tokens {
             let properties = node.get("properties").and_then(|properties| properties.get(token));
@@ -99,18 +99,18 @@ impl Schema {
             if let Some(below) = properties.or(items) {
                 node = below;
             } else if preserves(node) || additional == Some(&Value::Bool(true)) {
-                return Place::Free;
+                return FieldSchema::Free;
             } else if let Some(below @ Value::Object(_)) = additional {
                 node = below;
             } else if node.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true))
                 && matches!(token.as_str(), "apiVersion" | "kind" | "metadata")
             {
-                return Place::Free;
+                return FieldSchema::Free;
             } else {
-                return Place::Pruned;
+                return FieldSchema::Pruned;
             }
         }
-        Place::Declared(node)
+        FieldSchema::Declared(node)
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
         };
         let tokens: Vec<String> = path.split('/').map(str::to_owned).collect();
         match schema.at(&tokens) {
-            Place::Declared(_) => "declared",
-            Place::Free => "free",
-            Place::Pruned => "pruned",
+            FieldSchema::Declared(_) => "declared",
+            FieldSchema::Free => "free",
+            FieldSchema::Pruned => "pruned",
         }
     }
 

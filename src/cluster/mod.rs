@@ -16,7 +16,7 @@
 pub mod audit;
 pub mod backfill;
 mod call;
-mod check;
+mod check_result;
 mod client;
 mod crd;
 mod discovery;
@@ -38,9 +38,9 @@ mod target;
 mod watch;
 
 pub use call::Answer;
-pub use check::{Check, Level};
+pub use check_result::{CheckResult, Level};
 pub use client::Cluster;
-pub use crd::{Definition, Place, Schema};
+pub use crd::{Definition, FieldSchema, Schema};
 pub use discovery::{Gap, Targets};
 pub use documents::{DocumentEvent, DocumentType, DocumentWatch, StatusTarget, StoredDocument};
 pub use error::{ClusterError, with_causes};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use json_patch::jsonptr::Token;
 use serde_json::Value;
 
-use super::crd::{Definition, Place, Schema};
-use super::{Check, Gap, Target, Targets};
+use super::crd::{Definition, FieldSchema, Schema};
+use super::{CheckResult, Gap, Target, Targets};
 use statusgate_core::model::Pointer;
 use statusgate_core::policy::convention::{self, ValueSource};
 use statusgate_core::policy::{Policy, PolicySet};
 
 /// Resources that policies name but that cannot be judged.
-pub fn gaps(targets: &Targets) -> Vec<Check> {
+pub fn gaps(targets: &Targets) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     // A policy may name many resources that a cluster lacks: one warning for all of them.
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -23,7 +23,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
             }
             Gap::WrongSubresource { policy, resource, served, .. } => {
                 let has = if *served { "has a" } else { "has no" };
-                checks.push(Check::problem(
+                checks.push(CheckResult::problem(
                     "subresource",
                     resource,
                     format!(
@@ -36,7 +36,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
                     ),
                 ));
             }
-            Gap::Unavailable { api_version, reason } => checks.push(Check::warning(
+            Gap::Unavailable { api_version, reason } => checks.push(CheckResult::warning(
                 "api-group",
                 api_version,
                 format!("its server does not respond: {reason}"),
@@ -45,7 +45,7 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
         }
     }
     for (policy, resources) in missing {
-        checks.push(Check::warning(
+        checks.push(CheckResult::warning(
             "served",
             format!("policy {policy}"),
             format!("this cluster does not serve {}", resources.join(", ")),
@@ -56,18 +56,18 @@ pub fn gaps(targets: &Targets) -> Vec<Check> {
 }
 
 /// Whether the schema of a target allows the values that its policies set.
-pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<Check> {
+pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) -> Vec<CheckResult> {
     let name = target.name();
     let schema = match definition {
         Definition::Custom { schema, .. } => schema,
         Definition::Other => {
             let message = "not a custom resource: there is no CustomResourceDefinition to check";
-            return vec![Check::ok("schema", name, message)];
+            return vec![CheckResult::ok("schema", name, message)];
         }
         Definition::Unknown(reason) => {
             let message = format!("cannot check which fields are pruned: {reason}");
             let help = "allow this account to get customresourcedefinitions";
-            return vec![Check::warning("schema", name, message, help)];
+            return vec![CheckResult::warning("schema", name, message, help)];
         }
     };
     let mut checks = Vec::new();
@@ -76,14 +76,18 @@ pub fn schema(policies: &PolicySet, target: &Target, definition: &Definition) ->
             let found = mismatch(schema, &pointer, &values);
             let Some((message, help)) = found else { continue };
             let message = format!("{message} (policy {})", policy.name);
-            let check = Check::problem("schema", name.clone(), message, help);
+            let check = CheckResult::problem("schema", name.clone(), message, help);
             if !checks.contains(&check) {
                 checks.push(check);
             }
         }
     }
     if checks.is_empty() {
-        checks.push(Check::ok("schema", name, "the schema declares every field that policies set"));
+        checks.push(CheckResult::ok(
+            "schema",
+            name,
+            "the schema declares every field that policies set",
+        ));
     }
     checks
 }
@@ -126,7 +130,7 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
 }
 
 fn has(schema: &Schema, path: &Pointer) -> bool {
-    !matches!(schema.at(path.tokens()), Place::Pruned)
+    !matches!(schema.at(path.tokens()), FieldSchema::Pruned)
 }
 
 fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
@@ -147,12 +151,12 @@ fn in_list(list: &Pointer, member: &str, sources: &[ValueSource]) -> Vec<(Pointe
 fn mismatch(schema: &Schema, pointer: &Pointer, values: &[Value]) -> Option<(String, String)> {
     let field = pointer.field();
     match schema.at(pointer.tokens()) {
-        Place::Free => None,
-        Place::Pruned => Some((
+        FieldSchema::Free => None,
+        FieldSchema::Pruned => Some((
             format!("{field} is not in the schema: the API server prunes its value"),
             format!("add {field} to the CustomResourceDefinition first"),
         )),
-        Place::Declared(node) => values.iter().find_map(|value| misfit(field, node, value)),
+        FieldSchema::Declared(node) => values.iter().find_map(|value| misfit(field, node, value)),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Revision {
 
 /// A change of the list of definitions.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum DefinitionEvent {
     /// The list starts anew.
     Restarted,
     /// A definition of this name exists.
@@ -175,7 +175,7 @@ impl Cluster {
     }
 
     /// Reports all definitions and then each change and each failure, until it is dropped.
-    pub async fn watch_definitions(&self, mut report: impl FnMut(Result<Change, String>)) {
+    pub async fn watch_definitions(&self, mut report: impl FnMut(Result<DefinitionEvent, String>)) {
         let of = |object: PartialObjectMeta<CustomResourceDefinition>| {
             let metadata = object.metadata;
             let uid = metadata.uid.unwrap_or_default();
@@ -184,13 +184,13 @@ impl Cluster {
         };
         let config = Config::default().page_size(PAGE);
         let change = |event| match event {
-            Event::Init => Change::Restarted,
+            Event::Init => DefinitionEvent::Restarted,
             Event::InitApply(object) | Event::Apply(object) => {
                 let (name, revision) = of(object);
-                Change::Present(name, revision)
+                DefinitionEvent::Present(name, revision)
             }
-            Event::Delete(object) => Change::Deleted(of(object).0),
-            Event::InitDone => Change::Complete,
+            Event::Delete(object) => DefinitionEvent::Deleted(of(object).0),
+            Event::InitDone => DefinitionEvent::Complete,
         };
         let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.watching());
         let mut events = Watch::new(api, config);

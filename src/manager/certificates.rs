@@ -15,13 +15,13 @@ use super::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError, Secret};
 use crate::telemetry::Metrics;
 use crate::tls::rotation::{
-    self, Lifetimes, Pause, Registered, SecretState, Served, Serving, Step, Stored, World,
+    self, Lifetimes, Pause, Registered, RotationStep, SecretState, Served, Serving, Stored, World,
 };
 use crate::tls::{Bundle, CertificateError};
 
 /// What the certificate is for.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CertificateOptions {
     /// The namespace of the Secret.
     pub namespace: String,
     /// The name of the Secret.
@@ -39,7 +39,7 @@ pub struct Options {
 /// Keeps the Secret and the certificate of the listener valid.
 pub struct Certificates {
     cluster: Cluster,
-    options: Options,
+    options: CertificateOptions,
     exchange: Arc<Exchange>,
     metrics: Arc<Metrics>,
     /// For the Lease of this replica.
@@ -77,7 +77,7 @@ impl Certificates {
     /// API server is available. `authority` receives the fingerprint for the Lease of this replica.
     pub async fn first(
         cluster: Cluster,
-        options: Options,
+        options: CertificateOptions,
         exchange: Arc<Exchange>,
         metrics: Arc<Metrics>,
         authority: watch::Sender<String>,
@@ -124,7 +124,7 @@ impl Certificates {
     pub async fn run(mut self, serve: impl Fn(Bundle)) {
         let (sender, changes) = mpsc::unbounded_channel();
         let cluster = self.cluster.clone();
-        let Options { namespace, secret, .. } = self.options.clone();
+        let CertificateOptions { namespace, secret, .. } = self.options.clone();
         let watching = cluster.watch_secret(&namespace, &secret, |event| {
             // The receiver lives as long as this future.
             let _ = sender.send(event);
@@ -142,7 +142,7 @@ impl Certificates {
                 .any(|lease| lease.holder != self.options.replica && !lease.authority.is_empty())
         };
         match self.next() {
-            Step::Wait(..) => Ok(None),
+            RotationStep::Wait(..) => Ok(None),
             step => self.perform(step).await,
         }
     }
@@ -212,7 +212,7 @@ impl Certificates {
             self.trouble.end(KEEP);
         }
         match self.next() {
-            Step::Wait(pause, time) => {
+            RotationStep::Wait(pause, time) => {
                 self.pause(pause);
                 Ok(Turn::Wait(time.unsigned_abs()))
             }
@@ -225,7 +225,7 @@ impl Certificates {
     }
 
     async fn read(&mut self) -> Result<(), ClusterError> {
-        let Options { namespace, secret: name, .. } = &self.options;
+        let CertificateOptions { namespace, secret: name, .. } = &self.options;
         self.stored = match self.cluster.secret(namespace, name).await? {
             None => Read::Missing,
             Some(secret) => match Stored::parse(&secret.data) {
@@ -244,7 +244,7 @@ impl Certificates {
         Ok(())
     }
 
-    fn next(&self) -> Step {
+    fn next(&self) -> RotationStep {
         let replicas = self.exchange.replicas.borrow();
         let replicas: Vec<String> =
             replicas.iter().map(|Replica { authority, .. }| authority.clone()).collect();
@@ -254,9 +254,9 @@ impl Certificates {
             secret: match &self.stored {
                 Read::Missing => SecretState::Missing,
                 Read::Invalid(_, reason) => SecretState::Invalid(reason),
-                Read::Valid(_, stored) => SecretState::Valid(stored.facts()),
+                Read::Valid(_, stored) => SecretState::Valid(stored.summary()),
             },
-            held: self.held.as_ref().map(Stored::facts),
+            held: self.held.as_ref().map(Stored::summary),
             served: self.serving.as_ref().map(|(_, served)| served),
             registered: &self.registered,
             replicas: &replicas,
@@ -267,31 +267,33 @@ impl Certificates {
     }
 
     /// Performs a step. Returns the certificate for the listener, if there is a new one.
-    async fn perform(&mut self, step: Step) -> Result<Option<Bundle>, Failure> {
+    async fn perform(&mut self, step: RotationStep) -> Result<Option<Bundle>, Failure> {
         let stored = match &self.stored {
             Read::Valid(_, stored) => Some(stored),
             Read::Missing | Read::Invalid(..) => None,
         };
         let content = match (&step, stored, &self.held, &self.serving) {
-            (Step::Serve, Some(stored), ..) => return Ok(Some(self.serve(stored.serving()))),
-            (Step::Create { authority, leaf }, ..) => {
+            (RotationStep::Serve, Some(stored), ..) => {
+                return Ok(Some(self.serve(stored.serving())));
+            }
+            (RotationStep::Create { authority, leaf }, ..) => {
                 Stored::create(*authority, *leaf, &self.options.names)?
             }
-            (Step::Restore, _, Some(held), _) => held.clone(),
-            (Step::Trust, Some(stored), _, Some((serving, _))) => {
+            (RotationStep::Restore, _, Some(held), _) => held.clone(),
+            (RotationStep::Trust, Some(stored), _, Some((serving, _))) => {
                 stored.with_trusted(&serving.authority_certificate)?
             }
-            (Step::AddAuthority(validity), Some(stored), ..) => {
+            (RotationStep::AddAuthority(validity), Some(stored), ..) => {
                 stored.with_new_authority(*validity)?
             }
-            (Step::Issue { validity, names, .. }, Some(stored), ..) => {
+            (RotationStep::Issue { validity, names, .. }, Some(stored), ..) => {
                 stored.with_new_leaf(*validity, names)?
             }
-            (Step::Retire, Some(stored), ..) => stored.without_older()?,
+            (RotationStep::Retire, Some(stored), ..) => stored.without_older()?,
             // The step function does not return other combinations.
             _ => return Ok(None),
         };
-        let Options { namespace, secret: name, .. } = &self.options;
+        let CertificateOptions { namespace, secret: name, .. } = &self.options;
         let data = content.data();
         let written = match &self.stored {
             Read::Missing => self.cluster.create_secret(namespace, name, &data).await?,
@@ -307,7 +309,7 @@ impl Certificates {
                 Read::Missing | Read::Valid(..) => "",
             };
             let secret = format!("{namespace}/{name}");
-            report::written(&step, &secret, reason, content.facts());
+            report::written(&step, &secret, reason, content.summary());
             self.metrics.certificate_step(report::name(&step));
         }
         Ok(None)
@@ -326,7 +328,7 @@ impl Certificates {
             known.clone_from(&authority.id);
             is_new
         });
-        self.metrics.certificate_step(report::name(&Step::Serve));
+        self.metrics.certificate_step(report::name(&RotationStep::Serve));
         self.metrics.certificate_not_after.set(not_after.as_second());
         self.serving = Some((serving, Served { leaf, authority, since }));
         bundle

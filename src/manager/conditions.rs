@@ -67,9 +67,9 @@ pub enum Registered<'c> {
     Known(&'c Coverage),
 }
 
-/// What the conditions of a document say.
+/// What decides the conditions of a document.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'f> {
+pub struct DocumentState<'f> {
     /// `metadata.generation`.
     pub generation: i64,
     /// Why this generation is not accepted.
@@ -100,11 +100,11 @@ const GRACE_SECONDS: i64 = 20;
 
 impl Status {
     /// The conditions that a document should have. A time is kept unless the status changes.
-    pub fn conditions_for(&self, facts: &Facts<'_>, now: Timestamp) -> Vec<Condition> {
-        let accepted = facts.accepted();
-        let (enforced, reason, message) = facts.enforced(&self.replicas);
+    pub fn conditions_for(&self, state: &DocumentState<'_>, now: Timestamp) -> Vec<Condition> {
+        let accepted = state.accepted();
+        let (enforced, reason, message) = state.enforced(&self.replicas);
         let mut wanted = vec![accepted, (ENFORCED, enforced, reason, message.clone())];
-        if let Some(problem) = facts.problem {
+        if let Some(problem) = state.problem {
             let first = problem.message.lines().next().unwrap_or_default();
             wanted.push((STALLED, TRUE, problem.kind.reason(), first.to_owned()));
         } else if enforced != TRUE {
@@ -117,7 +117,7 @@ impl Status {
             Condition {
                 r#type: r#type.to_owned(),
                 status: status.to_owned(),
-                observed_generation: Some(facts.generation),
+                observed_generation: Some(state.generation),
                 last_transition_time: kept.unwrap_or_else(|| seconds(now)),
                 reason: reason.to_owned(),
                 message: cut(message),
@@ -171,7 +171,7 @@ const TRUE: &str = "True";
 const FALSE: &str = "False";
 const UNKNOWN: &str = "Unknown";
 
-impl Facts<'_> {
+impl DocumentState<'_> {
     fn accepted(&self) -> Wanted {
         match self.problem {
             None => (ACCEPTED, TRUE, "Accepted", "the document has no mistakes".to_owned()),
@@ -294,8 +294,8 @@ mod tests {
         ReplicaEntry { name: name.to_owned(), generation, loaded_time }
     }
 
-    fn said(status: &Status, facts: &Facts<'_>) -> Vec<String> {
-        let conditions = status.conditions_for(facts, NOW);
+    fn said(status: &Status, state: &DocumentState<'_>) -> Vec<String> {
+        let conditions = status.conditions_for(state, NOW);
         let said =
             conditions.iter().map(|Condition { r#type, status, reason, message, .. }| {
                 format!("{type}={status} {reason}: {message}")
@@ -311,14 +311,14 @@ mod tests {
         let both = status(&[entry("a", 3), entry("b", 3), entry("dead", 1)]);
         let coverage =
             Coverage { covered: names(&["x.g", "y.g"]), missing: Vec::new(), absent: Vec::new() };
-        let facts = Facts {
+        let state = DocumentState {
             generation: 3,
             problem: None,
             live: &live,
             registered: Registered::Known(&coverage),
         };
         assert_eq!(
-            said(&both, &facts),
+            said(&both, &state),
             [
                 "Accepted=True Accepted: the document has no mistakes",
                 "Enforced=True Enforced: 2 of 2 replicas enforce generation 3; the registrations cover 2 resources"
@@ -327,7 +327,7 @@ mod tests {
         let one = status(&[entry("a", 3), entry("b", 2)]);
         let message = "1 of 2 replicas enforce generation 3: b enforces generation 2; the registrations cover 2 resources";
         assert_eq!(
-            said(&one, &facts)[1..],
+            said(&one, &state)[1..],
             [
                 format!("Enforced=False ReplicasPending: {message}"),
                 format!("Reconciling=True ReplicasPending: {message}")
@@ -335,19 +335,20 @@ mod tests {
         );
         let missing: Vec<String> = (0..12).map(|number| format!("r{number}.g")).collect();
         let coverage = Coverage { missing, ..Coverage::default() };
-        let uncovered = Facts { registered: Registered::Known(&coverage), ..facts };
+        let uncovered = DocumentState { registered: Registered::Known(&coverage), ..state };
         assert_eq!(
             said(&both, &uncovered)[1],
             "Enforced=False NotRegistered: 2 of 2 replicas enforce generation 3; the registrations do not cover \
              r0.g, r1.g, r2.g, r3.g, r4.g, r5.g, r6.g, r7.g, r8.g, r9.g and 2 more"
         );
-        let unread = Facts { registered: Registered::NotRead, ..facts };
+        let unread = DocumentState { registered: Registered::NotRead, ..state };
         assert!(
             said(&both, &unread)[1].starts_with("Enforced=Unknown RegistrationsNotRead: 2 of 2")
         );
         let problem =
             Problem { kind: ProblemKind::Invalid, message: "error: a\n --> b".to_owned() };
-        let invalid = Facts { problem: Some(&problem), registered: Registered::NotNeeded, ..facts };
+        let invalid =
+            DocumentState { problem: Some(&problem), registered: Registered::NotNeeded, ..state };
         assert_eq!(
             said(&one, &invalid),
             [
@@ -361,17 +362,21 @@ mod tests {
     #[test]
     fn a_written_status_needs_no_other_write() {
         let live = names(&["a"]);
-        let facts =
-            Facts { generation: 1, problem: None, live: &live, registered: Registered::NotNeeded };
+        let state = DocumentState {
+            generation: 1,
+            problem: None,
+            live: &live,
+            registered: Registered::NotNeeded,
+        };
         let mut status = Status::default();
-        status.conditions = status.conditions_for(&facts, NOW);
+        status.conditions = status.conditions_for(&state, NOW);
         assert!(!status.has(1, &status.conditions.clone()), "observedGeneration is not set");
         status.observed_generation = Some(1);
         let later = NOW + jiff::SignedDuration::from_secs(60);
-        assert!(status.has(1, &status.conditions_for(&facts, later)));
+        assert!(status.has(1, &status.conditions_for(&state, later)));
         assert_eq!(status.conditions[2].r#type, "Reconciling");
         status.replicas = vec![entry("a", 1)];
-        let enforced = status.conditions_for(&facts, later);
+        let enforced = status.conditions_for(&state, later);
         assert!(!status.has(1, &enforced), "Reconciling is to be removed");
         assert_eq!(enforced[0].last_transition_time, "2027-01-15T08:00:01Z", "it is kept");
         assert_eq!(enforced[1].last_transition_time, "2027-01-15T08:01:01Z", "it is new");

@@ -44,16 +44,16 @@ use self::replicas::Replicas;
 use self::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError};
 use crate::manifests::registrations::FailurePolicy;
-use crate::server::{Opening, PolicyStore, Running, Settings, StartError};
+use crate::server::{Opening, PolicyStore, Running, ServerSettings, StartError};
 use crate::telemetry::Metrics;
 use crate::tls::Bundle;
 use crate::tls::rotation::Lifetimes;
 
-pub use self::options::{ManagedCertificate, Options};
+pub use self::options::{ManagedCertificate, ManagerOptions};
 
 /// The managed parts of a server that does not serve yet.
 pub struct Prepared {
-    options: Options,
+    options: ManagerOptions,
     cluster: Cluster,
     exchange: Arc<Exchange>,
     policies: PolicyStore,
@@ -75,7 +75,7 @@ impl Prepared {
     /// # Errors
     /// An invalid kubeconfig, or one that the API server does not accept.
     pub async fn new(
-        options: Options,
+        options: ManagerOptions,
         kubeconfig: Option<&Path>,
         context: Option<&str>,
         opening: &Opening,
@@ -88,7 +88,7 @@ impl Prepared {
             let cluster = counted(&cluster, opening.metrics(), "documents");
             let exchange = Arc::clone(&exchange);
             let (store, metrics) = (policies.clone(), Arc::clone(opening.metrics()));
-            let Options { replica, clock, .. } = &options;
+            let ManagerOptions { replica, clock, .. } = &options;
             let first =
                 Documents::first(cluster, exchange, store, metrics, replica, registers, *clock);
             Some(first.await)
@@ -98,7 +98,7 @@ impl Prepared {
         let (fingerprint, authority) = watch::channel(String::new());
         let certificate = match &options.certificate {
             Some(ManagedCertificate { secret, lifetime }) => {
-                let wanted = certificates::Options {
+                let wanted = certificates::CertificateOptions {
                     namespace: options.namespace.clone(),
                     secret: secret.clone(),
                     names: options.names.clone(),
@@ -129,7 +129,7 @@ impl Prepared {
     pub fn start(
         self,
         opening: Opening,
-        settings: &Settings,
+        settings: &ServerSettings,
     ) -> Result<(Running, Manager), StartError> {
         let Self { options, cluster, exchange, policies, documents, certificate, authority } = self;
         let review = documents.as_ref().map(|it| review::reviewer(it.shared(), policies.clone()));
@@ -162,7 +162,7 @@ impl Prepared {
         if let Some(documents) = documents {
             tasks.spawn(documents.run());
         }
-        let Options { namespace, replica: name, clock, .. } = options;
+        let ManagerOptions { namespace, replica: name, clock, .. } = options;
         let metrics = Arc::clone(running.metrics());
         let cluster = counted(&cluster, &metrics, "leases");
         let lifetimes = options.certificate.map(|managed| lifetimes(managed.lifetime));

@@ -8,7 +8,7 @@ use crate::manifests::registrations::{Address, FailurePolicy};
 
 /// The managed parts of a server.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ManagerOptions {
     /// The namespace of the server: of its Secret, its Leases and its Service.
     pub namespace: String,
     /// The name of this replica.

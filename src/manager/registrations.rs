@@ -1,7 +1,7 @@
 //! Keeps the webhook registrations up to date: their rules follow policies and custom resources, their
 //! caBundles the authorities.
 
-mod steps;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use self::steps::{Managed, Step, is_ours, rules_of, steps, webhooks};
+use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, webhooks, writes};
 use super::exchange::Exchange;
 use super::trouble::Trouble;
-use crate::cluster::registrations::{Change, Revision};
+use crate::cluster::registrations::{DefinitionEvent, Revision};
 use crate::cluster::{Cluster, ClusterError};
 use crate::manifests::registrations::{
-    Address, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS, Settings, UNINSTALL,
-    has_match_conditions, registrations,
+    Address, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings,
+    UNINSTALL, has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
-use crate::manifests::rules::{Rule, coverage, rules};
+use crate::manifests::rules::{RuleWithOperations, coverage, rules};
 use crate::telemetry::Metrics;
 use crate::tls::rotation::Stored;
 use statusgate_core::model::Webhook;
@@ -104,7 +104,7 @@ impl Registrar {
                     (Trouble::default(), "watch the CustomResourceDefinitions");
                 let report = |event| {
                     // The list may fail.
-                    if !matches!(event, Ok(Change::Restarted)) {
+                    if !matches!(event, Ok(DefinitionEvent::Restarted)) {
                         self.is_good(&event, "definitions", what, &mut trouble);
                     }
                     if let Ok(change) = event {
@@ -227,7 +227,7 @@ impl Registrar {
             rules: self.rules && resources.is_some(),
             authorities: self.secret.is_some(),
         };
-        let settings = Settings {
+        let settings = RegistrationSettings {
             namespace: self.namespace.clone(),
             address: self.address.clone(),
             authorities: self.authorities().await?,
@@ -236,14 +236,14 @@ impl Registrar {
         };
         let rules = rules(policies, resources.unwrap_or_default());
         let desired = registrations(&rules, &settings);
-        let steps = steps(&desired, &stored, managed);
+        let writes = writes(&desired, &stored, managed);
         if !self.rules || managed.rules {
             for (place, label, _) in LABELS {
-                let agrees = !steps.iter().any(|step| step.place() == place);
+                let agrees = !writes.iter().any(|write| write.place() == place);
                 self.metrics.registration_in_sync(label, agrees);
             }
         }
-        if steps.is_empty() {
+        if writes.is_empty() {
             return Ok((QUIET, RESYNC));
         }
         let now = Instant::now();
@@ -256,8 +256,8 @@ impl Registrar {
             }
             _ => PAUSE,
         };
-        for step in steps {
-            if self.perform(&step).await? {
+        for write in writes {
+            if self.perform(&write).await? {
                 memory.last = Some(LastWrite { desired: desired.clone(), at: now, wait });
             }
         }
@@ -319,7 +319,8 @@ impl Registrar {
         let registered = Some(ours.map(bundle).collect());
         set_if_changed(&self.exchange.registered, registered);
         let Some(resources) = resources else { return };
-        let parts: Vec<Vec<Rule>> = PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
+        let parts: Vec<Vec<RuleWithOperations>> =
+            PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
         let coverage = coverage(policies, resources, &parts);
         let absent: BTreeSet<&str> =
             coverage.values().flat_map(|of| &of.absent).map(String::as_str).collect();
@@ -335,16 +336,16 @@ impl Registrar {
     }
 
     /// Returns `false` if something else wrote first.
-    async fn perform(&self, step: &Step) -> Result<bool, ClusterError> {
-        Ok(match step {
-            Step::Create { kind, name, registration } => {
+    async fn perform(&self, write: &RegistrationWrite) -> Result<bool, ClusterError> {
+        Ok(match write {
+            RegistrationWrite::Create { kind, name, registration } => {
                 let written = self.cluster.create_registration(*kind, registration).await?;
                 if written {
                     tracing::info!(kind = kind.name(), name, "created a registration");
                 }
                 written
             }
-            Step::Patch { kind, name, patch } => {
+            RegistrationWrite::Patch { kind, name, patch } => {
                 let written = self.cluster.patch_registration(*kind, name, patch).await?;
                 if written {
                     let paths: Vec<&str> = patch
@@ -365,18 +366,18 @@ impl Registrar {
 
 impl Definitions {
     /// Returns whether the complete list differs. A changed status of a definition is no difference.
-    fn note(&mut self, change: Change) -> bool {
+    fn note(&mut self, change: DefinitionEvent) -> bool {
         let changed = match change {
-            Change::Restarted => {
+            DefinitionEvent::Restarted => {
                 *self = Self::default();
                 false
             }
-            Change::Present(name, revision) => {
+            DefinitionEvent::Present(name, revision) => {
                 let known = self.known.insert(name, revision.clone());
                 known.is_none_or(|known| known != revision)
             }
-            Change::Deleted(name) => self.known.remove(&name).is_some(),
-            Change::Complete => {
+            DefinitionEvent::Deleted(name) => self.known.remove(&name).is_some(),
+            DefinitionEvent::Complete => {
                 self.complete = true;
                 true
             }
@@ -393,7 +394,7 @@ const PARTS: [&[&str]; 3] = [
 ];
 
 /// The rules of all webhooks that call one of these paths.
-fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<Rule> {
+fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<RuleWithOperations> {
     let calls = |webhook: &&Value| {
         let client = &webhook["clientConfig"];
         let path = client["service"]["path"].as_str().or_else(|| {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 
-use super::conditions::{Condition, Facts, Registered, ReplicaEntry, Status, seconds};
+use super::conditions::{Condition, DocumentState, Registered, ReplicaEntry, Status, seconds};
 use super::registry::{DocumentId, LastAccepted, Registry};
 use crate::manifests::rules::Coverage;
 use statusgate_core::documents::DocumentKind;
@@ -81,13 +81,13 @@ impl View<'_> {
         // The entries change first, so that the conditions are written once. A replica that this one does not
         // know yet knows this one: it reads the Leases after it created its own.
         if writes.is_empty() && !seen.status.has_unknown(self.live, now) {
-            let facts = Facts {
+            let state = DocumentState {
                 generation: latest.generation,
                 problem: entry.problem.as_ref(),
                 live: self.live,
                 registered: self.registered(id),
             };
-            let conditions = seen.status.conditions_for(&facts, now);
+            let conditions = seen.status.conditions_for(&state, now);
             let accepted = match entry.used.as_ref().filter(|used| used.uid == latest.uid) {
                 Some(used) => LastAccepted::of(used),
                 // Another version may accept it.

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::rules::Rule;
+use super::rules::RuleWithOperations;
 use statusgate_core::model::Webhook;
 
 /// The name of the registrations about objects.
@@ -75,7 +75,7 @@ pub enum Address {
 
 /// What the registrations depend on besides their rules.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RegistrationSettings {
     /// The namespace of the installation. Its objects are not judged.
     pub namespace: String,
     /// Where the server is.
@@ -129,7 +129,7 @@ pub fn has_match_conditions(version: &str) -> bool {
 }
 
 /// The registrations, in the order of [`REGISTRATIONS`].
-pub fn registrations(rules: &[Rule], settings: &Settings) -> [Value; 3] {
+pub fn registrations(rules: &[RuleWithOperations], settings: &RegistrationSettings) -> [Value; 3] {
     let mandatory = settings.failure_policy;
     let mut mutate = object_webhook(Webhook::Mutate, rules, mandatory, settings);
     mutate["reinvocationPolicy"] = "IfNeeded".into();
@@ -142,7 +142,7 @@ pub fn registrations(rules: &[Rule], settings: &Settings) -> [Value; 3] {
     let documents = webhook(
         DOCUMENTS_WEBHOOK,
         DOCUMENTS,
-        &[Rule::documents()],
+        &[RuleWithOperations::documents()],
         FailurePolicy::Ignore,
         settings,
     );
@@ -170,9 +170,9 @@ fn registration((kind, name): (Kind, &str), webhooks: &Value) -> Value {
 
 fn object_webhook(
     of: Webhook,
-    rules: &[Rule],
+    rules: &[RuleWithOperations],
     failure_policy: FailurePolicy,
-    settings: &Settings,
+    settings: &RegistrationSettings,
 ) -> Value {
     let mut webhook = webhook(&webhook_name(of), of.path(), rules, failure_policy, settings);
     webhook["namespaceSelector"] = json!({"matchExpressions": [
@@ -193,9 +193,9 @@ fn object_webhook(
 fn webhook(
     name: &str,
     path: &str,
-    rules: &[Rule],
+    rules: &[RuleWithOperations],
     failure_policy: FailurePolicy,
-    settings: &Settings,
+    settings: &RegistrationSettings,
 ) -> Value {
     let mut client = match &settings.address {
         Address::Service(service) => json!({"service": {
@@ -229,8 +229,8 @@ mod tests {
     use crate::manifests::yaml;
     use statusgate_core::policy::{PolicySet, Source};
 
-    fn settings() -> Settings {
-        Settings {
+    fn settings() -> RegistrationSettings {
+        RegistrationSettings {
             namespace: "statusgate-system".into(),
             address: Address::Service("statusgate".into()),
             authorities: String::new(),
@@ -239,12 +239,12 @@ mod tests {
         }
     }
 
-    fn webhooks(settings: &Settings) -> Vec<Value> {
+    fn webhooks(settings: &RegistrationSettings) -> Vec<Value> {
         let registrations = registrations(&[], settings);
         registrations.iter().flat_map(|of| of["webhooks"].as_array().unwrap().clone()).collect()
     }
 
-    fn members(settings: &Settings, pointer: &str) -> Vec<Value> {
+    fn members(settings: &RegistrationSettings, pointer: &str) -> Vec<Value> {
         let member = |webhook: &Value| webhook.pointer(pointer).cloned().unwrap_or_default();
         webhooks(settings).iter().map(member).collect()
     }
@@ -271,14 +271,14 @@ mod tests {
 
     #[test]
     fn only_mandatory_webhooks_can_fail() {
-        let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings() };
+        let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings() };
         assert_eq!(members(&settings, "/failurePolicy"), ["Fail", "Fail", "Ignore", "Ignore"]);
     }
 
     #[test]
     fn a_url_gets_the_path_of_each_webhook() {
         let address = Address::Url("https://127.0.0.1:8443".into());
-        let settings = Settings { address, authorities: "PEM".into(), ..settings() };
+        let settings = RegistrationSettings { address, authorities: "PEM".into(), ..settings() };
         let paths = ["/mutate", "/validate/mandatory", "/validate/agreement", "/documents"];
         let urls = paths.map(|path| format!("https://127.0.0.1:8443{path}"));
         assert_eq!(members(&settings, "/clientConfig/url"), urls);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     fn is_matched(request: &Value, old: &Value, new: &Value) -> [bool; 2] {
-        let settings = Settings { match_conditions: true, ..settings() };
+        let settings = RegistrationSettings { match_conditions: true, ..settings() };
         let conditions = members(&settings, "/matchConditions/0/expression");
         assert_eq!((&conditions[1], &conditions[3]), (&conditions[2], &Value::Null));
         [&conditions[0], &conditions[1]].map(|condition| {

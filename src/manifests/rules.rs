@@ -14,7 +14,7 @@ const OWN_GROUP: &str = "statusgate.dev";
 /// A rule of a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Rule {
+pub struct RuleWithOperations {
     /// Groups or `*`.
     pub api_groups: Vec<String>,
     /// Versions or `*`.
@@ -82,7 +82,7 @@ impl Reason {
     }
 }
 
-impl Rule {
+impl RuleWithOperations {
     /// The rule for policies and conventions.
     pub(super) fn documents() -> Self {
         let resources = ["statuspolicies", "statusconventions"];
@@ -123,7 +123,7 @@ impl Rule {
 /// A version is named only if a policy selects it. With `matchPolicy: Equivalent`, the API server converts
 /// requests in the other versions to one that is named; a request in a version that is named and that no
 /// policy selects would pass unjudged.
-pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Rule> {
+pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<RuleWithOperations> {
     let mut merged: BTreeMap<(&str, bool, Vec<&str>), BTreeSet<&str>> = BTreeMap::new();
     for resource in judged(resources) {
         for status_subresource in [true, false] {
@@ -144,7 +144,12 @@ pub fn rules(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Rule> {
         let entries: Vec<String> =
             plurals.into_iter().map(|plural| entry(plural, status_subresource)).collect();
         let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-        rules.push(Rule::of(group, &versions, operations(status_subresource), &entries));
+        rules.push(RuleWithOperations::of(
+            group,
+            &versions,
+            operations(status_subresource),
+            &entries,
+        ));
     }
     rules
 }
@@ -197,7 +202,7 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Gap> {
 pub fn coverage(
     policies: &PolicySet,
     resources: &[CustomResource],
-    webhooks: &[Vec<Rule>],
+    webhooks: &[Vec<RuleWithOperations>],
 ) -> BTreeMap<String, Coverage> {
     let names = policies.names().map(|name| (name.to_owned(), Coverage::default()));
     let mut coverage: BTreeMap<String, Coverage> = names.collect();
@@ -236,11 +241,11 @@ pub fn coverage(
 
 /// Whether two lists of rules match the same requests. The API server stores rules as they are written,
 /// but another program may write them in another order or divided otherwise.
-pub fn are_equivalent(one: &[Rule], other: &[Rule]) -> bool {
+pub fn are_equivalent(one: &[RuleWithOperations], other: &[RuleWithOperations]) -> bool {
     expanded(one) == expanded(other)
 }
 
-fn expanded(rules: &[Rule]) -> BTreeSet<[&str; 5]> {
+fn expanded(rules: &[RuleWithOperations]) -> BTreeSet<[&str; 5]> {
     let mut all = BTreeSet::new();
     for rule in rules {
         for group in &rule.api_groups {
@@ -261,7 +266,7 @@ fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &CustomResource>
     resources.iter().filter(|resource| resource.group != OWN_GROUP)
 }
 
-fn is_matched(rules: &[Rule], resource: &CustomResource, version: &Version) -> bool {
+fn is_matched(rules: &[RuleWithOperations], resource: &CustomResource, version: &Version) -> bool {
     let entry = entry(&resource.plural, version.status_subresource);
     operations(version.status_subresource).iter().all(|operation| {
         rules.iter().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
@@ -338,8 +343,8 @@ mod tests {
             resource("bars.b.io", &["v1"]),
         ];
         let expected = [
-            Rule::of("a.io", &["v1", "v2"], &["CREATE", "UPDATE"], &["bazs"]),
-            Rule::of("a.io", &["v1"], &["UPDATE"], &["bars/status", "foos/status"]),
+            RuleWithOperations::of("a.io", &["v1", "v2"], &["CREATE", "UPDATE"], &["bazs"]),
+            RuleWithOperations::of("a.io", &["v1"], &["UPDATE"], &["bars/status", "foos/status"]),
         ];
         assert_eq!(rules(&policies, &resources), expected);
         resources.reverse();
@@ -356,7 +361,7 @@ mod tests {
             resource("statuspolicies.statusgate.dev", &["v1alpha1"]),
             resource("foos.a.io", &["v1"]),
         ];
-        let expected = [Rule::of("a.io", &["v1"], &["UPDATE"], &["foos/status"])];
+        let expected = [RuleWithOperations::of("a.io", &["v1"], &["UPDATE"], &["foos/status"])];
         assert_eq!(rules(&policies, &resources), expected);
     }
 
@@ -390,7 +395,7 @@ mod tests {
             ("other", "{apiGroups: [a.io], apiVersions: [v2], resources: [foos]}"),
         ]);
         let resources = [resource("foos.a.io", &["v1", "v2"]), resource("bars.a.io", &["v1"])];
-        let covered = |webhooks: &[Vec<Rule>]| {
+        let covered = |webhooks: &[Vec<RuleWithOperations>]| {
             let coverage = coverage(&policies, &resources, webhooks);
             let one = &coverage["one"];
             assert_eq!(one.absent, ["pods.a.io"]);
@@ -399,25 +404,30 @@ mod tests {
         let generated = rules(&policies, &resources);
         let both = vec![generated.clone(), generated.clone()];
         assert_eq!(covered(&both), ("bars.a.io foos.a.io".into(), "foos.a.io".into()));
-        let first = Rule::of("a.io", &["v1"], &["UPDATE"], &["foos/*"]);
+        let first = RuleWithOperations::of("a.io", &["v1"], &["UPDATE"], &["foos/*"]);
         assert_eq!(covered(&[generated.clone(), vec![first]]), ("foos.a.io".into(), String::new()));
-        let wrong = Rule::of("a.io", &["*"], &["*"], &["*"]);
+        let wrong = RuleWithOperations::of("a.io", &["*"], &["*"], &["*"]);
         assert_eq!(covered(&[generated, vec![wrong]]), (String::new(), String::new()));
         assert_eq!(covered(&[]), (String::new(), String::new()));
     }
 
     #[test]
     fn the_order_and_the_division_of_rules_do_not_matter() {
-        let one = [Rule::of("a", &["v1", "v2"], &["CREATE", "UPDATE"], &["x", "y"])];
-        let divided: Vec<Rule> = ["v2", "v1"]
+        let one = [RuleWithOperations::of("a", &["v1", "v2"], &["CREATE", "UPDATE"], &["x", "y"])];
+        let divided: Vec<RuleWithOperations> = ["v2", "v1"]
             .iter()
-            .map(|version| Rule::of("a", &[version], &["UPDATE", "CREATE"], &["y", "x"]))
+            .map(|version| {
+                RuleWithOperations::of("a", &[version], &["UPDATE", "CREATE"], &["y", "x"])
+            })
             .collect();
         assert!(are_equivalent(&one, &divided));
         assert!(!are_equivalent(&one, &divided[..1]));
         let stored =
             r#"{"apiGroups":["a"],"apiVersions":["v1"],"operations":["UPDATE"],"resources":["x"]}"#;
-        let stored: Rule = serde_json::from_str(stored).unwrap();
-        assert!(are_equivalent(&[stored], &[Rule::of("a", &["v1"], &["UPDATE"], &["x"])]));
+        let stored: RuleWithOperations = serde_json::from_str(stored).unwrap();
+        assert!(are_equivalent(
+            &[stored],
+            &[RuleWithOperations::of("a", &["v1"], &["UPDATE"], &["x"])]
+        ));
     }
 }

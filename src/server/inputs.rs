@@ -12,7 +12,7 @@ use super::certificate::{CertificateWatch, ServingCertificate};
 use super::drain::StageWatch;
 use super::policies::PolicyStore;
 use super::reload::{Reloader, reloader};
-use super::settings::{CertificateSource, Settings};
+use super::settings::{CertificateSource, ServerSettings};
 use super::{StartError, clock};
 use crate::files;
 use crate::telemetry::{FilterFile, Metrics};
@@ -45,7 +45,7 @@ impl Inputs {
     }
 
     /// Follows the file of the log filter.
-    pub(super) fn log(&mut self, settings: &Settings, metrics: &Metrics, now: Timestamp) {
+    pub(super) fn log(&mut self, settings: &ServerSettings, metrics: &Metrics, now: Timestamp) {
         let Some(FilterFile { path, used, filter }) = settings.log_from.clone() else { return };
         metrics.reloaded(LOG, now.as_second());
         self.reloaders.push(reloader(
@@ -59,7 +59,7 @@ impl Inputs {
     /// Loads the certificate and the client CA.
     pub(super) fn tls(
         &mut self,
-        settings: &Settings,
+        settings: &ServerSettings,
         metrics: &Metrics,
         now: Timestamp,
     ) -> Result<(Arc<ServerTls>, ServingCertificate), StartError> {
@@ -168,7 +168,7 @@ fn pem(file: &Source) -> Pem<'_> {
     Pem { name: &file.name, text: file.text.as_bytes() }
 }
 
-fn self_signed(settings: &Settings, now: Timestamp) -> Result<Bundle, StartError> {
+fn self_signed(settings: &ServerSettings, now: Timestamp) -> Result<Bundle, StartError> {
     tracing::warn!("serving with a self-signed certificate that no client can verify");
     let names = [
         "localhost".to_owned(),

@@ -6,9 +6,9 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), statusgate::server::StartError> {
-//! use statusgate::server::{self, CertificateSource, Settings};
+//! use statusgate::server::{self, CertificateSource, ServerSettings};
 //!
-//! let running = server::start(&Settings::new(CertificateSource::SelfSigned))?;
+//! let running = server::start(&ServerSettings::new(CertificateSource::SelfSigned))?;
 //! println!("serving https://{}/validate", running.address());
 //! running.shutdown().signal();
 //! running.ended().await;
@@ -65,13 +65,13 @@ pub use self::policies::PolicyStore;
 pub use self::probe_port::ProbePort;
 pub use self::readiness::Readiness;
 pub use self::routes::DocumentReview;
-pub use self::settings::{CertificateSource, Limits, ProbeSettings, Settings};
+pub use self::settings::{CertificateSource, Limits, ProbeSettings, ServerSettings};
 
 /// Starts serving. Returns when the server is ready. Requires a tokio runtime.
 ///
 /// # Errors
 /// Invalid policies, certificate or client CA, or a port that cannot be bound.
-pub fn start(settings: &Settings) -> Result<Running, StartError> {
+pub fn start(settings: &ServerSettings) -> Result<Running, StartError> {
     let opening = Opening::of(settings.into())?;
     let files =
         files::load_policies_or_examples(&settings.policies).map_err(StartError::BrokenPolicies)?;
@@ -84,7 +84,7 @@ pub fn start(settings: &Settings) -> Result<Running, StartError> {
 ///
 /// # Errors
 /// As for [`start`].
-pub fn start_with_router(settings: &Settings, router: Router) -> Result<Running, StartError> {
+pub fn start_with_router(settings: &ServerSettings, router: Router) -> Result<Running, StartError> {
     Opening::of(settings.into())?.listen(settings, Inputs::default(), router)
 }
 
@@ -131,7 +131,7 @@ impl Opening {
     /// An invalid certificate or client CA, or a port that cannot be bound.
     pub fn start(
         self,
-        settings: &Settings,
+        settings: &ServerSettings,
         policies: &PolicyStore,
         documents: Option<DocumentReview>,
     ) -> Result<Running, StartError> {
@@ -156,11 +156,11 @@ impl Opening {
 
     fn listen(
         self,
-        settings: &Settings,
+        settings: &ServerSettings,
         mut inputs: Inputs,
         router: Router,
     ) -> Result<Running, StartError> {
-        let &Settings { listen, reuse_port, grace, drain_timeout, .. } = settings;
+        let &ServerSettings { listen, reuse_port, grace, drain_timeout, .. } = settings;
         let Self { metrics, readiness, probes } = self;
         let probe_address = probes.address();
         let limits = &settings.limits;

@@ -10,9 +10,9 @@ use tracing_appender::non_blocking::ErrorCounter;
 use crate::telemetry::FilterFile;
 use crate::tls::Bundle;
 
-/// The settings of `statusgate serve`. [`Settings::new`] has the same defaults as the command line.
+/// The settings of `statusgate serve`. [`ServerSettings::new`] has the same defaults as the command line.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// The address of the webhooks. Port 0 selects a free port.
     pub listen: SocketAddr,
     /// The address of probes and metrics, in plain HTTP.
@@ -41,7 +41,7 @@ pub struct Settings {
     pub dropped_lines: Option<ErrorCounter>,
 }
 
-impl Settings {
+impl ServerSettings {
     /// The defaults, with this certificate.
     pub fn new(certificate: CertificateSource) -> Self {
         Self {
@@ -65,17 +65,17 @@ impl Settings {
 /// The settings of the probe port, which opens before there is a certificate.
 #[derive(Clone, Debug)]
 pub struct ProbeSettings {
-    /// As [`Settings::probe_listen`].
+    /// As [`ServerSettings::probe_listen`].
     pub listen: SocketAddr,
-    /// As [`Settings::reuse_port`].
+    /// As [`ServerSettings::reuse_port`].
     pub reuse_port: bool,
-    /// As [`Settings::dropped_lines`].
+    /// As [`ServerSettings::dropped_lines`].
     pub dropped_lines: Option<ErrorCounter>,
 }
 
-impl From<&Settings> for ProbeSettings {
-    fn from(settings: &Settings) -> Self {
-        let &Settings { probe_listen: listen, reuse_port, ref dropped_lines, .. } = settings;
+impl From<&ServerSettings> for ProbeSettings {
+    fn from(settings: &ServerSettings) -> Self {
+        let &ServerSettings { probe_listen: listen, reuse_port, ref dropped_lines, .. } = settings;
         Self { listen, reuse_port, dropped_lines: dropped_lines.clone() }
     }
 }

@@ -13,7 +13,7 @@ use axum::routing::any;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
-use statusgate::server::Settings;
+use statusgate::server::ServerSettings;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -114,7 +114,7 @@ async fn a_client_may_leave_while_it_reads_its_response() {
 // === helpers ===
 
 /// One request at a time, and memory for this many bytes of bodies.
-fn narrow(bytes: usize) -> impl FnOnce(&mut Settings) {
+fn narrow(bytes: usize) -> impl FnOnce(&mut ServerSettings) {
     move |settings| {
         settings.limits.max_in_flight = 1;
         settings.limits.held_bytes = bytes;

@@ -3,7 +3,7 @@
 use crate::support::{NOW, Write, following};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use statusgate::manager::conditions::{Facts, Registered, ReplicaEntry, Status, seconds};
+use statusgate::manager::conditions::{DocumentState, Registered, ReplicaEntry, Status, seconds};
 use statusgate::manager::registry::{LastAccepted, Problem, ProblemKind, Spec};
 use statusgate::manifests::rules::Coverage;
 use statusgate_core::kstatus::compute;
@@ -23,10 +23,10 @@ impl Stored {
         if self.status == Status::default() { json!({}) } else { status }
     }
 
-    /// Writes what the facts demand. Returns the result of kstatus.
-    fn write(&mut self, facts: &Facts<'_>) -> String {
+    /// Writes the conditions for a state. Returns the result of kstatus.
+    fn write(&mut self, state: &DocumentState<'_>) -> String {
         let before = self.status();
-        self.status.conditions = self.status.conditions_for(facts, self.now);
+        self.status.conditions = self.status.conditions_for(state, self.now);
         self.status.observed_generation = Some(self.generation);
         let write = Write::of(before, self.status())
             .both("/metadata/generation", self.generation)
@@ -58,7 +58,8 @@ fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
         Registered::Known(&missing),
     ];
     let mut stored = Stored { generation: 1, status: Status::default(), now: NOW.parse().unwrap() };
-    // Each number is one choice for each fact, in an order that leads from each state to many others.
+    // Each number selects one value for each member of the state, in an order that leads from each state to
+    // many others.
     for step in 0_usize..600 {
         let choice = step * 7919 / 3;
         let problem = [None, None, Some(&invalid), Some(&deleted)][choice % 4];
@@ -79,7 +80,7 @@ fn metav1_and_kstatus_find_nothing_in_any_status_or_transition() {
         let spec = json!({"convention": "metav1"});
         let accepted = LastAccepted { generation: generation - 1, spec: Spec::of(&spec) };
         stored.status.last_accepted = (choice % 3 > 0).then_some(accepted);
-        let found = stored.write(&Facts { generation, problem, live: &live, registered });
+        let found = stored.write(&DocumentState { generation, problem, live: &live, registered });
         let read = !matches!(registered, Registered::NotRead);
         let covers = !matches!(registered, Registered::Known(coverage) if *coverage == missing);
         let expected = match (problem, lag == 0 && read && covers) {

@@ -10,7 +10,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
-use statusgate::server::{self, CertificateSource, Running, Settings};
+use statusgate::server::{self, CertificateSource, Running, ServerSettings};
 use statusgate::tls::{Authority, Issued};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -55,20 +55,20 @@ impl Desk {
     }
 
     /// Free ports, quick reloads and no grace time; otherwise the default settings.
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> ServerSettings {
         let (certificate, key) = (self.path("tls.crt"), self.path("tls.key"));
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        Settings {
+        ServerSettings {
             listen: any,
             probe_listen: any,
             reload_every: Duration::from_millis(10),
             grace: Duration::ZERO,
             drain_timeout: LONG,
-            ..Settings::new(CertificateSource::Files { certificate, key })
+            ..ServerSettings::new(CertificateSource::Files { certificate, key })
         }
     }
 
-    pub(crate) async fn start(&self, change: impl FnOnce(&mut Settings)) -> Served<'_> {
+    pub(crate) async fn start(&self, change: impl FnOnce(&mut ServerSettings)) -> Served<'_> {
         let mut settings = self.settings();
         change(&mut settings);
         Served { desk: self, running: server::start(&settings).unwrap() }
@@ -77,7 +77,7 @@ impl Desk {
     pub(crate) async fn start_with(
         &self,
         router: Router,
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut ServerSettings),
     ) -> Served<'_> {
         let mut settings = self.settings();
         change(&mut settings);

@@ -12,7 +12,7 @@ use super::super::survey::Survey;
 use super::super::{Outcome, time};
 use super::Args;
 use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
-use crate::cluster::{Check, with_causes};
+use crate::cluster::{CheckResult, with_causes};
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
 use crate::telemetry::{AuditGauge, AuditMetrics, Labels};
@@ -65,7 +65,7 @@ struct Watch<'a> {
     metrics: Arc<AuditMetrics>,
     store: Option<Store>,
     /// The gaps of the last pass.
-    gaps: Vec<Check>,
+    gaps: Vec<CheckResult>,
 }
 
 impl Watch<'_> {
@@ -91,7 +91,7 @@ impl Watch<'_> {
     async fn try_pass(&mut self) -> anyhow::Result<()> {
         let start = Instant::now();
         let plan = self.args.plan(Some(self.args.older_than.unwrap_or(LASTING)));
-        let report = |found: &[Check]| {
+        let report = |found: &[CheckResult]| {
             log_gaps(&self.gaps, found);
             self.gaps = found.to_vec();
         };
@@ -142,9 +142,9 @@ impl Watch<'_> {
 }
 
 /// Logs the gaps that are new or resolved since the last pass.
-fn log_gaps(known: &[Check], found: &[Check]) {
+fn log_gaps(known: &[CheckResult], found: &[CheckResult]) {
     for check in found.iter().filter(|check| !known.contains(check)) {
-        let Check { subject, message, help, .. } = check;
+        let CheckResult { subject, message, help, .. } = check;
         tracing::warn!(of = subject, found = message, help, "not judged");
     }
     for check in known.iter().filter(|check| !found.contains(check)) {
@@ -168,7 +168,11 @@ fn complete(findings: &Findings) -> Vec<&Row> {
 type Values<'r> = Vec<(Vec<(&'static str, &'r str)>, u64)>;
 
 /// The metrics of a pass.
-fn gauges(findings: &Findings, unlisted: &BTreeSet<String>, gaps: &[Check]) -> Vec<AuditGauge> {
+fn gauges(
+    findings: &Findings,
+    unlisted: &BTreeSet<String>,
+    gaps: &[CheckResult],
+) -> Vec<AuditGauge> {
     let rows = complete(findings);
     let gauge = |name, help, values: for<'r> fn(&'r Row) -> Values<'r>| {
         let of_row = |row: &&Row| -> Vec<(Labels, u64)> {

@@ -26,7 +26,7 @@ pub(super) struct Args {
 
     /// Where the serving certificate is from.
     #[arg(long, value_enum, value_name = "SOURCE", default_value = "managed")]
-    certificates: Source,
+    certificates: CertificateProvider,
 
     /// The number of pods.
     #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
@@ -52,7 +52,7 @@ pub(super) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Source {
+enum CertificateProvider {
     /// The server creates and renews it, in the Secret statusgate-tls.
     Managed,
     /// cert-manager creates and renews it.
@@ -82,9 +82,9 @@ impl Args {
             image: self.image.clone(),
             replicas: self.replicas,
             certificates: match self.certificates {
-                Source::Managed => Certificates::Managed,
-                Source::CertManager => Certificates::CertManager,
-                Source::Files => Certificates::Files,
+                CertificateProvider::Managed => Certificates::Managed,
+                CertificateProvider::CertManager => Certificates::CertManager,
+                CertificateProvider::Files => Certificates::Files,
             },
             watch_policies: self.has(Part::WatchPolicies),
             manage_webhooks: self.has(Part::ManageWebhooks),

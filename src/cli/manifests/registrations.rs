@@ -11,7 +11,7 @@ use super::super::{Outcome, fail_with, say, values};
 use crate::cluster::Cluster;
 use crate::files;
 use crate::manifests::registrations::{
-    Address, FailurePolicy, Settings, has_match_conditions, registrations,
+    Address, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::{gaps, rules};
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Some(url) => Address::Url(url.clone()),
         None => Address::Service(args.service.clone()),
     };
-    let settings = Settings {
+    let settings = RegistrationSettings {
         namespace: args.namespace.clone(),
         address,
         authorities,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// One changed value. The patch itself is not a diff: it contains created parents, but not the replaced
 /// values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct StatusChange {
     /// `/status/phase`.
     pub path: String,
     /// The old value, if any.
@@ -16,13 +16,13 @@ pub struct Change {
 }
 
 /// The differences between two values at a path.
-pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<Change> {
+pub(super) fn changes(path: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<StatusChange> {
     let mut found = Vec::new();
     collect(path, old, new, &mut found);
     found
 }
 
-fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Change>) {
+fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<StatusChange>) {
     if old == new {
         return;
     }
@@ -33,7 +33,7 @@ fn collect(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec
         (None, Some(Value::Object(new))) if !new.is_empty() => (&nothing, new),
         (old, new) => {
             let (old, new) = (old.cloned(), new.cloned());
-            found.push(Change { path: path.to_owned(), old, new });
+            found.push(StatusChange { path: path.to_owned(), old, new });
             return;
         }
     };

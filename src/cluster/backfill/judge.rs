@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Target;
-use super::change::{Change, changes};
+use super::change::{StatusChange, changes};
 use statusgate_core::engine::{Action, PatchFailed, Verdict, decide};
 use statusgate_core::model::{Json, Metadata, Object, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
@@ -42,7 +42,7 @@ pub(super) enum Todo {
     /// A JSON patch that starts with guards.
     Patch {
         body: Vec<u8>,
-        changes: Vec<Change>,
+        changes: Vec<StatusChange>,
     },
     /// It cannot be judged, with the reason.
     Broken(String),
@@ -93,23 +93,24 @@ fn todo(object: &Object<'_>, named: &Named, verdict: &Verdict<'_>) -> Todo {
 fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<u8>> {
     #[derive(Serialize)]
     #[serde(untagged)]
-    enum Step<'o> {
+    enum PatchEntry<'o> {
         Guard(Value),
         Change(&'o PatchOperation),
     }
-    let guard =
-        |path: &str, value: &str| Step::Guard(json!({"op": "test", "path": path, "value": value}));
+    let guard = |path: &str, value: &str| {
+        PatchEntry::Guard(json!({"op": "test", "path": path, "value": value}))
+    };
     let mut steps = vec![
         guard("/metadata/uid", &named.uid),
         guard("/metadata/resourceVersion", &named.resource_version),
     ];
-    steps.extend(operations.iter().map(Step::Change));
+    steps.extend(operations.iter().map(PatchEntry::Change));
     serde_json::to_vec(&steps)
 }
 
 impl Todo {
     /// The changes of a patch.
-    pub(super) fn into_changes(self) -> Vec<Change> {
+    pub(super) fn into_changes(self) -> Vec<StatusChange> {
         match self {
             Self::Patch { changes, .. } => changes,
             Self::Nothing | Self::Broken(_) => Vec::new(),
@@ -194,7 +195,7 @@ mod tests {
             judged.repair.as_deref(),
             Some("set to \"Provisioning\": phase Ready disagrees: condition Ready is False")
         );
-        let change = |path: &str, old: &str, new: &str| Change {
+        let change = |path: &str, old: &str, new: &str| StatusChange {
             path: path.to_owned(),
             old: Some(old.into()),
             new: Some(new.into()),

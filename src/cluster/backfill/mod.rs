@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use change::Change;
+pub use change::StatusChange;
 pub use journal::{Journal, JournalError};
 pub use judge::WRITER;
 pub use scope::Scope;
@@ -94,7 +94,7 @@ pub struct Report<'r> {
     /// How often another client wrote it first.
     pub conflicts: u32,
     /// The changes that were made, or would be made.
-    pub changes: &'r [Change],
+    pub changes: &'r [StatusChange],
 }
 
 /// Receives the results.

@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
-use super::change::Change;
+use super::change::StatusChange;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
 use super::{Outcome, Plan, Target};
@@ -38,7 +38,7 @@ pub(super) struct Written {
     pub(super) object: Named,
     pub(super) policies: Vec<u16>,
     pub(super) repair: Option<String>,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<StatusChange>,
     pub(super) conflicts: u32,
     /// The resourceVersion after the write.
     pub(super) version: Option<String>,
@@ -54,7 +54,7 @@ pub(super) enum Abort {
 }
 
 /// The next step of a write.
-enum Step {
+enum WriteStep {
     /// Send the patch.
     Send,
     /// Read and judge the object again: the rejection may be a conflict.
@@ -117,24 +117,24 @@ struct Job<'d> {
 
 impl Job<'_> {
     async fn run(&mut self) -> Result<Outcome, Abort> {
-        let mut step = Step::Send;
+        let mut step = WriteStep::Send;
         loop {
             step = match step {
-                Step::Send => self.send().await?,
-                Step::Reread(rejection) => self.reread(&rejection).await?,
-                Step::Confirm => self.confirm().await?,
-                Step::End(outcome) => return Ok(outcome),
+                WriteStep::Send => self.send().await?,
+                WriteStep::Reread(rejection) => self.reread(&rejection).await?,
+                WriteStep::Confirm => self.confirm().await?,
+                WriteStep::End(outcome) => return Ok(outcome),
             };
         }
     }
 
-    async fn send(&mut self) -> Result<Step, Abort> {
+    async fn send(&mut self) -> Result<WriteStep, Abort> {
         let body = match &self.judged.todo {
             Todo::Patch { body, .. } => Bytes::copy_from_slice(body),
             // After a conflict. If an earlier patch got no response, it was applied.
-            Todo::Nothing if self.unsure => return Ok(Step::End(Outcome::Patched)),
-            Todo::Nothing => return Ok(Step::End(Outcome::Unchanged)),
-            Todo::Broken(reason) => return Ok(Step::End(Outcome::Failed(reason.clone()))),
+            Todo::Nothing if self.unsure => return Ok(WriteStep::End(Outcome::Patched)),
+            Todo::Nothing => return Ok(WriteStep::End(Outcome::Unchanged)),
+            Todo::Broken(reason) => return Ok(WriteStep::End(Outcome::Failed(reason.clone()))),
         };
         self.shared.unless_stopped(self.shared.pace.turn()).await?;
         let path = self.path();
@@ -143,7 +143,7 @@ impl Job<'_> {
         let answer = match &reply {
             Ok(answer) => answer,
             Err(silence) if is_no_request(silence) => {
-                return Ok(Step::End(Outcome::Failed(format!("invalid request: {silence}"))));
+                return Ok(WriteStep::End(Outcome::Failed(format!("invalid request: {silence}"))));
             }
             Err(_) => {
                 self.unsure = true;
@@ -157,9 +157,9 @@ impl Job<'_> {
             }
             // A failed `test` of a patch gives a 422 without causes, and so do schemas and webhooks.
             // Only the object shows whether it was a conflict.
-            409 | 422 => return Ok(Step::Reread(answer.clone())),
+            409 | 422 => return Ok(WriteStep::Reread(answer.clone())),
             404 if answer.is_missing(&self.judged.object.name) => {
-                return Ok(Step::End(Outcome::Deleted));
+                return Ok(WriteStep::End(Outcome::Deleted));
             }
             404 if self.shared.cluster.is_removed(self.target).await => {
                 let resource = self.target.name();
@@ -168,7 +168,7 @@ impl Job<'_> {
             // For some moments after a restart, the server does not know its custom resources.
             404 => {}
             403 if is_of_webhook(answer) => {
-                return Ok(Step::End(Outcome::Rejected(answer.message())));
+                return Ok(WriteStep::End(Outcome::Rejected(answer.message())));
             }
             // A server that has just started may not know its roles yet.
             401 | 403 if self.shared.allowed.load(Ordering::Relaxed) => {}
@@ -176,29 +176,29 @@ impl Job<'_> {
             // The write may have been applied.
             500 | 502 | 504 => self.unsure = true,
             _ if answer.passes() => {}
-            _ => return Ok(Step::End(Outcome::Rejected(answer.message()))),
+            _ => return Ok(WriteStep::End(Outcome::Rejected(answer.message()))),
         }
         self.wait(reply).await
     }
 
     /// A successful write. If the version did not change, all of the patch was pruned.
-    fn stored(&mut self, answer: &Answer) -> Step {
+    fn stored(&mut self, answer: &Answer) -> WriteStep {
         let text = std::str::from_utf8(&answer.body).unwrap_or_default();
         let version = read_object(text).map(|object| object.metadata.resource_version.into_owned());
         if version.as_ref().is_ok_and(|version| *version == self.judged.object.resource_version) {
             let reason = "nothing was stored: the schema lacks the field, or does not allow null";
-            return Step::End(Outcome::Rejected(reason.to_owned()));
+            return WriteStep::End(Outcome::Rejected(reason.to_owned()));
         }
         self.version = version.ok();
         if self.shared.plan.distrusted.contains(&self.target.name()) {
-            Step::Confirm
+            WriteStep::Confirm
         } else {
-            Step::End(Outcome::Patched)
+            WriteStep::End(Outcome::Patched)
         }
     }
 
-    async fn confirm(&mut self) -> Result<Step, Abort> {
-        Ok(Step::End(match self.read().await? {
+    async fn confirm(&mut self) -> Result<WriteStep, Abort> {
+        Ok(WriteStep::End(match self.read().await? {
             Err(outcome) => outcome,
             Ok(Judged { todo: Todo::Patch { changes, .. }, .. }) => {
                 let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
@@ -212,21 +212,21 @@ impl Job<'_> {
     }
 
     /// Reads the object again after a possible conflict.
-    async fn reread(&mut self, rejection: &Answer) -> Result<Step, Abort> {
+    async fn reread(&mut self, rejection: &Answer) -> Result<WriteStep, Abort> {
         let judged = match self.read().await? {
             Ok(judged) => judged,
-            Err(outcome) => return Ok(Step::End(outcome)),
+            Err(outcome) => return Ok(WriteStep::End(outcome)),
         };
         if judged.object.is_same_version(&self.judged.object) && rejection.status != 409 {
-            return Ok(Step::End(Outcome::Rejected(rejection.message())));
+            return Ok(WriteStep::End(Outcome::Rejected(rejection.message())));
         }
         self.conflicts += 1;
         if self.conflicts >= MAX_CONFLICTS {
             let reason = format!("it changed {MAX_CONFLICTS} times during the write");
-            return Ok(Step::End(Outcome::Failed(reason)));
+            return Ok(WriteStep::End(Outcome::Failed(reason)));
         }
         self.judged = judged;
-        Ok(Step::Send)
+        Ok(WriteStep::Send)
     }
 
     /// Reads and judges the current object. The inner error is the end of this object.
@@ -251,7 +251,7 @@ impl Job<'_> {
                 }
                 _ => {}
             }
-            if let Step::End(outcome) = self.wait(reply).await? {
+            if let WriteStep::End(outcome) = self.wait(reply).await? {
                 return Ok(Err(outcome));
             }
         };
@@ -263,15 +263,15 @@ impl Job<'_> {
     }
 
     /// Waits before the next attempt. If there is none: the end of this object, or of all objects.
-    async fn wait(&mut self, reply: Reply) -> Result<Step, Abort> {
+    async fn wait(&mut self, reply: Reply) -> Result<WriteStep, Abort> {
         let is_own = is_internal(&reply);
         let backoff = if is_own { &mut self.own } else { &mut self.server };
         match (backoff.wait(retry_after(&reply)), reply) {
             (Some(wait), _) => {
                 self.shared.unless_stopped(tokio::time::sleep(wait)).await?;
-                Ok(Step::Send)
+                Ok(WriteStep::Send)
             }
-            (None, Ok(answer)) if is_own => Ok(Step::End(Outcome::Failed(answer.message()))),
+            (None, Ok(answer)) if is_own => Ok(WriteStep::End(Outcome::Failed(answer.message()))),
             (None, reply) => Err(self.hopeless(reply)),
         }
     }

@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use super::Facts;
-use crate::cluster::{Check, StoredDocument};
+use super::CheckInput;
+use crate::cluster::{CheckResult, StoredDocument};
 
 /// Checks each document of the cluster.
-pub(super) fn check(facts: &Facts<'_>) -> Vec<Check> {
+pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
     let of_kind = |(kind, documents): &(&str, Result<Vec<StoredDocument>, String>)| match documents
     {
         Ok(documents) => documents.iter().map(|document| one(kind, document)).collect(),
         Err(reason) => {
             let message = format!("not checked: {reason}");
-            vec![Check::warning(ID, *kind, message, "allow this account to list them")]
+            vec![CheckResult::warning(ID, *kind, message, "allow this account to list them")]
         }
     };
-    facts.documents.iter().flat_map(of_kind).collect::<Vec<_>>()
+    input.documents.iter().flat_map(of_kind).collect::<Vec<_>>()
 }
 
-fn one(kind: &str, document: &StoredDocument) -> Check {
+fn one(kind: &str, document: &StoredDocument) -> CheckResult {
     let StoredDocument { name, generation, status, .. } = document;
     let subject = format!("{kind} {name}");
     let observed = status["observedGeneration"].as_i64();
@@ -27,19 +27,19 @@ fn one(kind: &str, document: &StoredDocument) -> Check {
         let message =
             format!("generation {generation} was not read yet; in the status: {observed}");
         let help = "run statusgate serve with --watch-policies, and look at its log";
-        return Check::problem(ID, subject, message, help);
+        return CheckResult::problem(ID, subject, message, help);
     }
     let message = |condition: &Value| condition["message"].as_str().unwrap_or_default().to_owned();
     let (accepted, enforced) = (condition(status, "Accepted"), condition(status, "Enforced"));
     if accepted["status"] != "True" {
         let help = "correct the document: the last valid generation stays in use";
-        return Check::problem(ID, subject, message(accepted), help);
+        return CheckResult::problem(ID, subject, message(accepted), help);
     }
     if enforced["status"] != "True" {
         let help = "wait some seconds; then look at the replicas and the registrations";
-        return Check::warning(ID, subject, message(enforced), help);
+        return CheckResult::warning(ID, subject, message(enforced), help);
     }
-    Check::ok(ID, subject, message(enforced))
+    CheckResult::ok(ID, subject, message(enforced))
 }
 
 pub(super) fn condition<'s>(status: &'s Value, kind: &str) -> &'s Value {

@@ -4,11 +4,11 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::Facts;
+use super::CheckInput;
 use super::hook::{Hook, Kind};
 use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
-use crate::cluster::{Check, Cluster, ClusterError, Lease, Patience, Secret};
+use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
 use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME};
 use crate::tls::Expiry;
@@ -16,7 +16,7 @@ use crate::tls::rotation::{Stored, fingerprints};
 
 /// Where servers keep their objects.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ObjectLocation {
     /// The namespace; `None` for that of the Service which the registrations call.
     pub namespace: Option<String>,
     /// The name of the Secret.
@@ -33,9 +33,9 @@ pub(super) struct Managed {
 }
 
 impl Managed {
-    pub(super) async fn read(cluster: &Cluster, place: &Place, hooks: &[Hook]) -> Self {
+    pub(super) async fn read(cluster: &Cluster, location: &ObjectLocation, hooks: &[Hook]) -> Self {
         let called = || hooks.iter().find_map(Hook::service).map(|service| service.namespace);
-        let namespace = place.namespace.clone().or_else(called);
+        let namespace = location.namespace.clone().or_else(called);
         let namespace = namespace.unwrap_or_else(|| "statusgate-system".to_owned());
         let mut definitions = Vec::new();
         let names = crds().map(|crd| crd["metadata"]["name"].as_str().map(str::to_owned));
@@ -48,9 +48,9 @@ impl Managed {
             definitions.push((name, read));
         }
         let leases = cluster.leases(&namespace).await.map_err(|error| error.to_string());
-        let secret = cluster.secret(&namespace, &place.secret).await;
+        let secret = cluster.secret(&namespace, &location.secret).await;
         let secret = secret.map_err(|error| error.to_string());
-        Self { namespace, secret_name: place.secret.clone(), crds: definitions, leases, secret }
+        Self { namespace, secret_name: location.secret.clone(), crds: definitions, leases, secret }
     }
 
     /// Whether policies may be objects of the cluster.
@@ -60,14 +60,14 @@ impl Managed {
 }
 
 /// Checks everything that a server keeps. What no server uses is no result.
-pub(super) fn check(facts: &Facts<'_>) -> Vec<Check> {
-    let Facts { managed, hooks, unread, now, .. } = facts;
+pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
+    let CheckInput { managed, hooks, unread, now, .. } = input;
     let is_registered = hooks.iter().any(Hook::is_about_documents);
     let mut checks = Vec::new();
     let missing = managed.crds.iter().all(|(_, crd)| matches!(crd, Ok(None)));
     if missing {
         let message = "not installed: servers read policies only from files";
-        checks.push(Check::ok("crd", "StatusPolicy, StatusConvention", message));
+        checks.push(CheckResult::ok("crd", "StatusPolicy, StatusConvention", message));
     } else {
         checks.extend(managed.crds.iter().map(|(name, crd)| definition(name, crd)));
     }
@@ -77,7 +77,7 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Check> {
         let message = format!("no registration calls {DOCUMENTS}: invalid policies are stored");
         let help =
             "run statusgate serve with --manage-webhooks, or apply `statusgate manifests install`";
-        checks.push(Check::warning("registration", subject, message, help));
+        checks.push(CheckResult::warning("registration", subject, message, help));
     }
     let subject = format!("Leases in {}", managed.namespace);
     match &managed.leases {
@@ -91,12 +91,17 @@ pub(super) fn check(facts: &Facts<'_>) -> Vec<Check> {
     checks
 }
 
-fn definition(name: &str, crd: &Result<Option<Value>, String>) -> Check {
+fn definition(name: &str, crd: &Result<Option<Value>, String>) -> CheckResult {
     let crd = match crd {
         Ok(Some(crd)) => crd,
         Ok(None) => {
             let help = "apply the output of `statusgate manifests crds`";
-            return Check::problem("crd", name, "the CustomResourceDefinition is missing", help);
+            return CheckResult::problem(
+                "crd",
+                name,
+                "the CustomResourceDefinition is missing",
+                help,
+            );
         }
         Err(reason) => return not_checked("crd", name.to_owned(), reason, "get it"),
     };
@@ -104,33 +109,38 @@ fn definition(name: &str, crd: &Result<Option<Value>, String>) -> Check {
     if established["status"] != "True" {
         let reason = established["message"].as_str().unwrap_or("no condition Established");
         let message = format!("it is not established: {reason}");
-        return Check::problem("crd", name, message, "kubectl describe crd shows the conditions");
+        return CheckResult::problem(
+            "crd",
+            name,
+            message,
+            "kubectl describe crd shows the conditions",
+        );
     }
     let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
     let mut served = versions.filter(|version| version["served"] == true);
     if !served.any(|version| version["name"] == VERSION) {
         let help = "apply the output of `statusgate manifests crds`";
-        return Check::problem("crd", name, format!("it does not serve {VERSION}"), help);
+        return CheckResult::problem("crd", name, format!("it does not serve {VERSION}"), help);
     }
-    Check::ok("crd", name, format!("established, serves {VERSION}"))
+    CheckResult::ok("crd", name, format!("established, serves {VERSION}"))
 }
 
-fn replicas(subject: &str, leases: &[Lease], now: Timestamp) -> Vec<Check> {
+fn replicas(subject: &str, leases: &[Lease], now: Timestamp) -> Vec<CheckResult> {
     let (live, old): (Vec<&Lease>, Vec<&Lease>) =
         leases.iter().partition(|lease| is_live(lease, now));
     let mut checks = vec![if live.is_empty() {
         let help = "start statusgate serve; if it runs, compare its --namespace and its clock";
-        Check::problem(REPLICAS, subject, "no replica renews a Lease", help)
+        CheckResult::problem(REPLICAS, subject, "no replica renews a Lease", help)
     } else {
         let names: Vec<&str> = live.iter().map(|lease| lease.holder.as_str()).collect();
         let message = format!("replicas that renew their Lease: {}", names.join(", "));
-        Check::ok(REPLICAS, subject, message)
+        CheckResult::ok(REPLICAS, subject, message)
     }];
     checks.extend(old.into_iter().map(|Lease { holder, renewed, .. }| {
         let message = format!("{holder} did not renew its Lease since {renewed:.0}");
         let help =
             "if its pod was deleted, delete the Lease: it delays rotations; otherwise read its log";
-        Check::warning(REPLICAS, subject, message, help)
+        CheckResult::warning(REPLICAS, subject, message, help)
     }));
     checks
 }
@@ -142,7 +152,7 @@ fn is_live(lease: &Lease, now: Timestamp) -> bool {
 
 /// Checks the Secret if servers keep their certificate there: then it has the key of the authority, or
 /// their Leases have its fingerprint.
-fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<Check> {
+fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckResult> {
     let Managed { namespace, secret_name, leases, secret, .. } = managed;
     let is_used = leases.iter().flatten().any(|lease| !lease.authority.is_empty());
     let subject = format!("Secret {namespace}/{secret_name}");
@@ -150,7 +160,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<Check> 
         Ok(Some(secret)) if is_used || secret.data.contains_key("ca.key") => secret,
         Ok(None) if is_used => {
             let help = "running servers create it within seconds: read their log";
-            return vec![Check::problem(SECRET, subject, "it is missing", help)];
+            return vec![CheckResult::problem(SECRET, subject, "it is missing", help)];
         }
         Err(reason) if is_used => return vec![not_checked(SECRET, subject, reason, "get it")],
         _ => return Vec::new(),
@@ -159,10 +169,10 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<Check> 
         Ok(stored) => stored,
         Err(error) => {
             let help = "running servers replace it within seconds: read their log";
-            return vec![Check::problem(SECRET, subject, format!("invalid: {error}"), help)];
+            return vec![CheckResult::problem(SECRET, subject, format!("invalid: {error}"), help)];
         }
     };
-    let leaf = &stored.facts().leaf;
+    let leaf = &stored.summary().leaf;
     let mut checks =
         vec![validity(&subject, leaf.validity.not_before, leaf.validity.not_after, now)];
     for hook in hooks {
@@ -170,29 +180,29 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<Check> 
         if !registered.contains(&leaf.authority) {
             let message = format!("caBundle lacks the CA of the {subject}");
             let help = "running servers add it within seconds: read their log";
-            checks.push(Check::problem("ca-bundle", hook.subject(), message, help));
+            checks.push(CheckResult::problem("ca-bundle", hook.subject(), message, help));
         }
     }
     checks
 }
 
-fn validity(subject: &str, from: Timestamp, until: Timestamp, now: Timestamp) -> Check {
+fn validity(subject: &str, from: Timestamp, until: Timestamp, now: Timestamp) -> CheckResult {
     let days = until.duration_since(now).as_hours() / 24;
     let message = format!("its certificate is valid until {until:.0}, days left: {days}");
     let help = "running servers renew it: read their log";
     match Expiry::of(from, until, now) {
-        Expiry::Far => Check::ok(SECRET, subject, message),
-        Expiry::Near => Check::warning(SECRET, subject, message, help),
+        Expiry::Far => CheckResult::ok(SECRET, subject, message),
+        Expiry::Near => CheckResult::warning(SECRET, subject, message, help),
         Expiry::Over => {
             let message = format!("its certificate is valid until {until:.0}: it has expired");
-            Check::problem(SECRET, subject, message, help)
+            CheckResult::problem(SECRET, subject, message, help)
         }
     }
 }
 
-fn not_checked(id: &'static str, subject: String, reason: &str, verb: &str) -> Check {
+fn not_checked(id: &'static str, subject: String, reason: &str, verb: &str) -> CheckResult {
     let help = format!("allow this account to {verb}");
-    Check::warning(id, subject, format!("not checked: {reason}"), help)
+    CheckResult::warning(id, subject, format!("not checked: {reason}"), help)
 }
 
 const REPLICAS: &str = "replicas";

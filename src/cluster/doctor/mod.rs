@@ -1,7 +1,7 @@
 //! Checks that policies, CRDs, webhook registrations and certificates are consistent.
 //!
-//! [`Facts`] is everything that is read from the API server first. To add a check, write a function
-//! over the facts and add it to [`CHECKS`].
+//! [`CheckInput`] is everything that is read from the API server first. To add a check, write a function
+//! over the input and add it to [`CHECKS`].
 
 mod documents;
 mod hook;
@@ -17,32 +17,32 @@ use std::pin::Pin;
 
 use jiff::Timestamp;
 
-pub use managed::Place;
+pub use managed::ObjectLocation;
 pub use serving::Address;
 
 use self::hook::{Hook, Kind};
 use self::managed::Managed;
-use super::{Check, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
+use super::{CheckResult, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
 /// The checks, in the order of the report.
 const CHECKS: [RunCheck; 10] = [
-    |facts| done(vec![api_server(facts)]),
-    |facts| done(managed::check(facts)),
-    |facts| done(documents::check(facts)),
-    |facts| done(precheck::gaps(&facts.targets)),
-    |facts| done(schemas(facts)),
-    |facts| done(settings::presence(&facts.hooks, &facts.unread)),
-    |facts| done(rules::coverage(facts)),
-    |facts| done(facts.hooks.iter().flat_map(settings::sane).collect()),
-    |facts| Box::pin(service::check(facts)),
-    |facts| Box::pin(serving::check(facts)),
+    |input| done(vec![api_server(input)]),
+    |input| done(managed::check(input)),
+    |input| done(documents::check(input)),
+    |input| done(precheck::gaps(&input.targets)),
+    |input| done(schemas(input)),
+    |input| done(settings::presence(&input.hooks, &input.unread)),
+    |input| done(rules::coverage(input)),
+    |input| done(input.hooks.iter().flat_map(settings::sane).collect()),
+    |input| Box::pin(service::check(input)),
+    |input| Box::pin(serving::check(input)),
 ];
 
-type RunCheck = for<'f> fn(&'f Facts<'f>) -> Running<'f>;
+type RunCheck = for<'f> fn(&'f CheckInput<'f>) -> Running<'f>;
 
-type Running<'f> = Pin<Box<dyn Future<Output = Vec<Check>> + 'f>>;
+type Running<'f> = Pin<Box<dyn Future<Output = Vec<CheckResult>> + 'f>>;
 
 /// The options of `doctor`.
 #[derive(Clone, Debug)]
@@ -52,13 +52,13 @@ pub struct Examination {
     /// Where to reach statusgate from here, if not by the name of its Service.
     pub address: Option<Address>,
     /// Where servers keep their objects.
-    pub place: Place,
+    pub objects: ObjectLocation,
     /// The policies and conventions of the cluster by kind, or why they cannot be read.
     pub documents: Vec<(&'static str, Result<Vec<StoredDocument>, String>)>,
 }
 
 /// The input of the checks.
-struct Facts<'f> {
+struct CheckInput<'f> {
     cluster: &'f Cluster,
     policies: &'f PolicySet,
     address: Option<&'f Address>,
@@ -83,7 +83,7 @@ impl Examination {
         cluster: &Cluster,
         policies: &PolicySet,
         now: Timestamp,
-    ) -> Result<Vec<Check>, ClusterError> {
+    ) -> Result<Vec<CheckResult>, ClusterError> {
         let targets = cluster.targets(policies).await?;
         let mut definitions = Vec::new();
         for target in &targets.list {
@@ -96,10 +96,10 @@ impl Examination {
                 Err(error) => unread.push((kind, error.to_string())),
             }
         }
-        let managed = Managed::read(cluster, &self.place, &hooks).await;
+        let managed = Managed::read(cluster, &self.objects, &hooks).await;
         let address = self.address.as_ref();
         let documents = &self.documents;
-        let facts = Facts {
+        let input = CheckInput {
             cluster,
             policies,
             address,
@@ -113,24 +113,24 @@ impl Examination {
         };
         let mut checks = Vec::new();
         for check in CHECKS {
-            checks.extend(check(&facts).await);
+            checks.extend(check(&input).await);
         }
         Ok(checks)
     }
 }
 
-fn done<'f>(checks: Vec<Check>) -> Running<'f> {
+fn done<'f>(checks: Vec<CheckResult>) -> Running<'f> {
     Box::pin(ready(checks))
 }
 
-fn api_server(facts: &Facts<'_>) -> Check {
-    let version = format!("version {}", facts.cluster.version());
-    Check::ok("api-server", facts.cluster.server(), version)
+fn api_server(input: &CheckInput<'_>) -> CheckResult {
+    let version = format!("version {}", input.cluster.version());
+    CheckResult::ok("api-server", input.cluster.server(), version)
 }
 
-fn schemas(facts: &Facts<'_>) -> Vec<Check> {
-    let pairs = facts.targets.list.iter().zip(&facts.definitions);
-    pairs.flat_map(|(target, of)| precheck::schema(facts.policies, target, of)).collect()
+fn schemas(input: &CheckInput<'_>) -> Vec<CheckResult> {
+    let pairs = input.targets.list.iter().zip(&input.definitions);
+    pairs.flat_map(|(target, of)| precheck::schema(input.policies, target, of)).collect()
 }
 
 /// What webhooks judge, each with the webhooks of which one must be registered.

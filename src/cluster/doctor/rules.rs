@@ -5,25 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
 use super::hook::Hook;
-use super::{Facts, PARTS};
-use crate::cluster::{Check, Target, Targets};
+use super::{CheckInput, PARTS};
+use crate::cluster::{CheckResult, Target, Targets};
 use statusgate_core::policy::PolicySet;
 
 /// Checks the rules of all webhooks.
-pub(super) fn coverage(facts: &Facts<'_>) -> Vec<Check> {
-    let mut checks: Vec<Check> = Vec::new();
+pub(super) fn coverage(input: &CheckInput<'_>) -> Vec<CheckResult> {
+    let mut checks: Vec<CheckResult> = Vec::new();
     for part in PARTS {
-        let hooks: Vec<&Hook> = part.hooks(&facts.hooks).collect();
+        let hooks: Vec<&Hook> = part.hooks(&input.hooks).collect();
         // One webhook may judge two parts.
-        let new = fit(&hooks, facts.policies, &facts.targets);
-        let new: Vec<Check> = new.into_iter().filter(|check| !checks.contains(check)).collect();
+        let new = fit(&hooks, input.policies, &input.targets);
+        let new: Vec<CheckResult> =
+            new.into_iter().filter(|check| !checks.contains(check)).collect();
         checks.extend(new);
     }
     checks
 }
 
 /// Checks that the webhooks of one part together match every selected resource.
-fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<Check> {
+fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckResult> {
     let subject = match hooks {
         [] => return Vec::new(),
         [hook] => hook.subject(),
@@ -50,19 +51,19 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<Check> {
                 target.version,
                 operations(target).join(", "),
             );
-            checks.push(Check::problem("rules", subject.clone(), message, help));
+            checks.push(CheckResult::problem("rules", subject.clone(), message, help));
         }
     }
     checks.extend(hooks.iter().flat_map(|hook| too_much(hook, &targets.list)));
     if covered == targets.list.len() && covered > 0 {
         let message = format!("the rules match all resources that the policies select: {covered}");
-        checks.push(Check::ok("rules", subject, message));
+        checks.push(CheckResult::ok("rules", subject, message));
     }
     checks
 }
 
 /// Rules that match more than necessary.
-fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
+fn too_much(hook: &Hook, targets: &[Target]) -> Vec<CheckResult> {
     let subject = hook.subject();
     let mut checks = Vec::new();
     let mut stars: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -74,7 +75,7 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
             if *entry == target.plural {
                 let message = format!("the rules match {entry}, {IN_VAIN}");
                 let help = format!("remove {entry}: each of its writes waits for a response");
-                checks.push(Check::warning("rules", subject.clone(), message, help));
+                checks.push(CheckResult::warning("rules", subject.clone(), message, help));
             } else {
                 let plurals = stars.entry(entry).or_default();
                 plurals.insert(target.plural.as_str());
@@ -92,7 +93,7 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
         let help = format!(
             "replace {entry} with entries such as {first}/status: each write waits for a response"
         );
-        checks.push(Check::warning("rules", subject.clone(), message, help));
+        checks.push(CheckResult::warning("rules", subject.clone(), message, help));
     }
     let star = |list: Option<&Vec<String>>| {
         list.is_some_and(|list| list.iter().any(|name| name.starts_with('*')))
@@ -103,7 +104,7 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<Check> {
     {
         let message = "a rule matches every resource of every group";
         let help = "name groups and resources: each of these writes waits for a response";
-        checks.push(Check::warning("rules", subject, message, help));
+        checks.push(CheckResult::warning("rules", subject, message, help));
     }
     checks
 }

@@ -3,39 +3,39 @@
 use hyper::body::Bytes;
 use serde_json::Value;
 
-use super::Facts;
+use super::CheckInput;
 use super::hook::Service;
-use crate::cluster::{Check, Cluster, Patience};
+use crate::cluster::{CheckResult, Cluster, Patience};
 
 /// Checks each Service once.
-pub(super) async fn check(facts: &Facts<'_>) -> Vec<Check> {
+pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
     let mut services: Vec<Service> = Vec::new();
-    for service in facts.hooks.iter().filter_map(|hook| hook.service()) {
+    for service in input.hooks.iter().filter_map(|hook| hook.service()) {
         if !services.contains(&service) {
             services.push(service);
         }
     }
     let mut checks = Vec::new();
     for service in services {
-        checks.extend(check_one(facts.cluster, &service).await);
+        checks.extend(check_one(input.cluster, &service).await);
     }
     checks
 }
 
 /// Checks a Service. Missing permission is no result: the connection shows whether it works.
-async fn check_one(cluster: &Cluster, service: &Service) -> Option<Check> {
+async fn check_one(cluster: &Cluster, service: &Service) -> Option<CheckResult> {
     let Service { namespace, name, .. } = service;
     let subject = format!("service {namespace}/{name}");
     let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
     let found = cluster.read("get the service", &path, Patience::NONE).await;
     if found.as_ref().is_err_and(|error| error.code() == Some(404)) {
         let help = "install it (`statusgate manifests install`), or correct clientConfig.service";
-        return Some(Check::problem("service", subject, "the service does not exist", help));
+        return Some(CheckResult::problem("service", subject, "the service does not exist", help));
     }
     let found = found.ok().and_then(|body| serde_json::from_slice(&body).ok());
     if let Some(message) = found.and_then(|found| wrong_port(service, &found)) {
         let help = "correct clientConfig.service.port; the default is 443";
-        return Some(Check::problem("service", subject, message, help));
+        return Some(CheckResult::problem("service", subject, message, help));
     }
     let path = format!("/api/v1/namespaces/{namespace}/endpoints/{name}");
     let body = match cluster.read("get the endpoints", &path, Patience::NONE).await {
@@ -51,13 +51,15 @@ async fn check_one(cluster: &Cluster, service: &Service) -> Option<Check> {
     Some(match ready {
         0 => {
             let help = "check its pods with kubectl describe and kubectl logs";
-            Check::problem("service", subject, "no pod of the service is ready", help)
+            CheckResult::problem("service", subject, "no pod of the service is ready", help)
         }
         1 => {
             let help = "run two replicas, so that one can restart";
-            Check::warning("service", subject, "only one pod of the service is ready", help)
+            CheckResult::warning("service", subject, "only one pod of the service is ready", help)
         }
-        ready => Check::ok("service", subject, format!("{ready} pods of the service are ready")),
+        ready => {
+            CheckResult::ok("service", subject, format!("{ready} pods of the service are ready"))
+        }
     })
 }
 

@@ -18,10 +18,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::Facts;
+use super::CheckInput;
 use super::hook::Hook;
 use super::trust::{Authorities, Life};
-use crate::cluster::Check;
+use crate::cluster::CheckResult;
 use crate::cluster::call::Silence;
 use crate::tls::Expiry;
 use statusgate_core::model::Webhook;
@@ -34,19 +34,20 @@ pub struct Address {
 }
 
 /// Checks the server of each webhook.
-pub(super) async fn check(facts: &Facts<'_>) -> Vec<Check> {
+pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
     let mut checks = Vec::new();
-    for hook in &facts.hooks {
-        checks.extend(look(hook, facts.address, facts.now).await);
+    for hook in &input.hooks {
+        checks.extend(look(hook, input.address, input.now).await);
     }
     checks
 }
 
 /// Checks the server of one webhook. `elsewhere` is its address from here, if different.
-async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<Check> {
+async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<CheckResult> {
     let subject = hook.subject();
-    let problem =
-        |id, message: String, help: &str| vec![Check::problem(id, subject.clone(), message, help)];
+    let problem = |id, message: String, help: &str| {
+        vec![CheckResult::problem(id, subject.clone(), message, help)]
+    };
     let Some(own) = own_address(hook) else {
         return problem(
             "reachable",
@@ -57,7 +58,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
     let fill_in = "set caBundle with cert-manager, or with the commands in deploy/README.md";
     if hook.ca_bundle().is_empty() {
         let message = "caBundle is empty: the API server uses its system roots";
-        return vec![Check::warning("ca-bundle", subject, message, fill_in)];
+        return vec![CheckResult::warning("ca-bundle", subject, message, fill_in)];
     }
     let authorities = Authorities::read(hook.ca_bundle(), now);
     if authorities.valid.is_empty() {
@@ -75,7 +76,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
         Err(Miss::Unreachable(error)) if elsewhere.is_none() && hook.service().is_some() => {
             let message = format!("cannot reach {address} from here: {error}");
             let help = "run doctor in the cluster, or forward the port and pass it with --url";
-            return vec![Check::warning("reachable", subject, message, help)];
+            return vec![CheckResult::warning("reachable", subject, message, help)];
         }
         Err(Miss::Unreachable(error)) => {
             let message = format!("cannot reach {address}: {error}");
@@ -89,7 +90,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
             return problem("ca-bundle", message, help);
         }
     };
-    let mut checks = vec![Check::ok(
+    let mut checks = vec![CheckResult::ok(
         "ca-bundle",
         subject.clone(),
         format!("the CA verifies the certificate of {address}"),
@@ -97,8 +98,10 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     checks.extend(expiry(chain, &authorities, &subject, now));
     checks.push(match ask(stream, hook, &own).await {
-        Ok(()) => Check::ok("reachable", subject, format!("statusgate responds at {address}")),
-        Err(error) => Check::problem(
+        Ok(()) => {
+            CheckResult::ok("reachable", subject, format!("statusgate responds at {address}"))
+        }
+        Err(error) => CheckResult::problem(
             "reachable",
             subject,
             format!("{address} does not respond like statusgate: {error}"),
@@ -176,22 +179,22 @@ fn expiry(
     authorities: &Authorities,
     subject: &str,
     now: Timestamp,
-) -> Vec<Check> {
+) -> Vec<CheckResult> {
     let is_far = |life: Life| Expiry::of(life.from, life.until, now) == Expiry::Far;
     let mut checks = Vec::new();
     if let Some(life) = chain.first().and_then(Life::of) {
         let message = format!("the certificate is valid until {}", life.until);
         checks.push(if is_far(life) {
-            Check::ok("certificate", subject, message)
+            CheckResult::ok("certificate", subject, message)
         } else {
             let help = "renew it; a running server reloads the file";
-            Check::warning("certificate", subject, message, help)
+            CheckResult::warning("certificate", subject, message, help)
         });
     }
     if let Some(life) = authorities.life_behind(chain).filter(|life| !is_far(*life)) {
         let message = format!("the CA of the certificate is valid until {}", life.until);
         let help = "register a new CA in addition, then serve a certificate of the new CA";
-        checks.push(Check::warning("ca-bundle", subject, message, help));
+        checks.push(CheckResult::warning("ca-bundle", subject, message, help));
     }
     checks
 }

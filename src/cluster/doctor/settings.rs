@@ -1,14 +1,14 @@
 //! The settings of registrations that do not depend on policies.
 
 use super::hook::{Hook, Kind};
-use super::{Check, PARTS};
+use super::{CheckResult, PARTS};
 
 /// Checks that each part is registered. `unread` contains the kinds that could not be listed.
-pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<Check> {
+pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     for (kind, reason) in unread {
         let help = format!("allow this account to list {}s", kind.name().to_lowercase());
-        checks.push(Check::warning("registration", kind.name(), reason, help));
+        checks.push(CheckResult::warning("registration", kind.name(), reason, help));
     }
     for part in PARTS {
         let is_unread = unread.iter().any(|(kind, _)| *kind == part.kind);
@@ -21,16 +21,16 @@ pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<Check> 
             "apply `statusgate manifests install`, or name the registration with --registration";
         // Some may be omitted on purpose, but not all.
         checks.push(if hooks.iter().all(Hook::is_about_documents) {
-            Check::problem("registration", part.kind.name(), message, help)
+            CheckResult::problem("registration", part.kind.name(), message, help)
         } else {
-            Check::warning("registration", part.kind.name(), message, help)
+            CheckResult::warning("registration", part.kind.name(), message, help)
         });
     }
     checks
 }
 
 /// Checks the settings of a webhook.
-pub(super) fn sane(hook: &Hook) -> Vec<Check> {
+pub(super) fn sane(hook: &Hook) -> Vec<CheckResult> {
     let subject = hook.subject();
     let is_mutating = hook.kind == Kind::Mutating;
     let settings = &hook.settings;
@@ -40,7 +40,7 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
     let timeout = settings.timeout_seconds.unwrap_or_default();
     let mut checks = Vec::new();
     let mut warn = |id, message: String, help: &str| {
-        checks.push(Check::warning(id, subject.clone(), message, help));
+        checks.push(CheckResult::warning(id, subject.clone(), message, help));
     };
     if failure_policy == "Fail" && is_mutating {
         let message = "Fail: no status can be written while the webhook is down".into();
@@ -74,7 +74,7 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
         warn("selector", message, "no action is needed if this is intended");
     }
     let mut fail = |id, message: String, help: &str| {
-        checks.push(Check::problem(id, subject.clone(), message, help));
+        checks.push(CheckResult::problem(id, subject.clone(), message, help));
     };
     let versions = &settings.admission_review_versions;
     if !versions.iter().any(|version| version == "v1") {
@@ -93,7 +93,7 @@ pub(super) fn sane(hook: &Hook) -> Vec<Check> {
     }
     if checks.is_empty() {
         let message = format!("{failure_policy}, {timeout} s, {match_policy}");
-        checks.push(Check::ok("settings", subject, message));
+        checks.push(CheckResult::ok("settings", subject, message));
     }
     checks
 }

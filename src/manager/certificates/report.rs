@@ -1,43 +1,45 @@
 //! What the logs and metrics report about the steps of the rotation.
 
-use crate::tls::rotation::{Facts, Pause, Step};
+use crate::tls::rotation::{Pause, RotationStep, SecretSummary};
 
 /// Logs a step that is stored in the Secret. `reason` is why the previous content is unusable.
-pub(super) fn written(step: &Step, secret: &str, reason: &str, facts: &Facts) {
-    let not_after = facts.leaf.validity.not_after;
+pub(super) fn written(step: &RotationStep, secret: &str, reason: &str, summary: &SecretSummary) {
+    let not_after = summary.leaf.validity.not_after;
     match step {
-        Step::Create { .. } if reason.is_empty() => {
+        RotationStep::Create { .. } if reason.is_empty() => {
             tracing::info!(secret, %not_after, "created the Secret of the managed certificate");
         }
-        Step::Create { .. } => {
+        RotationStep::Create { .. } => {
             tracing::warn!(secret, reason, "replaced an invalid Secret by new certificates");
         }
-        Step::Restore => {
+        RotationStep::Restore => {
             tracing::warn!(secret, reason, "wrote back the Secret of the managed certificate");
         }
-        Step::Trust => tracing::warn!(
+        RotationStep::Trust => tracing::warn!(
             secret,
             "the Secret was replaced: added the authority of the certificate in use to ca.crt"
         ),
-        Step::AddAuthority(validity) => {
-            let (authority, not_after) = (&facts.newest.id, validity.not_after);
+        RotationStep::AddAuthority(validity) => {
+            let (authority, not_after) = (&summary.newest.id, validity.not_after);
             tracing::info!(secret, authority, %not_after, "added a new authority to ca.crt");
         }
-        Step::Issue { late: true, .. } => {
+        RotationStep::Issue { late: true, .. } => {
             tracing::warn!(
                 secret,
                 %not_after,
                 "the certificate was not valid by the clock of this server: issued a new one"
             );
         }
-        Step::Issue { .. } => tracing::info!(secret, %not_after, "issued a new certificate"),
-        Step::Retire => {
+        RotationStep::Issue { .. } => {
+            tracing::info!(secret, %not_after, "issued a new certificate")
+        }
+        RotationStep::Retire => {
             tracing::info!(
                 secret,
                 "removed the older authorities from ca.crt: no replica uses them"
             );
         }
-        Step::Serve | Step::Wait(..) => {}
+        RotationStep::Serve | RotationStep::Wait(..) => {}
     }
 }
 
@@ -58,15 +60,15 @@ pub(super) fn pause(pause: Pause) {
 }
 
 /// The label of a step in metrics.
-pub(super) const fn name(step: &Step) -> &'static str {
+pub(super) const fn name(step: &RotationStep) -> &'static str {
     match step {
-        Step::Create { .. } => "create",
-        Step::Restore => "restore",
-        Step::Trust => "trust",
-        Step::AddAuthority(_) => "add_authority",
-        Step::Issue { .. } => "issue",
-        Step::Retire => "retire",
-        Step::Serve => "serve",
-        Step::Wait(..) => "wait",
+        RotationStep::Create { .. } => "create",
+        RotationStep::Restore => "restore",
+        RotationStep::Trust => "trust",
+        RotationStep::AddAuthority(_) => "add_authority",
+        RotationStep::Issue { .. } => "issue",
+        RotationStep::Retire => "retire",
+        RotationStep::Serve => "serve",
+        RotationStep::Wait(..) => "wait",
     }
 }

@@ -6,7 +6,7 @@
 //! caBundles ─► registered ──────┘
 //! ```
 //!
-//! [`step()`] is pure, and decides everything. It works on facts about certificates, so that the tests can
+//! [`step()`] is pure, and decides everything. It works on summaries of the Secret, so that the tests can
 //! try all interleavings of two replicas without creating one.
 
 mod lifetimes;
@@ -20,5 +20,7 @@ mod tests;
 
 pub use lifetimes::{Lifetimes, Validity};
 pub use registered::Registered;
-pub use step::{Authority, Facts, Leaf, Pause, SecretState, Served, Step, World, step};
+pub use step::{
+    Authority, Leaf, Pause, RotationStep, SecretState, SecretSummary, Served, World, step,
+};
 pub use stored::{Serving, Stored, fingerprints, wanted_names};

@@ -1,5 +1,5 @@
-//! All interleavings of two replicas and their registrations, with the real [`step()`] and certificates
-//! that are only facts. An explicit state model: [`explore`] visits every reachable state once.
+//! All interleavings of two replicas and their registrations, with the real [`step()`] and summaries
+//! instead of certificates. An explicit state model: [`explore`] visits every reachable state once.
 //!
 //! Time passes only when no replica has anything left to do: a replica needs milliseconds for what
 //! [`Lifetimes::settle`] gives it seconds.
@@ -25,7 +25,7 @@ struct State {
     /// The number of writes since the time last changed.
     writes: u32,
     /// `None`: missing. `Some(None)`: invalid.
-    secret: Option<Option<Rc<Facts>>>,
+    secret: Option<Option<Rc<SecretSummary>>>,
     /// The authorities of the caBundles; `None` while there are no registrations.
     bundles: Option<Vec<String>>,
     replicas: [Replica; 2],
@@ -43,8 +43,8 @@ struct Replica {
     /// The difference of its clock.
     offset: i64,
     /// What it read last, and the version.
-    seen: Option<(u32, Option<Option<Rc<Facts>>>)>,
-    held: Option<Rc<Facts>>,
+    seen: Option<(u32, Option<Option<Rc<SecretSummary>>>)>,
+    held: Option<Rc<SecretSummary>>,
     served: Option<Rc<Served>>,
     registered: Registered,
     seen_bundles: Option<Option<Vec<String>>>,
@@ -134,8 +134,8 @@ impl State {
         if up && replica.seen.as_ref().is_none_or(|(version, _)| *version != self.version) {
             next.push(self.with(index, |replica| {
                 replica.seen = Some((self.version, self.secret.clone()));
-                if let Some(Some(facts)) = &self.secret {
-                    replica.held = Some(Rc::clone(facts));
+                if let Some(Some(summary)) = &self.secret {
+                    replica.held = Some(Rc::clone(summary));
                 }
             }));
         }
@@ -179,7 +179,7 @@ impl State {
             secret: match seen {
                 None => SecretState::Missing,
                 Some(None) => SecretState::Invalid("garbage"),
-                Some(Some(facts)) => SecretState::Valid(facts),
+                Some(Some(summary)) => SecretState::Valid(summary),
             },
             held: replica.held.as_deref(),
             served: replica.served.as_deref(),
@@ -189,49 +189,49 @@ impl State {
             names: &names,
             lifetimes: &lifetimes,
         });
-        let facts = || Some(seen.as_ref()?.as_ref()?.as_ref().clone());
+        let summary = || Some(seen.as_ref()?.as_ref()?.as_ref().clone());
         let mut state = self.clone();
         let mut id = |kind: &str| {
             state.certificates += 1;
             format!("{kind}{}", state.certificates)
         };
         let written = match step {
-            Step::Wait(..) => return None,
-            Step::Serve => {
-                let facts = facts()?;
-                let authority = facts.authority(&facts.leaf.authority)?.clone();
+            RotationStep::Wait(..) => return None,
+            RotationStep::Serve => {
+                let summary = summary()?;
+                let authority = summary.authority(&summary.leaf.authority)?.clone();
                 let replica = &mut state.replicas[index];
                 let since = match &replica.served {
                     Some(served) if served.authority == authority => served.since,
                     _ => uptime(self.time),
                 };
-                replica.served = Some(Rc::new(Served { leaf: facts.leaf, authority, since }));
+                replica.served = Some(Rc::new(Served { leaf: summary.leaf, authority, since }));
                 return Some(state);
             }
-            Step::Create { authority, leaf } => {
+            RotationStep::Create { authority, leaf } => {
                 let newest = Authority { id: id("ca"), validity: authority };
                 let leaf = signed(&newest, id("leaf"), leaf, &names);
-                Facts { newest, older: Vec::new(), can_sign: true, leaf }
+                SecretSummary { newest, older: Vec::new(), can_sign: true, leaf }
             }
-            Step::Restore => replica.held.as_ref()?.as_ref().clone(),
-            Step::Trust => {
-                let mut facts = facts()?;
-                facts.older.push(replica.served.as_ref()?.authority.clone());
-                facts
+            RotationStep::Restore => replica.held.as_ref()?.as_ref().clone(),
+            RotationStep::Trust => {
+                let mut summary = summary()?;
+                summary.older.push(replica.served.as_ref()?.authority.clone());
+                summary
             }
-            Step::AddAuthority(validity) => {
-                let mut facts = facts()?;
+            RotationStep::AddAuthority(validity) => {
+                let mut summary = summary()?;
                 let newest = Authority { id: id("ca"), validity };
-                facts.older.insert(0, std::mem::replace(&mut facts.newest, newest));
-                facts.can_sign = true;
-                facts
+                summary.older.insert(0, std::mem::replace(&mut summary.newest, newest));
+                summary.can_sign = true;
+                summary
             }
-            Step::Issue { validity, names, .. } => {
-                let facts = facts()?;
-                let leaf = signed(&facts.newest, id("leaf"), validity, &names);
-                Facts { leaf, ..facts }
+            RotationStep::Issue { validity, names, .. } => {
+                let summary = summary()?;
+                let leaf = signed(&summary.newest, id("leaf"), validity, &names);
+                SecretSummary { leaf, ..summary }
             }
-            Step::Retire => Facts { older: Vec::new(), ..facts()? },
+            RotationStep::Retire => SecretSummary { older: Vec::new(), ..summary()? },
         };
         // A conflict: the replica reads again, which is an action of its own.
         if !up || *version != self.version {
@@ -277,15 +277,15 @@ impl State {
 
     /// Nothing is left to do: all replicas serve the leaf of the Secret.
     fn converged(&self) {
-        let facts = self.secret.as_ref().and_then(Option::as_ref).expect("a valid Secret");
+        let summary = self.secret.as_ref().and_then(Option::as_ref).expect("a valid Secret");
         let served = self.replicas.each_ref().map(|replica| replica.served.as_ref().unwrap());
         for served in served {
-            assert_eq!(served.leaf, facts.leaf, "{self:?}");
+            assert_eq!(served.leaf, summary.leaf, "{self:?}");
             let true_time = at(self.time + self.offset);
             assert!(served.leaf.validity.contains(true_time), "an expired leaf: {self:?}");
             assert!(served.authority.validity.contains(true_time), "an expired CA: {self:?}");
         }
-        assert_eq!(self.bundles, Some(ids(facts)), "{self:?}");
+        assert_eq!(self.bundles, Some(ids(summary)), "{self:?}");
     }
 }
 
@@ -293,8 +293,8 @@ fn signed(by: &Authority, id: String, validity: Validity, names: &[String]) -> L
     Leaf { id, authority: by.id.clone(), validity, names: names.to_vec() }
 }
 
-fn ids(facts: &Facts) -> Vec<String> {
-    let all = std::iter::once(&facts.newest).chain(&facts.older);
+fn ids(summary: &SecretSummary) -> Vec<String> {
+    let all = std::iter::once(&summary.newest).chain(&summary.older);
     all.map(|authority| authority.id.clone()).collect()
 }
 

@@ -27,9 +27,9 @@ pub struct Leaf {
     pub names: Vec<String>,
 }
 
-/// The content of a valid Secret.
+/// The content of a valid Secret, without keys and PEM texts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Facts {
+pub struct SecretSummary {
     /// The authority with the key.
     pub newest: Authority,
     /// The other trusted authorities.
@@ -48,7 +48,7 @@ pub enum SecretState<'w> {
     /// It exists, and cannot be used for this reason.
     Invalid(&'w str),
     /// It can be used.
-    Valid(&'w Facts),
+    Valid(&'w SecretSummary),
 }
 
 /// The leaf that this server uses for handshakes.
@@ -72,7 +72,7 @@ pub struct World<'w> {
     /// The Secret.
     pub secret: SecretState<'w>,
     /// The last valid content of the Secret, which this server still has in memory.
-    pub held: Option<&'w Facts>,
+    pub held: Option<&'w SecretSummary>,
     /// The leaf in use; none while the server starts.
     pub served: Option<&'w Served>,
     /// The caBundles.
@@ -91,7 +91,7 @@ pub struct World<'w> {
 /// The next step. All steps but `Serve` and `Wait` write the Secret, and fail if it changed in the
 /// meantime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RotationStep {
     /// Create an authority and a leaf: the Secret is missing or invalid, and no replica remembers it.
     Create {
         /// For the authority.
@@ -136,39 +136,41 @@ pub enum Pause {
 }
 
 /// The next step of a replica.
-pub fn step(world: &World<'_>) -> Step {
+pub fn step(world: &World<'_>) -> RotationStep {
     match world.secret {
-        SecretState::Valid(facts) => next(facts, world),
-        SecretState::Missing | SecretState::Invalid(_) if world.held.is_some() => Step::Restore,
+        SecretState::Valid(summary) => next(summary, world),
+        SecretState::Missing | SecretState::Invalid(_) if world.held.is_some() => {
+            RotationStep::Restore
+        }
         SecretState::Missing | SecretState::Invalid(_) if world.rescuer => {
-            Step::Wait(Pause::Rescue, SignedDuration::MAX)
+            RotationStep::Wait(Pause::Rescue, SignedDuration::MAX)
         }
         SecretState::Missing | SecretState::Invalid(_) => {
             let authority = world.lifetimes.new_authority(None, world.now);
             let leaf = world.lifetimes.new_leaf(None, authority, world.now);
-            Step::Create { authority, leaf }
+            RotationStep::Create { authority, leaf }
         }
     }
 }
 
-fn next(facts: &Facts, world: &World<'_>) -> Step {
+fn next(summary: &SecretSummary, world: &World<'_>) -> RotationStep {
     let World { now, uptime, served, registered, lifetimes, .. } = *world;
-    let Facts { newest, leaf, .. } = facts;
+    let SecretSummary { newest, leaf, .. } = summary;
     let leaf_works = leaf.validity.contains(now)
-        && facts.authority(&leaf.authority).is_some_and(|signer| signer.validity.contains(now));
+        && summary.authority(&leaf.authority).is_some_and(|signer| signer.validity.contains(now));
     if served.is_none() && leaf_works {
-        return Step::Serve;
+        return RotationStep::Serve;
     }
     // Before anything else: the registrations follow the Secret within moments.
     if let Some(Served { authority, .. }) = served
-        && facts.authority(&authority.id).is_none()
+        && summary.authority(&authority.id).is_none()
         && authority.validity.contains(now)
     {
-        return Step::Trust;
+        return RotationStep::Trust;
     }
-    let authority_works = facts.can_sign && newest.validity.contains(now);
+    let authority_works = summary.can_sign && newest.validity.contains(now);
     if !authority_works || lifetimes.authority_due(newest.validity) <= now {
-        return Step::AddAuthority(lifetimes.new_authority(Some(newest.validity), now));
+        return RotationStep::AddAuthority(lifetimes.new_authority(Some(newest.validity), now));
     }
     let by_newest = leaf.authority == newest.id;
     let lacks_name = world.names.iter().any(|name| !leaf.names.contains(name));
@@ -178,7 +180,7 @@ fn next(facts: &Facts, world: &World<'_>) -> Step {
         let mut names = world.names.to_vec();
         names.extend(leaf.names.iter().filter(|name| !world.names.contains(name)).cloned());
         let validity = lifetimes.new_leaf(Some(leaf.validity), newest.validity, now);
-        return Step::Issue { validity, names, late: !leaf_works };
+        return RotationStep::Issue { validity, names, late: !leaf_works };
     }
     let can_serve = served.is_none_or(|served| {
         let urgent =
@@ -188,15 +190,15 @@ fn next(facts: &Facts, world: &World<'_>) -> Step {
     });
     let is_served = served.is_some_and(|served| served.leaf == *leaf);
     if can_serve && !is_served {
-        return Step::Serve;
+        return RotationStep::Serve;
     }
-    let (retires, grace_end) = retirement(facts, world);
+    let (retires, grace_end) = retirement(summary, world);
     if retires {
-        return Step::Retire;
+        return RotationStep::Retire;
     }
     let pause = if !by_newest || !is_served {
         Pause::Registrations
-    } else if facts.older.is_empty() {
+    } else if summary.older.is_empty() {
         Pause::Renewal
     } else {
         Pause::Replicas
@@ -218,14 +220,17 @@ fn next(facts: &Facts, world: &World<'_>) -> Step {
     let times = times.into_iter().flatten().map(|time| time.duration_since(now));
     let uptimes = uptimes.into_iter().flatten().map(|time| time.saturating_sub(uptime));
     let ahead = times.chain(uptimes).filter(SignedDuration::is_positive);
-    Step::Wait(pause, ahead.min().unwrap_or(SignedDuration::MAX))
+    RotationStep::Wait(pause, ahead.min().unwrap_or(SignedDuration::MAX))
 }
 
 /// Whether the older authorities can be removed now, and at which uptime it may become possible.
-fn retirement(facts: &Facts, world: &World<'_>) -> (bool, Option<SignedDuration>) {
-    let newest = &facts.newest.id;
+fn retirement(summary: &SecretSummary, world: &World<'_>) -> (bool, Option<SignedDuration>) {
+    let newest = &summary.newest.id;
     let Some(served) = world.served else { return (false, None) };
-    if facts.older.is_empty() || facts.leaf.authority != *newest || served.authority.id != *newest {
+    if summary.older.is_empty()
+        || summary.leaf.authority != *newest
+        || served.authority.id != *newest
+    {
         return (false, None);
     }
     // A replica without an authority serves with a certificate of another source.
@@ -235,7 +240,7 @@ fn retirement(facts: &Facts, world: &World<'_>) -> (bool, Option<SignedDuration>
     (unused && end <= world.uptime, Some(end))
 }
 
-impl Facts {
+impl SecretSummary {
     /// The trusted authority with this fingerprint.
     pub fn authority(&self, id: &str) -> Option<&Authority> {
         std::iter::once(&self.newest).chain(&self.older).find(|authority| authority.id == id)

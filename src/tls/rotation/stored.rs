@@ -1,4 +1,4 @@
-//! The content of the Secret, as PEM texts and as facts.
+//! The content of the Secret, as PEM texts and as a summary.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::lifetimes::Validity;
-use super::step::{Authority, Facts, Leaf};
+use super::step::{Authority, Leaf, SecretSummary};
 use crate::tls::bundle::certificates;
 use crate::tls::{self, Bundle, CertificateError, Pem};
 
@@ -19,7 +19,7 @@ use crate::tls::{self, Bundle, CertificateError, Pem};
 #[derive(Clone)]
 pub struct Stored {
     texts: Texts,
-    facts: Facts,
+    summary: SecretSummary,
     bundle: Bundle,
 }
 
@@ -28,9 +28,9 @@ pub struct Stored {
 pub struct Serving {
     /// The leaf with its key.
     pub bundle: Bundle,
-    /// Facts about the leaf.
+    /// The leaf without its key.
     pub leaf: Leaf,
-    /// Facts about the authority.
+    /// The authority without its key.
     pub authority: Authority,
     /// The certificate of the authority, as PEM.
     pub authority_certificate: String,
@@ -93,8 +93,8 @@ impl Stored {
         let Some(newest) = trusted.next() else {
             return Err(CertificateError::new("there is no certificate in ca.crt"));
         };
-        let facts = Facts { newest, older: trusted.collect(), can_sign, leaf };
-        Ok(Self { texts, facts, bundle })
+        let summary = SecretSummary { newest, older: trusted.collect(), can_sign, leaf };
+        Ok(Self { texts, summary, bundle })
     }
 
     /// Creates an authority and a leaf.
@@ -156,13 +156,13 @@ impl Stored {
     /// # Errors
     /// When an older authority signed the leaf.
     pub fn without_older(&self) -> Result<Self, CertificateError> {
-        let authorities = self.certificate_of(&self.facts.newest.id);
+        let authorities = self.certificate_of(&self.summary.newest.id);
         Self::read(Texts { authorities, ..self.texts.clone() })
     }
 
-    /// The facts for the next step.
-    pub const fn facts(&self) -> &Facts {
-        &self.facts
+    /// The summary for the next step.
+    pub const fn summary(&self) -> &SecretSummary {
+        &self.summary
     }
 
     /// The trusted authorities as PEM, newest first.
@@ -172,8 +172,8 @@ impl Stored {
 
     /// The leaf for the listener.
     pub fn serving(&self) -> Serving {
-        let Facts { newest, leaf, .. } = &self.facts;
-        let authority = self.facts.authority(&leaf.authority).unwrap_or(newest).clone();
+        let SecretSummary { newest, leaf, .. } = &self.summary;
+        let authority = self.summary.authority(&leaf.authority).unwrap_or(newest).clone();
         let authority_certificate = self.certificate_of(&authority.id);
         Serving {
             bundle: self.bundle.clone(),
@@ -201,7 +201,7 @@ impl Stored {
 // Written by hand: the texts contain keys.
 impl fmt::Debug for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stored").field("facts", &self.facts).finish_non_exhaustive()
+        f.debug_struct("Stored").field("summary", &self.summary).finish_non_exhaustive()
     }
 }
 
@@ -295,34 +295,34 @@ mod tests {
     fn the_content_survives_the_secret() {
         let stored = created();
         let read = Stored::parse(&stored.data()).unwrap();
-        assert_eq!(read.facts(), stored.facts());
-        let facts = read.facts();
-        assert_eq!(facts.newest.validity, validity(1000, 9000));
-        assert_eq!(facts.leaf.validity, validity(1000, 3000));
+        assert_eq!(read.summary(), stored.summary());
+        let summary = read.summary();
+        assert_eq!(summary.newest.validity, validity(1000, 9000));
+        assert_eq!(summary.leaf.validity, validity(1000, 3000));
         assert_eq!(
-            facts.leaf.names,
+            summary.leaf.names,
             ["statusgate.system.svc", "statusgate.system.svc.cluster.local", "::1"]
         );
-        assert!(facts.can_sign && facts.older.is_empty());
-        assert_eq!(facts.leaf.authority, facts.newest.id);
-        assert_eq!(facts.newest.id.len(), 64);
+        assert!(summary.can_sign && summary.older.is_empty());
+        assert_eq!(summary.leaf.authority, summary.newest.id);
+        assert_eq!(summary.newest.id.len(), 64);
     }
 
     #[test]
     fn a_rotation_keeps_the_old_authority_until_it_is_removed() {
         let first = created();
         let spread = first.with_new_authority(validity(2000, 12000)).unwrap();
-        let facts = spread.facts();
-        assert_eq!(facts.older, [first.facts().newest.clone()]);
-        assert_eq!((&facts.leaf, facts.can_sign), (&first.facts().leaf, true));
+        let summary = spread.summary();
+        assert_eq!(summary.older, [first.summary().newest.clone()]);
+        assert_eq!((&summary.leaf, summary.can_sign), (&first.summary().leaf, true));
         assert!(spread.without_older().is_err(), "the leaf needs the old authority");
         let switched = spread.with_new_leaf(validity(2000, 4000), &names()).unwrap();
-        assert_eq!(switched.facts().leaf.authority, facts.newest.id);
+        assert_eq!(switched.summary().leaf.authority, summary.newest.id);
         let retired = switched.without_older().unwrap();
-        assert_eq!(retired.facts().newest, facts.newest);
-        assert!(retired.facts().older.is_empty());
+        assert_eq!(retired.summary().newest, summary.newest);
+        assert!(retired.summary().older.is_empty());
         let again = retired.with_trusted(&first.serving().authority_certificate).unwrap();
-        assert_eq!(again.facts().older, facts.older);
+        assert_eq!(again.summary().older, summary.older);
         assert_eq!(fingerprints(again.authorities()), fingerprints(spread.authorities()));
     }
 
@@ -354,11 +354,11 @@ mod tests {
     fn without_the_key_of_the_authority_the_leaf_is_usable() {
         let mut data = created().data();
         data.insert("ca.key".to_owned(), created().data()["ca.key"].clone());
-        assert!(!Stored::parse(&data).unwrap().facts().can_sign);
+        assert!(!Stored::parse(&data).unwrap().summary().can_sign);
         data.remove("ca.key");
         let stored = Stored::parse(&data).unwrap();
-        assert!(!stored.facts().can_sign);
-        assert!(stored.with_new_authority(validity(0, 9000)).unwrap().facts().can_sign);
+        assert!(!stored.summary().can_sign);
+        assert!(stored.with_new_authority(validity(0, 9000)).unwrap().summary().can_sign);
     }
 
     #[test]

@@ -17,9 +17,9 @@ fn authority(id: &str, until: i64) -> Authority {
 
 /// A situation on day 0: the leaf of `ca1` ends on day 80, and this server uses it.
 struct Situation {
-    secret: Option<Facts>,
+    secret: Option<SecretSummary>,
     invalid: bool,
-    held: Option<Facts>,
+    held: Option<SecretSummary>,
     served: Option<Served>,
     registered: Registered,
     replicas: Vec<String>,
@@ -39,11 +39,11 @@ fn steady() -> Situation {
     };
     let served =
         Served { leaf: leaf.clone(), authority: newest.clone(), since: SignedDuration::ZERO };
-    let facts = Facts { newest, older: Vec::new(), can_sign: true, leaf };
+    let summary = SecretSummary { newest, older: Vec::new(), can_sign: true, leaf };
     Situation {
-        secret: Some(facts.clone()),
+        secret: Some(summary.clone()),
         invalid: false,
-        held: Some(facts),
+        held: Some(summary),
         served: Some(served),
         registered: registered(&["ca1"]),
         replicas: vec!["ca1".to_owned(), "ca1".to_owned()],
@@ -56,17 +56,17 @@ fn steady() -> Situation {
 /// After `ca2` was added.
 fn spreading() -> Situation {
     let mut situation = steady();
-    let facts = situation.secret.as_mut().unwrap();
-    facts.older = vec![std::mem::replace(&mut facts.newest, authority("ca2", 360))];
+    let summary = situation.secret.as_mut().unwrap();
+    summary.older = vec![std::mem::replace(&mut summary.newest, authority("ca2", 360))];
     situation
 }
 
 /// After a leaf of `ca2` was issued.
 fn switching() -> Situation {
     let mut situation = spreading();
-    let facts = situation.secret.as_mut().unwrap();
-    facts.leaf.id = "leaf2".to_owned();
-    facts.leaf.authority = "ca2".to_owned();
+    let summary = situation.secret.as_mut().unwrap();
+    summary.leaf.id = "leaf2".to_owned();
+    summary.leaf.authority = "ca2".to_owned();
     situation.registered = registered(&["ca2", "ca1"]);
     situation
 }
@@ -74,10 +74,10 @@ fn switching() -> Situation {
 /// After this server uses that leaf.
 fn switched() -> Situation {
     let mut situation = switching();
-    let facts = situation.secret.as_ref().unwrap();
+    let summary = situation.secret.as_ref().unwrap();
     situation.served = Some(Served {
-        leaf: facts.leaf.clone(),
-        authority: facts.newest.clone(),
+        leaf: summary.leaf.clone(),
+        authority: summary.newest.clone(),
         since: SignedDuration::ZERO,
     });
     situation.replicas = vec!["ca2".to_owned(), "ca2".to_owned()];
@@ -100,12 +100,12 @@ impl Situation {
         &mut self.secret.as_mut().unwrap().leaf
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> RotationStep {
         step(&World {
             now: days(0, 0).not_before,
             uptime: SignedDuration::from_secs(self.uptime),
             secret: match &self.secret {
-                Some(facts) => SecretState::Valid(facts),
+                Some(summary) => SecretState::Valid(summary),
                 None if self.invalid => SecretState::Invalid("garbage"),
                 None => SecretState::Missing,
             },
@@ -122,10 +122,10 @@ impl Situation {
     /// The name of the step.
     fn name(&self) -> String {
         match self.step() {
-            Step::Wait(pause, time) if time < SignedDuration::from_hours(1) => {
+            RotationStep::Wait(pause, time) if time < SignedDuration::from_hours(1) => {
                 format!("{pause:?} {}s", time.as_secs())
             }
-            Step::Wait(pause, time) => format!("{pause:?} {}d", time.as_secs() / DAY),
+            RotationStep::Wait(pause, time) => format!("{pause:?} {}d", time.as_secs() / DAY),
             step => format!("{step:?}").split([' ', '(']).next().unwrap().to_owned(),
         }
     }
@@ -160,7 +160,7 @@ fn a_leaf_is_renewed_when_a_third_of_its_lifetime_is_left() {
         "Renewal 1d"
     );
     assert_eq!(left(30).name(), "Issue");
-    let Step::Issue { validity, late, .. } = left(30).step() else { panic!() };
+    let RotationStep::Issue { validity, late, .. } = left(30).step() else { panic!() };
     assert_eq!((validity, late), (days(-45, 90), false));
     assert_eq!(left(30).with(|it| it.registered = Registered::Unknown).name(), "Issue");
 }
@@ -168,7 +168,7 @@ fn a_leaf_is_renewed_when_a_third_of_its_lifetime_is_left() {
 #[test]
 fn a_missing_name_is_added_to_those_of_the_leaf() {
     let situation = steady().with(|it| it.names = vec!["b".to_owned()]);
-    let Step::Issue { names, late, .. } = situation.step() else { panic!() };
+    let RotationStep::Issue { names, late, .. } = situation.step() else { panic!() };
     assert_eq!((names, late), (vec!["b".to_owned(), "a".to_owned()], false));
 }
 
@@ -176,7 +176,7 @@ fn a_missing_name_is_added_to_those_of_the_leaf() {
 fn an_authority_is_replaced_before_it_could_not_sign_a_whole_leaf() {
     let left = |day| steady().with(|it| it.secret.as_mut().unwrap().newest = authority("ca1", day));
     assert_eq!(left(121).name(), "Renewal 1d");
-    assert_eq!(left(120).step(), Step::AddAuthority(days(-180, 360)));
+    assert_eq!(left(120).step(), RotationStep::AddAuthority(days(-180, 360)));
     let no_key = steady().with(|it| it.secret.as_mut().unwrap().can_sign = false);
     assert_eq!(no_key.name(), "AddAuthority");
 }
@@ -191,7 +191,7 @@ fn a_leaf_of_a_new_authority_waits_for_the_registrations() {
     let unknown = || spreading().with(|it| it.registered = Registered::Unknown);
     assert_eq!(unknown().name(), "Registrations 50d");
     let expired = unknown().with(|it| it.leaf().validity = days(-90, 0));
-    assert!(matches!(expired.step(), Step::Issue { late: true, .. }));
+    assert!(matches!(expired.step(), RotationStep::Issue { late: true, .. }));
 }
 
 #[test]
@@ -223,9 +223,9 @@ fn an_old_authority_is_removed_when_no_replica_needs_it() {
 fn a_replica_adds_the_authority_that_it_serves_to_a_replaced_secret() {
     let replaced = || {
         steady().with(|it| {
-            let facts = it.secret.as_mut().unwrap();
-            facts.newest.id = "ca9".to_owned();
-            facts.leaf.authority = "ca9".to_owned();
+            let summary = it.secret.as_mut().unwrap();
+            summary.newest.id = "ca9".to_owned();
+            summary.leaf.authority = "ca9".to_owned();
         })
     };
     assert_eq!(replaced().name(), "Trust");
@@ -237,6 +237,6 @@ fn a_replica_adds_the_authority_that_it_serves_to_a_replaced_secret() {
 #[test]
 fn a_certificate_of_the_future_is_replaced_by_one_that_is_valid_in_both_times() {
     let future = steady().with(|it| it.leaf().validity = days(10, 145));
-    let Step::Issue { validity, late, .. } = future.step() else { panic!() };
+    let RotationStep::Issue { validity, late, .. } = future.step() else { panic!() };
     assert_eq!((validity, late), (days(-45, 145), true));
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use statusgate::manager::documents::Documents;
 use statusgate::manager::review::reviewer;
-use statusgate::server::{CertificateSource, Opening, Settings};
+use statusgate::server::{CertificateSource, Opening, ServerSettings};
 use statusgate::tls::{Authority, Bundle, Pem};
 use statusgate_core::policy::Source;
 
@@ -30,10 +30,10 @@ fn invalid_documents_are_rejected_and_everything_else_is_allowed() {
         let (certificate, key) = (pem(issued.certificate.as_bytes()), pem(issued.key.as_bytes()));
         let bundle = Bundle::parse(certificate, key, Timestamp::now()).unwrap();
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let settings = Settings {
+        let settings = ServerSettings {
             listen: any,
             probe_listen: any,
-            ..Settings::new(CertificateSource::Given(bundle))
+            ..ServerSettings::new(CertificateSource::Given(bundle))
         };
         let opening = Opening::of((&settings).into()).unwrap();
         let file = Source::new("file.yaml", policy("of-a-file", "metav1").to_string());

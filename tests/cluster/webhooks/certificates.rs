@@ -10,7 +10,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
-use statusgate::manager::certificates::{Certificates, Options};
+use statusgate::manager::certificates::{CertificateOptions, Certificates};
 use statusgate::manager::exchange::Exchange;
 use statusgate::manager::replicas::Replicas;
 use statusgate::telemetry::Metrics;
@@ -133,7 +133,7 @@ impl Place {
         let exchange =
             Arc::new(Exchange::new(watch::Sender::new(Arc::new(PolicySet::compile(&[]).unwrap()))));
         let (authority, published) = watch::channel(String::new());
-        let options = Options {
+        let options = CertificateOptions {
             namespace: self.namespace.clone(),
             secret: SECRET.to_owned(),
             names: wanted_names("statusgate", &self.namespace, Some("127.0.0.1")),

@@ -67,14 +67,15 @@ impl State {
                 runs.then(|| Self { partition, ..self.clone() }).into_iter().collect()
             }
             Fault::Disclose => {
-                let Some(Some(facts)) = &self.secret else { return Vec::new() };
+                let Some(Some(summary)) = &self.secret else { return Vec::new() };
                 // During the installation, the registrations have no authority yet.
                 if self.time == 0 {
                     return Vec::new();
                 }
-                let facts = Rc::new(Facts { can_sign: false, ..facts.as_ref().clone() });
+                let summary =
+                    Rc::new(SecretSummary { can_sign: false, ..summary.as_ref().clone() });
                 let version = self.version + 1;
-                vec![Self { secret: Some(Some(facts)), version, ..self.clone() }]
+                vec![Self { secret: Some(Some(summary)), version, ..self.clone() }]
             }
         }
     }

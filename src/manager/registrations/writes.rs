@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::manifests::registrations::{
     DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, STATUS_CHANGES,
 };
-use crate::manifests::rules::{Rule, are_equivalent};
+use crate::manifests::rules::{RuleWithOperations, are_equivalent};
 
 /// What this server keeps up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub(super) struct Managed {
     pub(super) authorities: bool,
 }
 
-/// A write.
+/// A write of one registration.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum RegistrationWrite {
     Create {
         kind: Kind,
         name: &'static str,
@@ -35,7 +35,7 @@ pub(super) enum Step {
     },
 }
 
-impl Step {
+impl RegistrationWrite {
     /// What it writes.
     pub(super) const fn place(&self) -> (Kind, &'static str) {
         match self {
@@ -51,12 +51,12 @@ impl Step {
 ///
 /// Without a caBundle every call fails. So a new webhook ignores failures until another tool has set its
 /// caBundle, and the annotation [`RAISE`] remembers the failure policy until then.
-pub(super) fn steps(
+pub(super) fn writes(
     desired: &[Value; 3],
     stored: &[Option<Value>; 3],
     managed: Managed,
-) -> Vec<Step> {
-    let mut steps = Vec::new();
+) -> Vec<RegistrationWrite> {
+    let mut writes = Vec::new();
     for (((kind, name), desired), stored) in REGISTRATIONS.into_iter().zip(desired).zip(stored) {
         match stored {
             None if managed.rules && webhooks(desired).all(|of| is_complete(of, managed)) => {
@@ -64,7 +64,7 @@ pub(super) fn steps(
                 if lower(&mut registration["webhooks"]) {
                     registration["metadata"]["annotations"] = json!({RAISE: FAIL});
                 }
-                steps.push(Step::Create { kind, name, registration });
+                writes.push(RegistrationWrite::Create { kind, name, registration });
             }
             None => {}
             Some(stored) => {
@@ -73,12 +73,12 @@ pub(super) fn steps(
                     let version = &stored["metadata"]["resourceVersion"];
                     let path = "/metadata/resourceVersion";
                     operations.insert(0, json!({"op": "test", "path": path, "value": version}));
-                    steps.push(Step::Patch { kind, name, patch: operations.into() });
+                    writes.push(RegistrationWrite::Patch { kind, name, patch: operations.into() });
                 }
             }
         }
     }
-    steps
+    writes
 }
 
 /// The webhooks of a registration.
@@ -87,7 +87,7 @@ pub(super) fn webhooks(registration: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The rules of a webhook.
-pub(super) fn rules_of(webhook: &Value) -> Vec<Rule> {
+pub(super) fn rules_of(webhook: &Value) -> Vec<RuleWithOperations> {
     let rules = webhook["rules"].as_array().into_iter().flatten();
     rules.filter_map(|rule| serde_json::from_value(rule.clone()).ok()).collect()
 }

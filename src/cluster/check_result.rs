@@ -2,7 +2,7 @@
 
 /// One result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct CheckResult {
     /// The id of the check, for scripts: `schema`, `ca-bundle`.
     pub id: &'static str,
     /// Its severity.
@@ -37,7 +37,7 @@ impl Level {
     }
 }
 
-impl Check {
+impl CheckResult {
     /// A correct result.
     pub fn ok(id: &'static str, subject: impl Into<String>, message: impl Into<String>) -> Self {
         let (subject, message) = (subject.into(), message.into());

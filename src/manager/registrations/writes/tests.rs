@@ -1,20 +1,20 @@
 //! Each write, from a desired and a stored state.
 
 use super::*;
-use crate::manifests::registrations::{Address, Settings, registrations};
+use crate::manifests::registrations::{Address, RegistrationSettings, registrations};
 
 const ALL: Managed = Managed { rules: true, authorities: true };
 const RULES: Managed = Managed { rules: true, authorities: false };
 const AUTHORITIES: Managed = Managed { rules: false, authorities: true };
 
-fn rule(plural: &str) -> Rule {
+fn rule(plural: &str) -> RuleWithOperations {
     let rule = json!({"apiGroups": ["a.io"], "apiVersions": ["v1"], "operations": ["UPDATE"],
         "resources": [plural]});
     serde_json::from_value(rule).unwrap()
 }
 
-fn settings(authorities: &str) -> Settings {
-    Settings {
+fn settings(authorities: &str) -> RegistrationSettings {
+    RegistrationSettings {
         namespace: "n".into(),
         address: Address::Service("statusgate".into()),
         authorities: authorities.into(),
@@ -40,29 +40,29 @@ fn stored(desired: &[Value; 3]) -> [Option<Value>; 3] {
 }
 
 /// The patches without their test, by registration.
-fn patches(steps: &[Step]) -> Vec<Value> {
-    let patch = |step: &Step| {
-        let Step::Patch { patch, .. } = step else { panic!("{step:?}") };
+fn patches(writes: &[RegistrationWrite]) -> Vec<Value> {
+    let patch = |write: &RegistrationWrite| {
+        let RegistrationWrite::Patch { patch, .. } = write else { panic!("{write:?}") };
         let version = json!({"op": "test", "path": "/metadata/resourceVersion", "value": "7"});
         assert_eq!(patch[0], version);
         patch.as_array().unwrap()[1..].iter().cloned().collect()
     };
-    steps.iter().map(patch).collect()
+    writes.iter().map(patch).collect()
 }
 
 #[test]
 fn missing_registrations_are_created_when_the_authority_is_known() {
     let none = [None, None, None];
-    assert_eq!(steps(&desired(""), &none, ALL), []);
-    assert_eq!(steps(&desired("CA"), &none, AUTHORITIES), []);
-    assert_eq!(steps(&desired("CA"), &none, ALL).len(), 3);
-    assert_eq!(steps(&desired(""), &none, RULES).len(), 3);
+    assert_eq!(writes(&desired(""), &none, ALL), []);
+    assert_eq!(writes(&desired("CA"), &none, AUTHORITIES), []);
+    assert_eq!(writes(&desired("CA"), &none, ALL).len(), 3);
+    assert_eq!(writes(&desired(""), &none, RULES).len(), 3);
 }
 
 #[test]
 fn registrations_that_agree_are_not_written() {
     for managed in [ALL, RULES, AUTHORITIES] {
-        assert_eq!(steps(&desired("CA"), &stored(&desired("CA")), managed), []);
+        assert_eq!(writes(&desired("CA"), &stored(&desired("CA")), managed), []);
     }
 }
 
@@ -84,7 +84,7 @@ fn only_rules_and_authorities_are_changed_and_only_if_they_are_managed() {
         json!({"op": "add", "path": path, "value": bundle})
     };
     assert_eq!(
-        patches(&steps(&desired, &stored, ALL)),
+        patches(&writes(&desired, &stored, ALL)),
         [
             json!([of_rules(0), of_bundle(0)]),
             json!([of_rules(1), of_bundle(1), of_rules(2), of_bundle(2)]),
@@ -92,10 +92,10 @@ fn only_rules_and_authorities_are_changed_and_only_if_they_are_managed() {
         ]
     );
     let only_rules = [json!([of_rules(0)]), json!([of_rules(1), of_rules(2)])];
-    assert_eq!(patches(&steps(&desired, &stored, RULES)), only_rules);
+    assert_eq!(patches(&writes(&desired, &stored, RULES)), only_rules);
     let only_bundles =
         [json!([of_bundle(0)]), json!([of_bundle(1), of_bundle(2)]), json!([of_bundle(0)])];
-    assert_eq!(patches(&steps(&desired, &stored, AUTHORITIES)), only_bundles);
+    assert_eq!(patches(&writes(&desired, &stored, AUTHORITIES)), only_bundles);
 }
 
 #[test]
@@ -106,22 +106,22 @@ fn a_missing_webhook_is_added_also_to_a_registration_without_any() {
     stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap().remove(0);
     let mandatory = &desired[1]["webhooks"][0];
     assert_eq!(
-        patches(&steps(&desired, &stored, ALL)),
+        patches(&writes(&desired, &stored, ALL)),
         [
             json!([{"op": "add", "path": "/webhooks", "value": desired[0]["webhooks"]}]),
             json!([{"op": "add", "path": "/webhooks/-", "value": mandatory}]),
         ]
     );
-    assert_eq!(steps(&desired, &stored, AUTHORITIES), []);
+    assert_eq!(writes(&desired, &stored, AUTHORITIES), []);
 }
 
 #[test]
 fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() {
-    let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings("") };
+    let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("") };
     let desired = registrations(&[rule("foos/status")], &settings);
-    let created = steps(&desired, &[None, None, None], RULES);
-    let created = created.into_iter().map(|step| {
-        let Step::Create { registration, .. } = step else { panic!("{step:?}") };
+    let created = writes(&desired, &[None, None, None], RULES);
+    let created = created.into_iter().map(|write| {
+        let RegistrationWrite::Create { registration, .. } = write else { panic!("{write:?}") };
         registration
     });
     let created: [Value; 3] = created.collect::<Vec<_>>().try_into().unwrap();
@@ -132,13 +132,13 @@ fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() 
     }
     // The tool sets them one after the other.
     let mut stored = stored(&created);
-    assert_eq!(steps(&desired, &stored, RULES), []);
+    assert_eq!(writes(&desired, &stored, RULES), []);
     let of = |stored: &mut [Option<Value>; 3], index: usize, webhook: usize| {
         let client = &mut stored[index].as_mut().unwrap()["webhooks"][webhook]["clientConfig"];
         client["caBundle"] = "Q0E=".into();
     };
     of(&mut stored, 1, 0);
-    assert_eq!(steps(&desired, &stored, RULES), []);
+    assert_eq!(writes(&desired, &stored, RULES), []);
     of(&mut stored, 0, 0);
     of(&mut stored, 1, 1);
     let path = "/metadata/annotations/statusgate.dev~1failure-policy";
@@ -146,17 +146,17 @@ fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() 
         {"op": "add", "path": "/webhooks/0/failurePolicy", "value": "Fail"},
         {"op": "remove", "path": path},
     ]);
-    assert_eq!(patches(&steps(&desired, &stored, RULES)), [raised.clone(), raised]);
+    assert_eq!(patches(&writes(&desired, &stored, RULES)), [raised.clone(), raised]);
     // Later, the failure policy belongs to the user.
     for registration in stored.iter_mut().flatten() {
         registration["metadata"]["annotations"] = json!({});
     }
-    assert_eq!(steps(&desired, &stored, RULES), []);
+    assert_eq!(writes(&desired, &stored, RULES), []);
 }
 
 #[test]
 fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
-    let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings("") };
+    let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("") };
     let desired = registrations(&[rule("foos/status")], &settings);
     let mut stored = stored(&desired);
     let [first, second, third] = &mut stored;
@@ -166,8 +166,8 @@ fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
     }
     let annotations = json!({"cert-manager.io/inject-ca-from": "n/statusgate"});
     first.as_mut().unwrap()["metadata"]["annotations"] = annotations;
-    let steps = steps(&desired, &stored, RULES);
-    let patches = patches(&steps[..2]);
+    let writes = writes(&desired, &stored, RULES);
+    let patches = patches(&writes[..2]);
     for patch in &patches {
         assert_eq!(patch[0]["path"], "/webhooks");
         let policies = patch[0]["value"].as_array().unwrap().iter();
@@ -181,7 +181,7 @@ fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
 
 #[test]
 fn documents_can_be_corrected_without_replicas_whatever_a_user_sets() {
-    let settings = Settings { failure_policy: FailurePolicy::Fail, ..settings("CA") };
+    let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("CA") };
     let desired = registrations(&[rule("foos/status")], &settings);
     let mut stored = stored(&desired);
     for webhook in stored.iter_mut().flatten().flat_map(|of| of["webhooks"].as_array_mut().unwrap())
@@ -190,18 +190,19 @@ fn documents_can_be_corrected_without_replicas_whatever_a_user_sets() {
     }
     let path = "/webhooks/0/failurePolicy";
     let operation = json!({"op": "add", "path": path, "value": "Ignore"});
-    assert_eq!(patches(&steps(&desired, &stored, ALL)), [json!([operation])]);
-    assert_eq!(steps(&desired, &stored, AUTHORITIES), []);
+    assert_eq!(patches(&writes(&desired, &stored, ALL)), [json!([operation])]);
+    assert_eq!(writes(&desired, &stored, AUTHORITIES), []);
 }
 
 #[test]
 fn another_url_replaces_the_address_and_a_changed_service_stays() {
     let mut service = stored(&desired("CA"));
     service[2].as_mut().unwrap()["webhooks"][0]["clientConfig"]["service"]["port"] = 8443.into();
-    assert_eq!(steps(&desired("CA"), &service, ALL), []);
+    assert_eq!(writes(&desired("CA"), &service, ALL), []);
     let address = Address::Url("https://127.0.0.1:1".into());
-    let url = registrations(&[rule("foos/status")], &Settings { address, ..settings("") });
-    let patches = patches(&steps(&url, &service, RULES));
+    let url =
+        registrations(&[rule("foos/status")], &RegistrationSettings { address, ..settings("") });
+    let patches = patches(&writes(&url, &service, RULES));
     assert_eq!(patches.len(), 3);
     let bundle = &desired("CA")[0]["webhooks"][0]["clientConfig"]["caBundle"];
     let client = json!({"url": "https://127.0.0.1:1/mutate", "caBundle": bundle});
@@ -214,9 +215,9 @@ fn our_match_condition_is_added_to_those_of_the_user() {
     let mut stored = stored(&desired("CA"));
     let own = json!({"name": "own", "expression": "true"});
     stored[1].as_mut().unwrap()["webhooks"][0]["matchConditions"] = json!([own]);
-    let supported = Settings { match_conditions: true, ..settings("CA") };
+    let supported = RegistrationSettings { match_conditions: true, ..settings("CA") };
     let desired = registrations(&[rule("foos/status")], &supported);
-    let patches = patches(&steps(&desired, &stored, ALL));
+    let patches = patches(&writes(&desired, &stored, ALL));
     let [of_mutating, ours] =
         [0, 1].map(|index| &desired[index]["webhooks"][0]["matchConditions"][0]);
     let path = |index| format!("/webhooks/{index}/matchConditions");
