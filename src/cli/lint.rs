@@ -1,4 +1,4 @@
-//! `statusgate lint`: whether conventions, and policies beside them, are sound, with a witness for each fault.
+//! `statusgate lint`: checks that conventions and policies are sound, with a witness for each fault.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

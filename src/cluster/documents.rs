@@ -139,7 +139,7 @@ impl Cluster {
 /// default is 500.
 const PAGE: u32 = 50;
 
-/// The document whose status is written.
+/// The document of a status write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusTarget {
     /// `metadata.name`.

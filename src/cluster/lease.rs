@@ -25,7 +25,7 @@ pub struct Lease {
     pub authority: String,
     /// When the replica renewed it, by its clock.
     pub renewed: Timestamp,
-    /// The resourceVersion. It changes with each renewal, also if the clock of the replica stands still.
+    /// The resourceVersion. It changes with each renewal, also if the clock of the replica stops.
     pub version: String,
 }
 

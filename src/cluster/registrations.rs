@@ -88,7 +88,7 @@ impl Cluster {
         }
     }
 
-    /// A stored registration; `None` if there is none.
+    /// A stored registration; `None` if it does not exist.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -1,6 +1,6 @@
 //! A watch that never ends: after each error it starts again with a list.
 //!
-//! kube's watcher goes on after the last event instead. Then nothing shows that the watch works again
+//! kube's watcher resumes after the last event instead. Then nothing shows that the watch works again
 //! until an object changes, and a start that the API server rejects with 410 is repeated without end.
 
 use std::fmt;
@@ -85,8 +85,8 @@ where
     }
 }
 
-/// A client for one watch. kube's watcher waits without end for a response, and goes on at once when the
-/// server ends a watch, even if that had only begun.
+/// A client for one watch. kube's watcher waits without end for a response, and reconnects at once when the
+/// server ends a watch, even one that has just begun.
 pub(super) fn paced(client: Client, answer_limit: Duration) -> Client {
     let next = Arc::new(Mutex::new(Instant::now()));
     let namespace = client.default_namespace().to_owned();

@@ -298,7 +298,7 @@ impl Known {
         self.registry.set(id, None)
     }
 
-    /// Takes over what is in use, and logs what is not accepted.
+    /// Stores the new registry, and logs the documents that are not accepted.
     fn accept(&mut self, registry: Registry, now: Timestamp) {
         for (id, entry) in registry.entries() {
             let before = self.registry.get(id);

@@ -178,7 +178,7 @@ pub struct Registry {
     entries: BTreeMap<DocumentId, Entry>,
 }
 
-/// The documents that fall back to the last accepted text, or are left out if there is none.
+/// The documents that fall back to the last accepted text. Those without one are left out.
 type Rejected = BTreeMap<DocumentId, Problem>;
 
 impl Registry {

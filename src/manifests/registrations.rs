@@ -80,7 +80,7 @@ pub struct RegistrationSettings {
     pub namespace: String,
     /// Where the server is.
     pub address: Address,
-    /// The PEM certificates of the authorities; empty if something else fills the caBundle.
+    /// The PEM certificates of the authorities; empty if another tool sets the caBundle.
     pub authorities: String,
     /// For the webhooks that may reject writes. Those about agreement and documents always ignore.
     pub failure_policy: FailurePolicy,

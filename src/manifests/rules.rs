@@ -31,7 +31,7 @@ pub struct RuleWithOperations {
 /// How rules cover the resources of one policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// The resources whose status writes match.
+    /// The selected resources with a rule that matches their status writes.
     pub covered: Vec<String>,
     /// The other resources that the policy selects.
     pub missing: Vec<String>,

@@ -69,7 +69,7 @@ struct Stored {
     tries: HashMap<String, u32>,
     /// Objects that were read one by one.
     reads: HashSet<String>,
-    /// Namespaces whose report was written.
+    /// The namespaces of written reports.
     reports: Vec<String>,
     /// The limit of each list; 0 without a limit.
     limits: Vec<usize>,
@@ -435,7 +435,7 @@ async fn an_unavailable_api_group_is_an_error() {
     assert_eq!(server.stored().versions.len(), OBJECTS, "the others are written");
     let text = output.text();
     assert!(text.contains("skipped test.statusgate.dev/v1: its server does not respond"), "{text}");
-    assert!(!text.contains("does not serve"), "nobody knows: {text}");
+    assert!(!text.contains("does not serve"), "this is unknown: {text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

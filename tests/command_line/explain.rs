@@ -403,7 +403,7 @@ fn the_pages_of_the_docs_are_the_output_of_explain_and_the_checked_transitions()
         let path = entry.unwrap().path();
         assert!(
             pages.iter().any(|(known, _)| *known == path),
-            "{} is nobody's page",
+            "{} is the page of no convention",
             path.display()
         );
     }

@@ -31,7 +31,7 @@ impl Program {
             .args(["--tls-key".as_ref(), &*desk.path("tls.key")])
     }
 
-    /// Starts a command whose log goes elsewhere.
+    /// Starts a command without reading its log.
     pub(crate) fn unread(command: &mut Command) -> Self {
         Self { child: command.spawn().unwrap(), lines: Arc::default() }
     }

@@ -93,7 +93,7 @@ fn an_evaluation_error_that_the_stored_object_has_too_is_tolerated() {
             "[{{name: r, message: m, trigger: {trigger}, expression: oldSelf.status.n <= self.status.n}}]"
         );
         let policies = compile(&[policy("p", &rules)]);
-        // Otherwise nobody could ever add the missing member.
+        // Otherwise no write could ever add the missing member.
         assert_eq!(found(&policies, Some(&json!({"a": 1})), &json!({"n": 1})), NONE, "{trigger}");
     }
     let policies = rules("[{name: r, message: m, expression: self.status.n > 0}]");

@@ -60,8 +60,8 @@ fn documents_that_compile_match_the_schema() {
     }
 }
 
-/// What somebody might write in the place of a value: nothing, a list of it, what is in the list, a
-/// whole number, a text.
+/// Other values for a place: null, an empty list, a list of the value, a string, an integer, a boolean, and
+/// the first item of a list.
 fn variants(value: &Value) -> Vec<Value> {
     let mut others =
         vec![Value::Null, json!([]), json!([value]), json!("/status"), json!(1), json!(true)];

@@ -63,7 +63,7 @@ fn errors_are_shown_at_their_location() {
 /// Every mistake has a place that exists and one line of its own.
 fn points_into(mistakes: &Diagnostics, text: &str) {
     assert!(!mistakes.list().is_empty());
-    // What is inherited stands in another text.
+    // Inherited mistakes are located in another text.
     for mistake in mistakes.list().iter().filter(|mistake| mistake.inherited_by.is_none()) {
         let (_, line, column) = mistakes.place(mistake);
         let lines: Vec<&str> = text.split('\n').collect();

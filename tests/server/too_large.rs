@@ -7,7 +7,7 @@ use statusgate_core::model::Webhook;
 use crate::support::{Write, under};
 use crate::wire::response;
 
-/// More values than the server reads. `last` tells two of them apart.
+/// More values than the server reads. `last` distinguishes two of them.
 fn too_large(last: usize) -> Value {
     let list: Vec<usize> = std::iter::repeat_n(0, 200_000).chain([last]).collect();
     json!({"metadata": {"name": "n"}, "status": {"list": list}})

@@ -262,7 +262,7 @@ impl Job<'_> {
         Ok(judged.map_err(|error| Outcome::Failed(format!("invalid object: {error}"))))
     }
 
-    /// Waits before the next attempt. If there is none: the end of this object, or of all objects.
+    /// Waits before the next attempt. After the last one, ends this object or aborts the run.
     async fn wait(&mut self, reply: Reply) -> Result<WriteStep, Abort> {
         let is_own = is_internal(&reply);
         let backoff = if is_own { &mut self.own } else { &mut self.server };

@@ -45,9 +45,9 @@ impl RegistrationWrite {
 }
 
 /// The writes that make the stored registrations agree with the desired ones, both in the order of
-/// [`REGISTRATIONS`]. Everything that is not managed belongs to the user or to another tool: failure
-/// policies (except for documents), selectors, timeouts, annotations and other webhooks are as at creation
-/// or as somebody set them.
+/// [`REGISTRATIONS`]. Everything that is not managed belongs to the user or to another tool: after
+/// the creation, failure policies (except for documents), selectors, timeouts, annotations and other
+/// webhooks are not changed.
 ///
 /// Without a caBundle every call fails. So a new webhook ignores failures until another tool has set its
 /// caBundle, and the annotation [`RAISE`] remembers the failure policy until then.

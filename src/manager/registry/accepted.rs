@@ -1,8 +1,8 @@
 //! The last accepted text of a document, in its status.
 //!
 //! It survives restarts: the text of an earlier generation is nowhere else. A replica that starts compiles
-//! these texts first, and treats the rest as changes, as a replica did that saw them. So both enforce the
-//! same, whatever was stored while no replica ran.
+//! these texts first, and treats all other texts as changes, as running replicas do. So all replicas enforce
+//! the same, even if documents changed while no replica ran.
 
 use std::sync::Arc;
 

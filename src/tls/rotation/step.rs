@@ -101,7 +101,7 @@ pub enum RotationStep {
     },
     /// Write back the content in memory: the Secret is missing or invalid.
     Restore,
-    /// Add the authority of the leaf in use to the trusted ones: somebody replaced the Secret.
+    /// Add the authority of the leaf in use to the trusted ones: the Secret was replaced.
     Trust,
     /// Create an authority for the next leaf. The leaf stays.
     AddAuthority(Validity),

@@ -97,7 +97,7 @@ fn a_kind_that_is_removed_during_the_run_is_reported_and_the_rest_is_done() {
         let expected = "fleetings.fleeting.statusgate.dev is no longer served: its \
                         CustomResourceDefinition was deleted";
         assert!(log.contains(expected), "{log}");
-        assert!(log.contains("PATCHED"), "what was done is told: {log}");
+        assert!(log.contains("PATCHED"), "the log lists the written objects: {log}");
         for gadget in plane.labelled(GADGET, "staying").await {
             assert_eq!(gadget["status"]["phase"], "Unknown", "{log}");
         }

@@ -183,7 +183,7 @@ fn two_servers_create_and_update_the_registrations_and_leave_everything_else_alo
         all(plane)[0].0.delete("statusgate").await.unwrap();
         until("it is created again", async || all(plane)[0].0.get("statusgate").await.ok()).await;
 
-        // An uninstallation lasts while the servers run.
+        // An uninstallation persists while the servers run.
         let ended = run("uninstall", &plane.kubeconfig(), &["--all"]);
         assert_eq!(ended.code, Some(0), "{}", ended.err);
         assert_eq!(ended.out.lines().count(), 3, "{}", ended.out);

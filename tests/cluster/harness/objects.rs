@@ -150,7 +150,7 @@ impl Objects {
         self.send(self.request.replace_subresource("status", name, &params, bytes(object))).await
     }
 
-    /// A merge patch of `/status`; `status` is what goes into it.
+    /// A merge patch of `/status` that contains `status`.
     pub(crate) async fn merge_status(&self, name: &str, status: Value) -> Outcome {
         self.merge_status_with(name, status, PatchParams::default()).await
     }

@@ -1,4 +1,4 @@
-//! What a running server tells about itself: its probes and its log.
+//! The probes and the log of a running server.
 
 use std::net::SocketAddr;
 

@@ -131,7 +131,7 @@ async fn replace_policy(plane: &Plane, number: usize) {
 }
 
 /// Compares the lowest values of the second fifth of the run with those of the last fifth. What is kept forever
-/// also raises the lowest value; what comes and goes does not.
+/// also raises the lowest value; what is freed again does not.
 fn does_not_grow(samples: &[Usage]) {
     let fifth = samples.len() / 5;
     let lowest = |samples: &[Usage], of: Of| samples.iter().map(of).min();

@@ -1,4 +1,4 @@
-//! No write fails, whatever happens to one replica, the certificate, the policies or the registrations.
+//! No write fails while a replica, the certificate, the policies or the registrations change or fail.
 
 use std::time::Duration;
 

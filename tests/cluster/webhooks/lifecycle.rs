@@ -92,7 +92,7 @@ fn with_failure_policy_ignore_writes_succeed_without_a_server() {
         for phase in ["Ready", "Nonsense"] {
             let status = json!({"phase": phase, "conditions": [condition("Ready", "False", 0)]});
             let written = objects.merge_status(&name, status).await.unwrap();
-            assert_eq!(written["status"]["phase"], phase, "nobody was there to judge");
+            assert_eq!(written["status"]["phase"], phase, "no replica judged the write");
         }
         // The next server tolerates the faults that were stored meanwhile.
         let _server = server.successor().start().await;

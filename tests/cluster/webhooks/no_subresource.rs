@@ -53,7 +53,7 @@ fn a_stored_fault_does_not_prevent_changes_of_spec_and_finalizers() {
         for (name, status) in names.iter().zip(&statuses) {
             let edited = objects.merge(name, json!({"spec": {"size": 2}})).await.unwrap();
             assert_eq!(edited["spec"]["size"], 2);
-            assert_eq!(edited["status"], *status, "it is nobody's business in this write");
+            assert_eq!(edited["status"], *status, "this write does not change the status");
 
             objects.delete(name).await.unwrap();
             let held = objects.get(name).await.unwrap();

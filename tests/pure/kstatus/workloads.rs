@@ -39,7 +39,7 @@ fn upstream_stateful_sets() {
         ),
         ("stsExtraPods", four, numbers(4, 4, 8), "InProgress ExtraPods", "Pending termination: 4"),
         (
-            "on delete, whatever the numbers",
+            "on delete, with any numbers",
             json!({"replicas": 4, "updateStrategy": {"type": "OnDelete"}}),
             json!(null),
             "Current",
@@ -68,7 +68,7 @@ fn upstream_stateful_sets() {
             "Partition rollout complete. updated: 0",
         ),
         (
-            "partition -1 is none",
+            "partition -1 means no partition",
             partition(-1),
             updated(4),
             "InProgress LessCurrent",
@@ -218,7 +218,7 @@ fn upstream_deployments() {
             "Deployment not Available",
         ),
         (
-            "the largest deadline is none",
+            "the largest deadline means no deadline",
             json!({"progressDeadlineSeconds": i32::MAX}),
             one(json!([available])),
             "Current",
@@ -233,7 +233,7 @@ fn upstream_deployments() {
             "ReplicaSet not Available",
         ),
         (
-            "the deadline is exceeded, whatever the status",
+            "the deadline is exceeded, with any status",
             deadline,
             one(json!([available, {"type": "Progressing", "status": "True",
                 "reason": "ProgressDeadlineExceeded", "message": "m"}])),

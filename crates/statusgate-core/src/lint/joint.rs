@@ -125,7 +125,8 @@ impl<'c> Lint<'c> {
             Decision::Unknown => return Joint::TooMany,
             Decision::Rejected(core) => core,
         };
-        // The rest of the rules must not have kept the search from anything.
+        // Search again with the rules of the core only: the first search space also contains the facts of the
+        // other rules.
         let ids: Vec<&str> = core.iter().filter_map(|at| proof.rules.get(*at).copied()).collect();
         let of_core = rulings.iter().filter(|ruling| ids.contains(&ruling.id));
         let mut proof = Proof::new(search, of_core.clone().collect());

@@ -15,7 +15,8 @@ pub(crate) struct Compiler<'c> {
     pub(crate) name: &'c str,
     /// What predicates may name.
     pub(crate) names: &'c Names,
-    /// Whether all is known that the convention inherits. What is not may be what is missing.
+    /// Whether every inherited convention is known. Otherwise nothing is reported as missing: an unknown
+    /// convention may declare it.
     pub(crate) complete: bool,
     rules: RefCell<RuleTable>,
 }

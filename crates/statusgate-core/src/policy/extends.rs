@@ -264,8 +264,9 @@ fn overlay_items(merge: Merge<'_>, theirs: &[Node], ours: &[Node]) -> Vec<Node> 
     joined
 }
 
-/// Defaults over defaults, as those of a policy are over those of its convention. The first of
-/// one's own is put where the first of those was that it replaces: an order may matter.
+/// Merges the defaults of a convention over inherited ones, by the rule for the defaults of a policy and
+/// those of its convention. A default takes the position of the first inherited default that it replaces,
+/// because the order of defaults can matter.
 fn overlay_defaults(theirs: &[Node], ours: &[Node]) -> Vec<Node> {
     let labels = |items: &[Node]| items.iter().map(Label::of).collect::<Vec<_>>();
     let (their_labels, our_labels) = (labels(theirs), labels(ours));

@@ -31,7 +31,7 @@ impl<'p> Selected<'p> {
         Self { set, indices, owner }
     }
 
-    /// In the order of their documents, with their place in the set.
+    /// The policies in the order of their documents, each with its index in the set.
     pub(crate) fn policies(&self) -> impl Iterator<Item = (u16, &'p Policy)> {
         let policies = self.set.policies();
         let at = |index: &u16| Some((*index, policies.get(usize::from(*index))?));
@@ -42,8 +42,8 @@ impl<'p> Selected<'p> {
         self.indices
     }
 
-    /// The first with a phase in its convention: it alone sets and judges the phase, and of conventions only
-    /// its own sets defaults.
+    /// The first policy with a phase in its convention. It alone sets and judges the phase, and the conventions
+    /// of other policies set no defaults.
     pub(crate) const fn owner(&self) -> Option<&'p Policy> {
         self.owner
     }
@@ -53,8 +53,8 @@ impl<'p> Selected<'p> {
         self.owner.is_some_and(|owner| std::ptr::eq(owner, policy))
     }
 
-    /// What the mutating webhook does: all steps of the owner, and of the other policies their own defaults
-    /// for other places.
+    /// The steps of the mutating webhook: all steps of the owner. Other policies set only the defaults that
+    /// they declare themselves, in places that the owner does not set.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&'p Policy, Step<'p>)> {
         self.policies().flat_map(|(_, policy)| {
             let owner = self.owner.filter(|owner| !std::ptr::eq(*owner, policy));

@@ -71,7 +71,8 @@ impl PolicySet {
         if mistakes.is_empty() {
             Ok(Self::index(policies, known.given))
         } else {
-            // What is inherited can be wrong in its new place: the built-in texts are shown too.
+            // An inherited part can be invalid in the convention that extends it. The mistake is then
+            // located in the inherited text, which may be built in.
             Err(Diagnostics::new(&[built_in::sources(), sources.to_vec()].concat(), mistakes))
         }
     }

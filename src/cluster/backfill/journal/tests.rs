@@ -185,7 +185,7 @@ fn two_processes_cannot_use_one_journal() {
 
 #[test]
 fn a_full_disk_is_an_error_that_names_the_file() {
-    // A device that is always full; elsewhere than on Linux there is none.
+    // A device that is always full. Only Linux has it.
     let path = Path::new("/dev/full");
     let Ok(file) = OpenOptions::new().write(true).open(path) else { return };
     let mut full = Appended { path: path.to_owned(), file, end: 0 };
