@@ -58,7 +58,7 @@ impl Cluster {
         renewed.map_err(|error| with_reason(error, namespace)).map(|_| ())
     }
 
-    /// The Leases of all replicas, also of those that ended without removing theirs.
+    /// The Leases of all replicas, including replicas that ended without removing their Lease.
     ///
     /// # Errors
     /// When they cannot be listed.

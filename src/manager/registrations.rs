@@ -386,7 +386,7 @@ impl Definitions {
     }
 }
 
-/// What is judged, each with the paths of which one must match a write.
+/// What webhooks judge, each with its alternative paths: one of them must match a write.
 const PARTS: [&[&str]; 3] = [
     &[Webhook::Mutate.path()],
     &[Webhook::Validate.path(), Webhook::Mandatory.path()],

@@ -161,7 +161,7 @@ fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), plain_or_quoted)
 }
 
-/// A string of JSON is a string of YAML. Plain is what no version of YAML reads as another type.
+/// A JSON string is a YAML string. It is plain if no version of YAML reads it as another type.
 fn plain_or_quoted(text: &str) -> String {
     const WORDS: [&str; 10] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "~"];
     let begins = |letter: char| letter.is_ascii_alphabetic() || letter == '/' || letter == '_';

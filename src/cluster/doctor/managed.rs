@@ -59,7 +59,7 @@ impl Managed {
     }
 }
 
-/// Checks everything that a server keeps. What no server uses is no result.
+/// Checks everything that a server keeps. Objects that no server uses have no result.
 pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
     let CheckInput { managed, hooks, unread, now, .. } = input;
     let is_registered = hooks.iter().any(Hook::is_about_documents);

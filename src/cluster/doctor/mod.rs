@@ -133,7 +133,7 @@ fn schemas(input: &CheckInput<'_>) -> Vec<CheckResult> {
     pairs.flat_map(|(target, of)| precheck::schema(input.policies, target, of)).collect()
 }
 
-/// What webhooks judge, each with the webhooks of which one must be registered.
+/// What webhooks judge, each with its alternative webhooks: one of them must be registered.
 const PARTS: [Part; 3] = [
     Part {
         kind: Kind::Mutating,

@@ -42,8 +42,8 @@ impl<'p> Selected<'p> {
         self.indices
     }
 
-    /// The first policy with a phase in its convention. It alone sets and judges the phase, and the conventions
-    /// of other policies set no defaults.
+    /// The first policy with a phase in its convention. It alone sets and judges the phase, and the
+    /// conventions of other policies set no defaults.
     pub(crate) const fn owner(&self) -> Option<&'p Policy> {
         self.owner
     }

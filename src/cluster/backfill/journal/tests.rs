@@ -168,7 +168,7 @@ fn the_length_of_a_line_is_limited() {
     let error = Journal::open(&path, &scope(&["p"])).unwrap_err().to_string();
     assert!(error.contains("line 2 is invalid"), "{error}");
     assert_eq!(fs::metadata(&path).unwrap().len(), header + (1 << 33), "it is left alone");
-    // What a machine that lost its power may leave behind is a torn line.
+    // A machine that loses power may leave an incomplete line.
     file.set_len(header + 4096).unwrap();
     assert!(Journal::open(&path, &scope(&["p"])).is_ok());
     assert_eq!(fs::metadata(&path).unwrap().len(), header);
