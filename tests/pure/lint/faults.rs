@@ -319,6 +319,11 @@ fn oversights_in_moves_and_reasons_are_noted() {
         (Kind::SharedReason, "phase B lists reason Copied, which all phases have"),
     ];
     assert_eq!(found, expected.map(|(kind, message)| (kind, message.to_owned())));
+    // No move leads out of a final phase, on purpose.
+    let found = remarks(&spec.replace("phase: C", "phase: C, final: true"));
+    let ends = found.iter().filter(|remark| remark.kind == Kind::NoMoveOut);
+    let ends: Vec<&str> = ends.map(|remark| remark.message.as_str()).collect();
+    assert_eq!(ends, ["no move leads out of phase B"]);
 }
 
 #[test]
