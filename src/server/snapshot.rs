@@ -38,12 +38,10 @@ impl Snapshot {
 
 /// The labels of actions and changes, by their position.
 const NAMES: Names = Names {
-    actions: [
-        Action::Audit.label(),
-        Action::Warn.label(),
-        Action::Repair.label(),
-        Action::Deny.label(),
-    ],
+    actions: {
+        let [deny, repair, warn, audit] = Action::WORST_FIRST;
+        [deny.label(), repair.label(), warn.label(), audit.label()]
+    },
     changes: {
         let [default, imposed, repair, time, restored] = Change::ALL;
         [default.label(), imposed.label(), repair.label(), time.label(), restored.label()]
