@@ -24,7 +24,7 @@ use crate::manifests::registrations::{
     UNINSTALL, has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
-use crate::manifests::rules::{RuleWithOperations, coverage, rules};
+use crate::manifests::rules::{Coverage, RuleWithOperations, coverage, rules};
 use crate::telemetry::Metrics;
 use crate::tls::rotation::Stored;
 use statusgate_core::model::Webhook;
@@ -322,20 +322,19 @@ impl Registrar {
         let parts: Vec<Vec<RuleWithOperations>> =
             PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
         let coverage = coverage(policies, resources, &parts);
-        let absent: BTreeSet<&str> =
-            coverage.values().flat_map(|of| &of.absent).map(String::as_str).collect();
+        let absent = without_crd(&coverage);
         self.metrics.resources_without_crd(absent.len());
-        let names = absent.into_iter().collect::<Vec<_>>().join(", ");
-        if set_if_changed(&self.exchange.coverage, Some(coverage)) && !names.is_empty() {
+        let known = self.exchange.coverage.borrow().as_ref().map(without_crd);
+        if known.as_ref() != Some(&absent) && !absent.is_empty() {
             tracing::info!(
-                resources = names,
+                resources = absent.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
                 "no CustomResourceDefinition defines these resources of the policies: they are not \
                  registered until one does"
             );
         }
+        set_if_changed(&self.exchange.coverage, Some(coverage));
     }
 
-    /// Returns `false` if something else wrote first.
     async fn perform(&self, write: &RegistrationWrite) -> Result<bool, ClusterError> {
         Ok(match write {
             RegistrationWrite::Create { kind, name, registration } => {
@@ -407,13 +406,17 @@ fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<RuleWithOperatio
     of_stored.filter(calls).flat_map(rules_of).collect()
 }
 
-/// Returns whether the value changed.
-fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) -> bool {
+fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
     sender.send_if_modified(|known| {
         let changed = *known != value;
         *known = value;
         changed
-    })
+    });
+}
+
+/// The resources of policies that no CustomResourceDefinition defines.
+fn without_crd(coverage: &BTreeMap<String, Coverage>) -> BTreeSet<String> {
+    coverage.values().flat_map(|of| of.absent.iter().cloned()).collect()
 }
 
 /// A registration, and in metrics the labels of itself and of its watch.
