@@ -62,6 +62,10 @@ fn two_replicas_that_start_together_install_themselves_once() {
         let secret = plane.objects(SECRET).get("statusgate-tls").await.unwrap();
         for replica in &replicas {
             assert!(!replica.log().contains("\"ERROR\""), "{}", replica.log());
+            // The policy names more resources than this cluster defines.
+            assert!(replica.metric("statusgate_resources_without_crd ").await > Some(0.0));
+            let logged = replica.log().matches("no CustomResourceDefinition defines").count();
+            assert_eq!(logged, 1, "{}", replica.log());
         }
         // Nothing is written any more: no fight.
         sleep(Duration::from_secs(3)).await;
