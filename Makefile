@@ -36,8 +36,8 @@ test-random: ## run the property tests with a random seed, for at most a minute
 	hack/random-properties.sh
 
 .PHONY: fuzz
-fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED=
-	SEED="$(SEED)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
+fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= PROFILE=
+	SEED="$(SEED)" PROFILE="$(PROFILE)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
 
 .PHONY: test-deploy
 test-deploy: ## test deploy/ and `manifests install` on a real API server
@@ -69,10 +69,12 @@ test-arm64: ## build the release for arm64 and run it in an emulator; not part o
 	hack/arm64-test.sh
 
 .PHONY: lint
-lint: deny ## check formatting, dependencies, and run clippy, with warnings as errors
-	$(CARGO) fmt --all --check
-	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
+lint: format deny ## check formatting, dependencies, and run clippy, with warnings as errors
 	$(CARGO) clippy --all-targets -- -D warnings
+
+.PHONY: format
+format: ## check formatting
+	$(CARGO) fmt --all --check
 
 .PHONY: deny
 deny: ## check the licenses, sources and duplicate versions of all crates

@@ -16,5 +16,5 @@ mkdir -p "$folder"
 SOURCE_DATE_EPOCH=0 "$cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 --target "$target" --override-filename "$name"
 # The same sources give the same bytes: no time, and the folder that the Dockerfile uses.
 jq --arg root "$PWD" 'del(.metadata.timestamp) | walk(strings |= (split($root) | join("/src")))' "$name.json" >"$folder/$name.json"
-rm "$name.json" crates/*/"$name.json"
+rm "$name.json" {crates/*,fuzz}/"$name.json"
 echo "$folder/$name.json"

@@ -16,8 +16,8 @@ root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 folder=${CARGO_TARGET_DIR:-$root/target}/tools/$1-$version
 
 if [[ ! -x $folder/bin/$1 ]]; then
-    # The tools run for seconds, so building them fast matters more than running them fast. The flags of a release are not for tools.
-    env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET CARGO_PROFILE_DEV_DEBUG=false \
+    # The tools run for seconds, so building them fast matters more than running them fast. The flags of this repository are not for tools.
+    env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET -u RUSTC_WORKSPACE_WRAPPER CARGO_PROFILE_DEV_DEBUG=false \
         "${CARGO:-cargo}" install --quiet --locked --debug --version "=$version" --root "$folder" "$1" >&2
 fi
 echo "$folder/bin/$1"

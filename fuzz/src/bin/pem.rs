@@ -49,5 +49,5 @@ fn now() -> Timestamp {
 }
 
 // Fixed, so that the corpus has other certificates of the same key.
-const CERTIFICATE: &[u8] = include_bytes!("../pem/certificate.pem");
-const KEY: &[u8] = include_bytes!("../pem/key.pem");
+const CERTIFICATE: &[u8] = include_bytes!("../../pem/certificate.pem");
+const KEY: &[u8] = include_bytes!("../../pem/key.pem");

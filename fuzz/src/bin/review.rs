@@ -233,6 +233,6 @@ static POLICIES: LazyLock<PolicySet> = LazyLock::new(|| {
             ));
         }
     }
-    sources.push(Source::new("policies.yaml", include_str!("../policies.yaml")));
+    sources.push(Source::new("policies.yaml", include_str!("../../policies.yaml")));
     PolicySet::compile(&sources).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 });
