@@ -22,7 +22,7 @@ use crate::files::open;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Review};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Diagnostic, Manifest, Manifests, in_parallel};
+use statusgate_core::source::{Diagnostic, Manifest, Manifests};
 
 /// The arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -124,10 +124,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 
     let now = args.now.get();
     let bench = Bench { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };
-    let list: Vec<Manifest<'_>> = manifests.iter().collect();
-    let mut objects = Vec::with_capacity(list.len());
-    for judged in in_parallel(&list, |manifest| bench.judge(manifest)) {
-        match judged {
+    let mut objects = Vec::with_capacity(manifests.iter().len());
+    for manifest in manifests.iter() {
+        match bench.judge(&manifest) {
             Ok((judged, mistake)) => {
                 objects.push(judged);
                 mistakes.extend(mistake);

@@ -35,7 +35,7 @@ const ORDER: [&str; 19] = [
 
 /// What the core and these modules of the root package must not contain: IO, clock, async and Kubernetes client.
 const PURE: [&str; 2] = ["wire", "manifests"];
-const IMPURE: &str = "std::fs std::net std::env std::time std::process Timestamp::now tokio:: hyper:: rustls:: \
+const IMPURE: &str = "std::fs std::net std::env std::time std::process std::thread Timestamp::now tokio:: hyper:: rustls:: \
     axum:: kube:: k8s_openapi tracing::";
 
 #[test]

@@ -1,8 +1,9 @@
 //! The documents of a manifest, each as JSON text.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::rc::Rc;
 
 use serde_json::value::RawValue;
 
@@ -14,22 +15,22 @@ use super::{Diagnostic, Place, Source, Warning};
 /// One document: its bytes in the file and its JSON.
 #[derive(Debug)]
 pub(super) struct Document<'f> {
-    pub(super) lines: Arc<Lines<'f>>,
+    pub(super) lines: Rc<Lines<'f>>,
     /// The bytes of the file.
     pub(super) range: Range<usize>,
     /// Borrowed if the document is JSON.
     pub(super) json: Cow<'f, str>,
     /// Its duplicate keys.
     pub(super) warnings: Vec<Warning>,
-    /// The tree of YAML, if a location was asked for. Most documents have no findings, and a tree is many
-    /// times as large as its text.
-    tree: OnceLock<Option<Node>>,
+    /// The tree of YAML, if it is a list or a location was asked for. Most documents have no findings, and a
+    /// tree is many times as large as its text. In a list, even the start of an object needs the tree.
+    tree: OnceCell<Option<Node>>,
 }
 
 impl<'f> Document<'f> {
-    fn new(lines: &Arc<Lines<'f>>, range: Range<usize>, json: Cow<'f, str>) -> Self {
-        let (warnings, tree) = (Vec::new(), OnceLock::new());
-        Self { lines: Arc::clone(lines), range, json, warnings, tree }
+    fn new(lines: &Rc<Lines<'f>>, range: Range<usize>, json: Cow<'f, str>) -> Self {
+        let (warnings, tree) = (Vec::new(), OnceCell::new());
+        Self { lines: Rc::clone(lines), range, json, warnings, tree }
     }
 
     /// The tree of a document that is YAML.
@@ -42,7 +43,7 @@ impl<'f> Document<'f> {
 
 /// The documents of one part: one of YAML, or any number of JSON.
 pub(super) fn read<'f>(
-    lines: &Arc<Lines<'f>>,
+    lines: &Rc<Lines<'f>>,
     part: Range<usize>,
 ) -> Vec<Result<Document<'f>, Diagnostic>> {
     let file = lines.source;
@@ -64,19 +65,16 @@ pub(super) fn read<'f>(
     documents
 }
 
-/// A document of YAML, or an item that was cut out of one.
-pub(super) fn read_yaml<'f>(
-    lines: &Arc<Lines<'f>>,
-    range: Range<usize>,
-) -> Result<Document<'f>, Diagnostic> {
+fn read_yaml<'f>(lines: &Rc<Lines<'f>>, range: Range<usize>) -> Result<Document<'f>, Diagnostic> {
     let text = &lines.source.text;
     let (root, warnings) =
         tree::manifest(text, &range).map_err(|mistake| mistake.located(lines))?;
     let warnings = warnings.into_iter().map(|warning| Warning(warning.located(lines))).collect();
-    match serde_json::to_string(&root) {
-        Ok(json) => Ok(Document { warnings, ..Document::new(lines, range, Cow::Owned(json)) }),
-        Err(error) => Err(mistake(lines, &range, reason(&error))),
-    }
+    let json = serde_json::to_string(&root);
+    let json = json.map_err(|error| mistake(lines, &range, reason(&error)))?;
+    let is_list = root.member("items").is_some_and(|items| !items.items().is_empty());
+    let tree = if is_list { OnceCell::from(Some(root)) } else { OnceCell::new() };
+    Ok(Document { warnings, tree, ..Document::new(lines, range, Cow::Owned(json)) })
 }
 
 /// JSON values one after another. After a mistake, reading continues at the next line that begins an
@@ -86,7 +84,7 @@ pub(super) fn read_yaml<'f>(
 /// after many mistakes far behind the start of their values, because the text in between is read again
 /// for each.
 fn read_json<'f>(
-    lines: &Arc<Lines<'f>>,
+    lines: &Rc<Lines<'f>>,
     range: Range<usize>,
 ) -> Vec<Result<Document<'f>, Diagnostic>> {
     let file = lines.source;
@@ -135,7 +133,7 @@ fn read_json<'f>(
 /// # Errors
 /// When that document is not a valid manifest.
 pub fn json_at(file: &Source, offset: usize) -> Result<String, Diagnostic> {
-    let lines = Arc::new(Lines::of(file));
+    let lines = Rc::new(Lines::of(file));
     let part = tree::parts(&file.text).into_iter().find(|part| part.contains(&offset));
     let documents = part.map(|part| read(&lines, part)).unwrap_or_default();
     let holds = |read: &Result<Document<'_>, Diagnostic>| {
@@ -164,7 +162,7 @@ mod tests {
 
     fn read_all(name: &str, text: &str) -> Vec<Result<String, String>> {
         let file = Source::new(name, text);
-        let lines = Arc::new(Lines::of(&file));
+        let lines = Rc::new(Lines::of(&file));
         let documents = parts(&file.text).into_iter().flat_map(|part| read(&lines, part));
         documents
             .map(|document| match document {

@@ -48,9 +48,8 @@ impl<'m> Places<'m> {
             Cow::Borrowed(json) => {
                 return self.find_in_json(text, &json[self.part.range.clone()], tokens);
             }
-            // No tree is needed to find where an object begins, unless it is an item of a list that was
-            // read as a whole.
-            Cow::Owned(_) if tokens.is_empty() && !self.is_inner() => None,
+            // No tree is needed to find where an object begins, unless it is an item of a list.
+            Cow::Owned(_) if tokens.is_empty() && self.part.item.is_none() => None,
             Cow::Owned(_) => match self.object() {
                 None => None,
                 Some(object) => match find(object, tokens) {
@@ -59,34 +58,16 @@ impl<'m> Places<'m> {
                 },
             },
         };
-        let start = start.unwrap_or_else(|| {
-            let start = tree::content(text, &document.range);
-            let rest = &text[start..document.range.end];
-            // The dash of an item that was cut out of its list.
-            let inner = rest.strip_prefix('-').filter(|_| self.part.item.is_some());
-            inner.map_or(start, |inner| start + rest.len() - inner.trim_start().len())
-        });
+        let start = start.unwrap_or_else(|| tree::content(text, &document.range));
         start..start
-    }
-
-    /// Whether the document is a list that was read as a whole, and the object is an item of it.
-    fn is_inner(&self) -> bool {
-        let text = &self.document.lines.source.text;
-        let start = tree::content(text, &self.document.range);
-        self.part.item.is_some() && !text[start..self.document.range.end].starts_with('-')
     }
 
     /// The node of the object.
     fn object(&self) -> Option<&'m Node> {
         let root = self.document.tree()?;
-        let Some(at) = self.part.item else { return Some(root) };
-        match &root.value {
-            // An item that was cut out of its list is a list of one.
-            Value::List(items) => items.first(),
-            _ => match &root.member("items")?.value {
-                Value::List(items) => items.get(at),
-                _ => None,
-            },
+        match self.part.item {
+            Some(at) => root.member("items")?.items().get(at),
+            None => Some(root),
         }
     }
 

@@ -1,15 +1,13 @@
 //! The objects of some files, one by one.
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use super::document::{self, Document};
 use super::fields::{Part, Places};
-use super::objects::{Entry, Objects};
-use super::split::{Split, split};
+use super::objects::Objects;
 use super::text::Lines;
 use super::tree;
-use super::{Diagnostic, Identity, Place, Source, Warning, in_parallel};
+use super::{Diagnostic, Identity, Place, Source, Warning};
 
 /// All objects of some files, and the mistakes in them.
 #[derive(Debug, Default)]
@@ -18,6 +16,15 @@ pub struct Manifests<'f> {
     entries: Vec<Entry>,
     mistakes: Vec<Diagnostic>,
     warnings: Vec<Warning>,
+}
+
+/// An object, as an index into the documents and a range of the document's JSON.
+#[derive(Debug)]
+struct Entry {
+    document: usize,
+    number: usize,
+    part: Part,
+    identity: Identity,
 }
 
 /// One object of one file.
@@ -38,59 +45,34 @@ pub struct Manifest<'m> {
 }
 
 impl<'f> Manifests<'f> {
-    /// Reads all objects of all files, in their order, on several threads.
+    /// Reads all objects of all files, in their order.
     pub fn read(files: &'f [Source]) -> Self {
-        let files: Vec<Arc<Lines<'f>>> =
-            files.iter().map(|file| Arc::new(Lines::of(file))).collect();
-        let parts = files.iter().flat_map(|file| {
-            tree::parts(&file.source.text).into_iter().map(move |part| (file, part))
-        });
-        let parts: Vec<(&Arc<Lines<'f>>, Range<usize>)> = parts.collect();
-        let splits = in_parallel(&parts, |(file, part)| split(file.source, part));
-        // All pieces of all files at once, so that one long list keeps all threads busy.
-        let pieces: Vec<(&Arc<Lines<'f>>, Piece<'_>)> = parts
-            .iter()
-            .zip(&splits)
-            .flat_map(|((file, part), split)| {
-                pieces(part, split.as_ref()).map(|piece| (*file, piece))
-            })
-            .collect();
-        let mut read = in_parallel(&pieces, |(file, piece)| piece.read(file)).into_iter();
         let mut all = Self::default();
-        let (mut current, mut number): (Option<&Arc<Lines<'f>>>, usize) = (None, 0);
-        for ((file, part), split) in parts.iter().zip(&splits) {
-            if !current.replace(*file).is_some_and(|current| Arc::ptr_eq(current, file)) {
-                number = 0;
-            }
-            let count = split.as_ref().map_or(1, |split| split.items.len());
-            let mut results: Vec<_> = read.by_ref().take(count).flatten().collect();
-            // The guess was wrong: an item is not valid YAML by itself.
-            if split.is_some() && results.iter().any(Result::is_err) {
-                results = Piece::Whole(part).read(file);
-            }
-            // One document, however many pieces it was read in.
-            let is_split = results.len() > 1 && split.is_some();
-            number += usize::from(is_split);
-            for result in results {
-                number += usize::from(!is_split);
-                match result {
+        for file in files {
+            let lines = Rc::new(Lines::of(file));
+            let mut number = 0;
+            let parts = tree::parts(&file.text).into_iter();
+            for document in parts.flat_map(|part| document::read(&lines, part)) {
+                match document {
                     Err(mistake) => all.mistakes.push(mistake),
                     // `null`, as an empty document reads.
-                    Ok(objects) if objects.document.json == "null" => number -= 1,
-                    Ok(objects) => all.add(objects, number),
+                    Ok(document) if document.json == "null" => continue,
+                    Ok(document) => all.add(document, number + 1),
                 }
+                number += 1;
             }
         }
         all
     }
 
-    fn add(&mut self, mut objects: Objects<'f>, number: usize) {
-        let document = self.documents.len();
-        let found = objects.found.into_iter();
-        self.entries.extend(found.map(|entry| Entry { document, number, ..entry }));
-        self.mistakes.extend(objects.mistakes);
-        self.warnings.append(&mut objects.document.warnings);
-        self.documents.push(objects.document);
+    fn add(&mut self, mut document: Document<'f>, number: usize) {
+        let Objects { found, mistakes, .. } = Objects::of(&document);
+        let part =
+            |(part, identity)| Entry { document: self.documents.len(), number, part, identity };
+        self.entries.extend(found.into_iter().map(part));
+        self.mistakes.extend(mistakes);
+        self.warnings.append(&mut document.warnings);
+        self.documents.push(document);
     }
 
     /// The objects, in the order of the files.
@@ -146,40 +128,6 @@ impl<'m> Manifest<'m> {
     /// A mistake at a field of this object.
     pub fn mistake(&self, field: &str, message: String) -> Diagnostic {
         Diagnostic::at(self.place(field), message)
-    }
-}
-
-/// What one thread reads at once.
-enum Piece<'s> {
-    /// A part of a file.
-    Whole(&'s Range<usize>),
-    /// An item that was cut out of a list: its index, its bytes, and the list's own apiVersion and kind.
-    Item(usize, &'s Range<usize>, &'s Split),
-}
-
-fn pieces<'s>(
-    part: &'s Range<usize>,
-    split: Option<&'s Split>,
-) -> impl Iterator<Item = Piece<'s>> + use<'s> {
-    let whole = split.is_none().then_some(Piece::Whole(part));
-    let items = split.into_iter().flat_map(|split| {
-        split.items.iter().enumerate().map(move |(at, range)| Piece::Item(at, range, split))
-    });
-    whole.into_iter().chain(items)
-}
-
-impl Piece<'_> {
-    fn read<'f>(&self, file: &Arc<Lines<'f>>) -> Vec<Result<Objects<'f>, Diagnostic>> {
-        match self {
-            Self::Whole(part) => {
-                let documents = document::read(file, (*part).clone());
-                documents.into_iter().map(|document| document.map(Objects::of)).collect()
-            }
-            Self::Item(at, range, split) => {
-                let document = document::read_yaml(file, (*range).clone());
-                vec![document.map(|document| Objects::of_item(document, *at, split))]
-            }
-        }
     }
 }
 

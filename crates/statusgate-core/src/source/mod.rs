@@ -3,8 +3,8 @@
 //! One reader builds both from the events of a YAML parser, in the dialect of each. Manifests are
 //! everything that `kubectl` reads: YAML of several documents, JSON, JSON lines, `List`s and the output
 //! of `kubectl get -o yaml`. Each object becomes JSON text, because the API server would see that JSON
-//! and [`Object::parse`](crate::model::Object::parse) borrows from it. Its tree is built again only for
-//! an object with a finding. JSON never becomes a tree.
+//! and [`Object::parse`](crate::model::Object::parse) borrows from it. The tree of a `List` is kept; that
+//! of any other document is built again only if its object has a finding. JSON never becomes a tree.
 //!
 //! Reading continues after a mistake. A broken document gives a [`Diagnostic`] in addition to the
 //! objects of the others.
@@ -28,10 +28,8 @@ mod fields;
 mod json;
 mod manifest;
 mod objects;
-mod parallel;
 mod place;
 mod problems;
-mod split;
 mod text;
 pub mod tree;
 
@@ -41,6 +39,5 @@ pub use fields::Places;
 pub use json::{Members, kind_of, reason};
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
-pub use parallel::in_parallel;
 pub use place::{Place, one_line};
 pub use text::Source;

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use super::document::{Document, mistake};
 use super::fields::{Part, Places};
 use super::json::{Members, items, kind_of, range_in};
-use super::split::Split;
 use super::{Diagnostic, one_line};
 
 /// The kind and name of an object.
@@ -57,74 +56,40 @@ impl std::fmt::Display for Identity {
     }
 }
 
-/// An object, as an index into the documents and a range of the document's JSON.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) document: usize,
-    pub(super) number: usize,
-    pub(super) part: Part,
-    pub(super) identity: Identity,
-}
-
 /// The objects of one document.
-pub(super) struct Objects<'f> {
-    pub(super) document: Document<'f>,
-    pub(super) found: Vec<Entry>,
+pub(super) struct Objects<'d> {
+    document: &'d Document<'d>,
+    pub(super) found: Vec<(Part, Identity)>,
     pub(super) mistakes: Vec<Diagnostic>,
 }
 
-impl<'f> Objects<'f> {
-    pub(super) fn of(document: Document<'f>) -> Self {
-        let mut search = Search::of(&document);
+impl<'d> Objects<'d> {
+    pub(super) fn of(document: &'d Document<'d>) -> Self {
+        let mut objects = Self { document, found: Vec::new(), mistakes: Vec::new() };
         let json: &str = &document.json;
         let part = |item, text: &str| Part { item, range: range_in(json, text) };
         match Members::parse(json) {
-            None if json == "null" => {}
-            None => search.complain(&part(None, json), &[], not_an_object(json)),
+            None => objects.complain(&part(None, json), &[], not_an_object(json)),
             Some(members) => match list(&members) {
-                None => search.add(part(None, json), &members, None),
+                None => objects.add(part(None, json), &members, None),
                 Some(Err(message)) => {
-                    search.complain(&part(None, json), &["items".to_owned()], message);
+                    objects.complain(&part(None, json), &["items".to_owned()], message);
                 }
                 Some(Ok(List { api_version, kind, items })) => {
                     let outer = outer(&api_version, &kind);
                     for (index, text) in items.into_iter().enumerate() {
                         let members = Members::parse(text).unwrap_or_default();
-                        search.add(part(Some(index), text), &members, outer);
+                        objects.add(part(Some(index), text), &members, outer);
                     }
                 }
             },
         }
-        let Search { found, mistakes, .. } = search;
-        Self { document, found, mistakes }
-    }
-
-    /// The object in a document that is an item of a list: `[{…}]`.
-    pub(super) fn of_item(document: Document<'f>, at: usize, split: &Split) -> Self {
-        let mut search = Search::of(&document);
-        let part = Part { item: Some(at), range: 1..document.json.len() - 1 };
-        let members = Members::parse(&document.json[part.range.clone()]).unwrap_or_default();
-        search.add(part, &members, outer(&split.api_version, &split.kind));
-        let Search { found, mistakes, .. } = search;
-        Self { document, found, mistakes }
-    }
-}
-
-/// A search for objects in a document.
-struct Search<'d, 'f> {
-    document: &'d Document<'f>,
-    found: Vec<Entry>,
-    mistakes: Vec<Diagnostic>,
-}
-
-impl<'d, 'f> Search<'d, 'f> {
-    const fn of(document: &'d Document<'f>) -> Self {
-        Self { document, found: Vec::new(), mistakes: Vec::new() }
+        objects
     }
 
     fn add(&mut self, part: Part, members: &Members<'_>, outer: Outer<'_>) {
         match identity(members, outer) {
-            Ok(identity) => self.found.push(Entry { document: 0, number: 0, part, identity }),
+            Ok(identity) => self.found.push((part, identity)),
             Err(message) => self.complain(&part, &[], message),
         }
     }

@@ -1,7 +1,7 @@
 //! A text, its name in messages, and its lines.
 
+use std::cell::OnceCell;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use super::tree::without_byte_order_mark;
 
@@ -30,14 +30,14 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Lines<'s> {
     pub(super) source: &'s Source,
-    starts: OnceLock<Vec<usize>>,
+    starts: OnceCell<Vec<usize>>,
     /// The characters before every [`STEP`]th byte. Only texts with long lines are counted.
-    counts: OnceLock<Vec<usize>>,
+    counts: OnceCell<Vec<usize>>,
 }
 
 impl<'s> Lines<'s> {
     pub(super) const fn of(source: &'s Source) -> Self {
-        Self { source, starts: OnceLock::new(), counts: OnceLock::new() }
+        Self { source, starts: OnceCell::new(), counts: OnceCell::new() }
     }
 
     /// The line (from 0) that holds a byte, and the bytes of that line without its end.

@@ -160,6 +160,12 @@ impl Reader {
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open { mut node, anchor, merged, .. }) => {
                     merge(&mut node, merged);
+                    // Room to grow was a fifth of the memory for the tree of a `List`, which is kept.
+                    match &mut node.value {
+                        Value::List(items) => items.shrink_to_fit(),
+                        Value::Map(entries) => entries.shrink_to_fit(),
+                        _ => {}
+                    }
                     self.complete(node, anchor)
                 }
                 None => Ok(()),
