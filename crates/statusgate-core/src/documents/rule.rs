@@ -137,7 +137,7 @@ document! {
 #[serde(untagged)]
 pub enum CopySource {
     /// `stored`, or a pointer.
-    Place(Origin),
+    Origin(Origin),
     /// A member of a condition.
     Member(MemberOf),
 }

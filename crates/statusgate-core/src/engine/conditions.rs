@@ -16,7 +16,7 @@ use super::evidence::{Answers, Facts, Truth, with_element};
 use super::ratchet::{Sink, Violation};
 use super::{Cause, fields};
 pub(crate) use crate::model::{ByType, SCAN_LIMIT, same};
-use elements::Element;
+use elements::JudgedElement;
 pub(crate) use generations::Generations;
 use keys::Duplicates;
 pub(crate) use keys::{ByKey, Key};
@@ -118,7 +118,7 @@ fn judge_list<'p: 's, 's, 'a>(
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
         let twin = keyed && duplicates.is_duplicate(index, item, key);
-        let mut element = Element { path, item, index, kind, key, known, before: None };
+        let mut element = JudgedElement { path, item, index, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
             let found = element.violation(duplicate, key.member(), message);

@@ -4,7 +4,7 @@ use crate::model::{Json, Object, Pointer, Resource};
 use crate::policy::convention::{ConditionType, Convention, PhaseRules};
 
 pub(crate) use crate::language::Answers;
-use crate::language::Element;
+use crate::language::ElementFacts;
 pub use crate::language::{Facts, Truth};
 
 /// The facts of an object: its phase, and the first list of conditions that objects of its version have.
@@ -34,7 +34,7 @@ pub(crate) fn with_element<'s, 'a>(
     kind: Option<&ConditionType>,
 ) -> Facts<'s, 'a> {
     let polarity = kind.map(|kind| kind.polarity).unwrap_or_default();
-    Facts { element: Some(Element { item, before, polarity }), ..facts }
+    Facts { element: Some(ElementFacts { item, before, polarity }), ..facts }
 }
 
 /// The phase of an object, if it is a non-empty string.

@@ -173,12 +173,12 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         if draft.get(path).is_some_and(other_type) {
             return false; // The validating webhook rejects it.
         }
-        let (phase, source, finding) = match choose(rules, &facts) {
+        let (phase, origin, finding) = match choose(rules, &facts) {
             Choice::Imposed(phase) => {
                 let since = phase.imposed.as_ref().map(|imposed| imposed.since);
-                (Some(&*phase.name), since.map_or(Source::Default, Source::Imposed), None)
+                (Some(&*phase.name), since.map_or(PhaseOrigin::Default, PhaseOrigin::Imposed), None)
             }
-            Choice::Default(default) => (default, Source::Default, None),
+            Choice::Default(default) => (default, PhaseOrigin::Default, None),
             Choice::Contradicted(phase) if self.repairs(policy, rules, phase) => {
                 match agreement::repaired(rules, &facts) {
                     Some(repaired) => {
@@ -195,21 +195,21 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                             action: Action::Repair,
                             others: Vec::new(),
                         };
-                        (Some(repaired), Source::Repair, Some(finding))
+                        (Some(repaired), PhaseOrigin::Repair, Some(finding))
                     }
-                    None => (facts.phase, Source::Writer, None),
+                    None => (facts.phase, PhaseOrigin::Writer, None),
                 }
             }
-            Choice::Contradicted(_) | Choice::Written => (facts.phase, Source::Writer, None),
+            Choice::Contradicted(_) | Choice::Written => (facts.phase, PhaseOrigin::Writer, None),
         };
         let Some(phase) = phase else { return false };
         let change = if facts.phase == Some(phase) {
             Change::Time
         } else {
             draft.set(path, phase.into());
-            source.change()
+            origin.change()
         };
-        self.keep_time(rules, &facts, (phase, source), &mut draft);
+        self.keep_time(rules, &facts, (phase, origin), &mut draft);
         let finished = draft.finish();
         self.mutation.findings.extend(finding);
         let changed = finished.is_some();
@@ -239,7 +239,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         &self,
         rules: &PhaseRules,
         facts: &Facts<'_, '_>,
-        (phase, source): (&str, Source),
+        (phase, origin): (&str, PhaseOrigin),
         draft: &mut Draft<'_, '_>,
     ) {
         let Some(time) = &rules.transition_time else { return };
@@ -257,8 +257,9 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
             old.and_then(|old| old.at_status(path)?.as_str()).filter(|time| !time.is_empty());
         let time = if facts.old_phase == Some(phase) {
             // The writer gave this time to another phase, which the webhook replaced.
-            let misplaced =
-                |written, stored: &str| source != Source::Writer && !same_instant(written, stored);
+            let misplaced = |written, stored: &str| {
+                origin != PhaseOrigin::Writer && !same_instant(written, stored)
+            };
             match (written, stored) {
                 (None, Some(stored)) => stored.to_owned(),
                 (Some(written), Some(stored)) if misplaced(written, stored) => stored.to_owned(),
@@ -271,13 +272,13 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
                 return;
             }
             // The writer gave this time to a phase that the imposed one replaced.
-            let displaced = matches!(source, Source::Imposed(_)) && facts.phase != Some(phase);
+            let displaced = matches!(origin, PhaseOrigin::Imposed(_)) && facts.phase != Some(phase);
             let given = written
                 .is_some_and(|written| stored.is_none_or(|stored| !same_instant(written, stored)));
             if given && !displaced {
                 return;
             }
-            match self.time_of_change(source) {
+            match self.time_of_change(origin) {
                 Some(time) => time,
                 None => return,
             }
@@ -287,13 +288,13 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
         }
     }
 
-    fn time_of_change(&self, source: Source) -> Option<String> {
+    fn time_of_change(&self, origin: PhaseOrigin) -> Option<String> {
         let metadata = &self.subject.object.metadata;
-        match source {
-            Source::Imposed(Since::DeletionTimestamp) => {
+        match origin {
+            PhaseOrigin::Imposed(Since::DeletionTimestamp) => {
                 metadata.deletion_timestamp.as_deref().map(str::to_owned)
             }
-            Source::Imposed(Since::CreationTimestamp) => {
+            PhaseOrigin::Imposed(Since::CreationTimestamp) => {
                 metadata.creation_timestamp.as_deref().map(str::to_owned)
             }
             _ => Timestamp::from_second(self.now).ok().map(|now| now.to_string()),
@@ -303,14 +304,14 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
 
 /// The origin of a phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum PhaseOrigin {
     Writer,
     Default,
     Imposed(Since),
     Repair,
 }
 
-impl Source {
+impl PhaseOrigin {
     /// The reason of a change of the phase.
     const fn change(self) -> Change {
         match self {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ptr::from_ref;
 
-use super::{AnyWord, Facts, Place, Polarity, Predicate, Truth};
+use super::{AnyWord, Facts, Polarity, Predicate, Reference, Truth};
 use crate::model::Json;
 
 /// Answers that are computed once for a long list. A rule may search the whole list, status or spec. For
@@ -13,7 +13,7 @@ pub struct Answers<'s, 'a> {
     /// The answers of the words that are not about the element, by the word's address, which is stable
     /// during a judgement. Equal words have separate answers.
     truths: HashMap<usize, Truth>,
-    /// The fields that members are compared with, by the address of the place.
+    /// The fields that members are compared with, by the address of the reference.
     fields: HashMap<usize, Option<&'s Json<'a>>>,
     /// The polarity of types in the spec.
     polarities: HashMap<&'s str, Polarity>,
@@ -42,9 +42,9 @@ impl<'s, 'a> Answers<'s, 'a> {
         }
     }
 
-    pub(super) fn ask_place(&mut self, place: &Place, facts: &Facts<'s, 'a>) {
-        if !place.is_member() {
-            self.fields.insert(from_ref(place).addr(), facts.value(place));
+    pub(super) fn ask_reference(&mut self, reference: &Reference, facts: &Facts<'s, 'a>) {
+        if !reference.is_member() {
+            self.fields.insert(from_ref(reference).addr(), facts.value(reference));
         }
     }
 
@@ -52,8 +52,8 @@ impl<'s, 'a> Answers<'s, 'a> {
         self.truths.get(&from_ref(word).addr()).copied()
     }
 
-    pub(super) fn field(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
-        self.fields.get(&from_ref(place).addr()).copied()
+    pub(super) fn field(&self, reference: &Reference) -> Option<Option<&'s Json<'a>>> {
+        self.fields.get(&from_ref(reference).addr()).copied()
     }
 
     pub(super) fn polarity(&self, kind: &str) -> Polarity {

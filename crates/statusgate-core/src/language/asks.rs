@@ -1,6 +1,6 @@
 //! The inputs of predicates, for tables and proofs.
 
-use super::{Glob, Place, Polarity, Value};
+use super::{Glob, Polarity, Reference, Value};
 use crate::model::Pointer;
 
 /// Visits the inputs of the words of a predicate. A visitor implements the methods that it needs.
@@ -22,7 +22,7 @@ pub trait Asks<'p> {
     /// The conditions that a list in the spec names.
     fn gates(&mut self, _path: &Pointer) {}
     /// Whether a value is present.
-    fn set(&mut self, _place: &Place) {}
+    fn set(&mut self, _reference: &Reference) {}
     /// A value, and its tests.
     fn value(&mut self, _value: &'p Value) {}
     /// The polarity of the element.

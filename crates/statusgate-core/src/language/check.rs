@@ -5,15 +5,15 @@ use super::{Scope, Word};
 /// Receives the errors of a predicate, each with its path inside the predicate.
 pub trait Report {
     /// An error at a path. An empty path is the predicate itself.
-    fn error(&mut self, path: &[Step], message: &str, help: Option<&str>);
+    fn error(&mut self, path: &[Segment], message: &str, help: Option<&str>);
 
     /// The name of a phase at a path. It is an error if the convention has no such phase.
-    fn phase(&mut self, path: &[Step], name: &str);
+    fn phase(&mut self, path: &[Segment], name: &str);
 }
 
-/// One step of a path into a mapping or a list.
+/// One segment of a path into a mapping or a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Segment {
     /// The value of a key.
     Key(&'static str),
     /// The item of a list. A single value instead of a list is its only item.
@@ -23,7 +23,7 @@ pub enum Step {
 /// Collects errors while words are checked.
 pub struct Check<'r> {
     report: &'r mut dyn Report,
-    path: Vec<Step>,
+    path: Vec<Segment>,
     scope: Scope,
 }
 
@@ -48,17 +48,17 @@ impl<'r> Check<'r> {
     }
 
     /// Checks a nested value.
-    pub fn at(&mut self, step: Step, check: impl FnOnce(&mut Self)) {
-        self.path.push(step);
+    pub fn at(&mut self, segment: Segment, check: impl FnOnce(&mut Self)) {
+        self.path.push(segment);
         check(self);
         self.path.pop();
     }
 
     /// Checks each item of the value of a key.
     pub fn each<T>(&mut self, key: &'static str, items: &[T], check: impl Fn(&mut Self, &T)) {
-        self.at(Step::Key(key), |here| {
+        self.at(Segment::Key(key), |here| {
             for (index, item) in items.iter().enumerate() {
-                here.at(Step::Item(index), |here| check(here, item));
+                here.at(Segment::Item(index), |here| check(here, item));
             }
         });
     }
@@ -70,7 +70,7 @@ impl<'r> Check<'r> {
         }
         let Ok(serde_json::Value::Object(members)) = serde_json::to_value(word) else { return };
         if let Some(key) = W::OF_ELEMENT.iter().find(|key| members.contains_key(**key)) {
-            self.at(Step::Key(key), |here| {
+            self.at(Segment::Key(key), |here| {
                 here.error(
                     &format!("only rules about the elements of a list know \"{key}\""),
                     None,

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::{Answers, AnyWord, Place, Polarity, Predicate, Truth};
+use super::{Answers, AnyWord, Polarity, Predicate, Reference, Truth};
 use crate::model::{Conditions, Json, Object, Pointer, Resource};
 
 /// The input of predicates. A caller changes a part with a struct update, such as another phase.
@@ -27,7 +27,7 @@ pub struct Facts<'s, 'a> {
     /// The stored conditions; `None` without a stored object.
     pub old_conditions: Option<Conditions<'s, 'a>>,
     /// The element that a rule is about.
-    pub element: Option<Element<'s, 'a>>,
+    pub element: Option<ElementFacts<'s, 'a>>,
     /// The answers that are the same for all elements of a long list.
     pub answers: Option<&'s Answers<'s, 'a>>,
     /// The time in Unix seconds. Without it, no time is in the future or the past.
@@ -43,9 +43,9 @@ pub struct List<'s> {
     pub polarity_from: &'s [Pointer],
 }
 
-/// The element of a list that a rule is about.
+/// The facts of the element that a rule is about.
 #[derive(Clone, Copy, Debug)]
-pub struct Element<'s, 'a> {
+pub struct ElementFacts<'s, 'a> {
     /// The element.
     pub item: &'s Json<'a>,
     /// The stored element with the same key.
@@ -112,27 +112,27 @@ impl<'s, 'a> Facts<'s, 'a> {
         known.unwrap_or_else(|| word.ask(self))
     }
 
-    /// The value at a place. Null counts as absent.
-    pub(super) fn value(&self, place: &Place) -> Option<&'s Json<'a>> {
-        if let Some(found) = self.answers.and_then(|answers| answers.field(place)) {
+    /// The value of a reference. Null counts as absent.
+    pub(super) fn value(&self, reference: &Reference) -> Option<&'s Json<'a>> {
+        if let Some(found) = self.answers.and_then(|answers| answers.field(reference)) {
             return found;
         }
-        let found = match place {
-            Place::Field(path) => self.at(path),
-            Place::OldField(path) => self.at_stored(self.old?, path),
-            Place::Member(name) => self.element?.item.get(name),
-            Place::OldMember(name) => self.element?.before?.get(name),
+        let found = match reference {
+            Reference::Field(path) => self.at(path),
+            Reference::OldField(path) => self.at_stored(self.old?, path),
+            Reference::Member(name) => self.element?.item.get(name),
+            Reference::OldMember(name) => self.element?.before?.get(name),
         };
         found.filter(|value| !value.is_null())
     }
 
-    /// The stored value at a place. The outer `None` means that there is no stored object.
-    pub(super) fn value_before(&self, place: &Place) -> Option<Option<&'s Json<'a>>> {
+    /// The stored value of a reference. The outer `None` means that there is no stored object.
+    pub(super) fn value_before(&self, reference: &Reference) -> Option<Option<&'s Json<'a>>> {
         let old = self.old?;
-        let found = match place {
-            Place::Field(path) | Place::OldField(path) => self.at_stored(old, path),
+        let found = match reference {
+            Reference::Field(path) | Reference::OldField(path) => self.at_stored(old, path),
             // A member of a new element is not a change.
-            Place::Member(name) | Place::OldMember(name) => self.element?.before?.get(name),
+            Reference::Member(name) | Reference::OldMember(name) => self.element?.before?.get(name),
         };
         Some(found.filter(|value| !value.is_null()))
     }

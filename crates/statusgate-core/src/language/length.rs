@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{Check, Step};
+use super::check::{Check, Segment};
 use super::{AnyPointer, Around, Asks, Facts, Reasons, Truth, Word};
 use crate::model::Json;
 
@@ -34,7 +34,7 @@ impl Word for Length {
     const TESTS: &'static [&'static str] = &["atLeast", "atMost"];
 
     fn check(&self, check: &mut Check<'_>) {
-        check.at(Step::Key("length"), |check| match (self.at_least, self.at_most) {
+        check.at(Segment::Key("length"), |check| match (self.at_least, self.at_most) {
             (None, None) => check.error("a length needs \"atLeast\" or \"atMost\"", None),
             (Some(least), Some(most)) if least > most => {
                 check.error("no length is at least and at most this", None);

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::check::{Check, Step};
+use super::check::{Check, Segment};
 use super::words::join;
 use super::{Answers, AnyWord, Around, Asks, Facts, Predicate, Reasons, Scope, Truth, Word};
 
@@ -45,9 +45,9 @@ macro_rules! list_word {
             }
 
             fn check(&self, check: &mut Check<'_>) {
-                check.at(Step::Key(stringify!($key)), |check| {
+                check.at(Segment::Key(stringify!($key)), |check| {
                     for (index, part) in self.$key.iter().enumerate() {
-                        check.at(Step::Item(index), |check| part.check_in(check));
+                        check.at(Segment::Item(index), |check| part.check_in(check));
                     }
                 });
             }
@@ -107,7 +107,7 @@ impl Word for Not {
     }
 
     fn check(&self, check: &mut Check<'_>) {
-        check.at(Step::Key("not"), |check| self.not.check_in(check));
+        check.at(Segment::Key("not"), |check| self.not.check_in(check));
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

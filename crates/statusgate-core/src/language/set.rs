@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{AnyPointer, Around, Asks, Facts, Place, Reasons, Truth, Word};
+use super::{AnyPointer, Around, Asks, Facts, Reasons, Reference, Truth, Word};
 
 /// A field that is present and not null, "", [] or {}.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,6 @@ impl Word for Set {
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.set(&Place::Field(self.set.clone()));
+        asks.set(&Reference::Field(self.set.clone()));
     }
 }

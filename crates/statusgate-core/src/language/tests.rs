@@ -47,15 +47,15 @@ fn read(document: &Json) -> Predicate {
 struct Errors(Vec<String>);
 
 impl Report for Errors {
-    fn error(&mut self, path: &[Step], message: &str, _: Option<&str>) {
+    fn error(&mut self, path: &[Segment], message: &str, _: Option<&str>) {
         let steps = path.iter().map(|step| match step {
-            Step::Key(key) => format!("{key} "),
-            Step::Item(index) => format!("{index} "),
+            Segment::Key(key) => format!("{key} "),
+            Segment::Item(index) => format!("{index} "),
         });
         self.0.push(steps.chain([message.to_owned()]).collect());
     }
 
-    fn phase(&mut self, path: &[Step], name: &str) {
+    fn phase(&mut self, path: &[Segment], name: &str) {
         if name != "Ready" {
             self.error(path, &format!("unknown phase {name}"), None);
         }
@@ -283,7 +283,7 @@ fn each_word_names_the_values_that_decided() {
     let list = List { path: &path, polarity_from: &[] };
     let resource = Resource { resource: "things".into(), ..Resource::default() };
     let facts = Facts::new(&object, Some(&old), &resource).reading(list);
-    let element = Element {
+    let element = ElementFacts {
         item: &facts.conditions.items()[0],
         before: facts.old_conditions.and_then(|old| old.items().first()),
         polarity: Polarity::Negative,

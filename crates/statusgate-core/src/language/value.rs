@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::check::{Check, Step};
+use super::check::{Check, Segment};
 use super::shapes::{Text, text_shape};
 use super::words::not;
 use super::{
@@ -26,7 +26,7 @@ pub(crate) const SKEW_SECONDS: i64 = 300;
 pub struct Value {
     /// Where the value is.
     #[serde(flatten)]
-    pub place: Place,
+    pub reference: Reference,
     /// It is one of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<OneOrMany<Scalar>>,
@@ -59,10 +59,10 @@ pub struct Value {
     pub before: Option<Operand>,
 }
 
-/// Where a value is.
+/// A reference to a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Place {
+pub enum Reference {
     /// A field of this write.
     Field(AnyPointer),
     /// A field of the stored object.
@@ -76,13 +76,13 @@ pub enum Place {
 /// The value to compare with: a pointer, or in rules about elements the name of a member. It is never a
 /// stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operand(pub Place);
+pub struct Operand(pub Reference);
 
 impl Value {
     /// A value without tests.
-    pub const fn of(place: Place) -> Self {
+    pub const fn of(reference: Reference) -> Self {
         Self {
-            place,
+            reference,
             is: None,
             is_not: None,
             set: None,
@@ -97,7 +97,7 @@ impl Value {
     }
 }
 
-impl Place {
+impl Reference {
     /// Whether it is a member of the element.
     pub const fn is_member(&self) -> bool {
         matches!(self, Self::Member(_) | Self::OldMember(_))
@@ -121,8 +121,8 @@ impl Word for Value {
     const OF_ELEMENT: &'static [&'static str] = &["member", "oldMember"];
 
     fn check(&self, check: &mut Check<'_>) {
-        if *self == Self::of(self.place.clone()) {
-            let message = format!("there is no test of {}", self.place);
+        if *self == Self::of(self.reference.clone()) {
+            let message = format!("there is no test of {}", self.reference);
             let help =
                 "add is, isNot, set, changed, decreased, future, past, matches, equals or before";
             check.error(&message, Some(help));
@@ -130,7 +130,7 @@ impl Word for Value {
         for (key, operand) in [("equals", &self.equals), ("before", &self.before)] {
             let member = operand.as_ref().is_some_and(|operand| operand.0.is_member());
             if member && check.scope() == Scope::Object {
-                check.at(Step::Key(key), |check| {
+                check.at(Segment::Key(key), |check| {
                     check.error("a JSON pointer starts with '/'", None)
                 });
             }
@@ -138,22 +138,22 @@ impl Word for Value {
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
-        let value = facts.value(&self.place);
+        let value = facts.value(&self.reference);
         Truth::True
             .and(self.is.as_ref(), |wanted| Some(is_one_of(value?, wanted)))
             .and(self.is_not.as_ref(), |unwanted| Some(!is_one_of(value?, unwanted)))
             .and(self.set.as_ref(), |set| {
                 // Without a stored object, not even absence is known.
-                if matches!(self.place, Place::OldField(_)) {
+                if matches!(self.reference, Reference::OldField(_)) {
                     facts.old?;
                 }
                 Some(value.is_some_and(|value| !value.is_empty()) == *set)
             })
             .and(self.changed.as_ref(), |changed| {
-                Some(same(value, facts.value_before(&self.place)?) != *changed)
+                Some(same(value, facts.value_before(&self.reference)?) != *changed)
             })
             .and(self.decreased.as_ref(), |decreased| {
-                Some(less(value?, facts.value_before(&self.place)??)? == *decreased)
+                Some(less(value?, facts.value_before(&self.reference)??)? == *decreased)
             })
             .and(self.future.as_ref(), |future| {
                 let is_later = parse_rfc3339(value?.as_str()?)? > facts.now? + SKEW_SECONDS;
@@ -172,10 +172,10 @@ impl Word for Value {
     }
 
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
-        let place = &self.place;
+        let reference = &self.reference;
         let mut say = |wanted: bool, yes: &str, no: &str| {
             let words = if self.ask(facts) == Truth::of(Some(wanted)) { yes } else { no };
-            reasons.say(format_args!("{place} {words}"));
+            reasons.say(format_args!("{reference} {words}"));
         };
         match self {
             Self { set: Some(set), .. } => say(*set, "is set", "is empty"),
@@ -193,14 +193,14 @@ impl Word for Value {
                 let negated = self.ask(facts) == Truth::False;
                 reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
             }
-            _ => match facts.value(place) {
+            _ => match facts.value(reference) {
                 Some(Json::String(text)) => {
-                    reasons.say(format_args!("{place} is {}", quoted(text)));
+                    reasons.say(format_args!("{reference} is {}", quoted(text)));
                 }
-                Some(Json::Bool(value)) => reasons.say(format_args!("{place} is {value}")),
-                Some(Json::Number(number)) => reasons.say(format_args!("{place} is {number}")),
-                Some(other) => reasons.say(format_args!("{place} is {}", other.kind())),
-                None => reasons.say(format_args!("{place} is absent")),
+                Some(Json::Bool(value)) => reasons.say(format_args!("{reference} is {value}")),
+                Some(Json::Number(number)) => reasons.say(format_args!("{reference} is {number}")),
+                Some(other) => reasons.say(format_args!("{reference} is {}", other.kind())),
+                None => reasons.say(format_args!("{reference} is absent")),
             },
         }
     }
@@ -215,16 +215,16 @@ impl Word for Value {
     }
 
     fn words(&self, _: Around, negated: bool) -> String {
-        let place = &self.place;
+        let reference = &self.reference;
         let is = |wanted: &[Scalar], negated| {
             let wanted = wanted.iter().map(Scalar::value);
             let wanted =
                 wanted.map(|value| value.as_str().map_or_else(|| value.to_string(), quoted_if_odd));
-            format!("{place} is {}{}", not(negated), any_of(wanted))
+            format!("{reference} is {}{}", not(negated), any_of(wanted))
         };
         // The clause for a boolean test.
         let flag = |wanted: bool, yes: &str, no: &str| {
-            format!("{place} {}", if wanted == negated { no } else { yes })
+            format!("{reference} {}", if wanted == negated { no } else { yes })
         };
         match self {
             Self { is: Some(wanted), .. } => is(wanted, negated),
@@ -248,7 +248,7 @@ impl Word for Value {
             }
             Self { before, .. } => {
                 let other = before.iter().map(|other| other.0.to_string()).collect::<String>();
-                format!("{place} is {}before {other}", not(negated))
+                format!("{reference} is {}before {other}", not(negated))
             }
         }
     }
@@ -259,17 +259,19 @@ impl Word for Value {
 
     fn is_about_element(&self) -> bool {
         let mut operands = self.equals.iter().chain(&self.before);
-        self.place.is_member() || operands.any(|operand| operand.0.is_member())
+        self.reference.is_member() || operands.any(|operand| operand.0.is_member())
     }
 
     fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
         let operands = self.equals.iter().chain(&self.before);
         let operands = operands.map(|operand| &operand.0);
-        operands.chain([&self.place]).for_each(|place| answers.ask_place(place, facts));
+        operands
+            .chain([&self.reference])
+            .for_each(|reference| answers.ask_reference(reference, facts));
     }
 
     fn split(&self) -> Vec<Self> {
-        let none = || Self::of(self.place.clone());
+        let none = || Self::of(self.reference.clone());
         let tests = [
             Self { is: self.is.clone(), ..none() },
             Self { is_not: self.is_not.clone(), ..none() },
@@ -310,7 +312,7 @@ fn less(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Reference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Field(path) => formatter.write_str(path.field()),
@@ -321,9 +323,9 @@ impl fmt::Display for Place {
     }
 }
 
-impl JsonSchema for Place {
+impl JsonSchema for Reference {
     fn schema_name() -> Cow<'static, str> {
-        "Place".into()
+        "Reference".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
@@ -348,9 +350,9 @@ impl FromStr for Operand {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Ok(Self(if text.starts_with('/') {
-            Place::Field(text.parse()?)
+            Reference::Field(text.parse()?)
         } else {
-            Place::Member(text.to_owned())
+            Reference::Member(text.to_owned())
         }))
     }
 }
@@ -358,8 +360,8 @@ impl FromStr for Operand {
 impl fmt::Display for Operand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::Field(path) | Place::OldField(path) => path.fmt(formatter),
-            Place::Member(name) | Place::OldMember(name) => formatter.write_str(name),
+            Reference::Field(path) | Reference::OldField(path) => path.fmt(formatter),
+            Reference::Member(name) | Reference::OldMember(name) => formatter.write_str(name),
         }
     }
 }

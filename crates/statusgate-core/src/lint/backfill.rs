@@ -6,7 +6,7 @@ use super::gate::ACTIONS;
 use super::{Kind, Lint, Remark};
 use crate::engine::Action;
 use crate::explain::{Clause, Question, Scene, Space, space_of};
-use crate::language::{self, Asks, Place, Predicate};
+use crate::language::{self, Asks, Predicate, Reference};
 use crate::model::Pointer;
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling};
 
@@ -178,8 +178,8 @@ fn taken(fill: &Backfill, member: &str, of: &Predicate) -> Predicate {
 
 /// The element has a member.
 fn has(member: &str) -> Predicate {
-    let place = Place::Member(member.to_owned());
-    language::Value { set: Some(true), ..language::Value::of(place) }.into()
+    let reference = Reference::Member(member.to_owned());
+    language::Value { set: Some(true), ..language::Value::of(reference) }.into()
 }
 
 /// Whether a predicate can become true when a member of the element is removed. With an absent operand of
@@ -188,7 +188,7 @@ fn reads(predicate: &Predicate, member: &str) -> bool {
     struct Reads<'m>(&'m str, bool);
     impl<'p> Asks<'p> for Reads<'_> {
         fn value(&mut self, value: &'p language::Value) {
-            self.1 |= matches!(&value.place, Place::Member(name) if name == self.0);
+            self.1 |= matches!(&value.reference, Reference::Member(name) if name == self.0);
         }
     }
     let mut reads = Reads(member, false);

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
 use serde_json::Value;
 
-use self::changes::Place;
+use self::changes::Variation;
 use super::gate::Write;
 use crate::documents::PolicySpec;
 use crate::engine::{Cause, Found};
@@ -206,14 +206,14 @@ struct Search<'s> {
     /// The clause of the rule, if it is one.
     clause: Option<Clause<'s>>,
     /// The fields that the rule asks for.
-    asked: Vec<Place>,
+    asked: Vec<Variation>,
 }
 
 impl<'s> Search<'s> {
     fn new(id: &'s str, policies: &'s PolicySet, policy: &'s Policy, stage: Stage<'s>) -> Self {
         let clause = clauses(stage.convention).into_iter().find(|clause| clause.id == id);
         let search = Self { id, policies, policy, stage, clause, asked: Vec::new() };
-        Self { asked: search.asked_places(), ..search }
+        Self { asked: search.asked_variations(), ..search }
     }
 
     fn findings(&self, scene: &Scene) -> Vec<Found> {

@@ -2,7 +2,9 @@
 
 use super::Lint;
 use crate::explain::{Clause, Left, is_decided, left};
-use crate::language::{Condition, OneOrMany, Phase as PhaseWord, Place, Predicate, Scalar, Value};
+use crate::language::{
+    Condition, OneOrMany, Phase as PhaseWord, Predicate, Reference, Scalar, Value,
+};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{
     ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watched,
@@ -50,9 +52,9 @@ impl<'c> Lint<'c> {
             let checks = fields.iter().filter(|other| other.path == field.path);
             let checks: Vec<&Check> = checks.map(|field| &field.check).collect();
             let Ok(path) = field.path.clone().try_into() else { continue };
-            let place = Place::Field(path);
+            let reference = Reference::Field(path);
             // Checks that no value passes are a fault of their own.
-            if let Some(asks) = asks_for_value(&checks, place) {
+            if let Some(asks) = asks_for_value(&checks, reference) {
                 let decided = is_decided(&checks);
                 let ruling = Ruling::new(&field.check.rule, vec![asks], None);
                 rulings.push(Ruling { decided, ..ruling });
@@ -115,9 +117,9 @@ impl<'c> Lint<'c> {
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {
             for check in checks.iter().filter(|check| check.action == Disposition::Deny) {
-                let place = Place::Member(member.clone());
+                let reference = Reference::Member(member.clone());
                 let all: Vec<&Check> = checks.iter().collect();
-                let (asks, decided) = (asks_for_value(&all, place), is_decided(&all));
+                let (asks, decided) = (asks_for_value(&all, reference), is_decided(&all));
                 let of_member = |asks| Ruling { decided, ..ruling(&check.rule, vec![asks]) };
                 rulings.extend(asks.map(of_member));
             }
@@ -169,13 +171,13 @@ fn is_present(kind: &str) -> Predicate {
 
 pub(super) fn is_one_of(member: &str, texts: &[&str]) -> Predicate {
     let is = Some(texts.iter().map(|text| Scalar::from(*text)).collect());
-    Value { is, ..Value::of(Place::Member(member.to_owned())) }.into()
+    Value { is, ..Value::of(Reference::Member(member.to_owned())) }.into()
 }
 
-/// Asks for a place, such that a value that passes all its checks is among the answers. `None` if
+/// Asks for a value, such that a value that passes all its checks is among the answers. `None` if
 /// no such value is known.
-fn asks_for_value(checks: &[&Check], place: Place) -> Option<Predicate> {
+fn asks_for_value(checks: &[&Check], reference: Reference) -> Option<Predicate> {
     let Left::Value(value) = left(checks) else { return None };
     let is = Some(Scalar::try_from(value).ok()?.into());
-    Some(Value { is, ..Value::of(place) }.into())
+    Some(Value { is, ..Value::of(reference) }.into())
 }

@@ -82,14 +82,14 @@ struct Model<'l, 'c> {
     fits: Fits,
     /// The same if disagreements are rejected.
     fits_under_deny: Fits,
-    known: HashMap<(Action, Place, Place), Result<usize, Vec<String>>>,
+    known: HashMap<(Action, Vertex, Vertex), Result<usize, Vec<String>>>,
 }
 
 /// `[state][stored phase][phase]`.
 type Fits = Vec<Vec<Vec<bool>>>;
 
-/// A state and a phase, by their numbers.
-type Place = (usize, usize);
+/// A vertex of the search: a state and a phase, by their numbers.
+type Vertex = (usize, usize);
 
 /// How a state behaves: for each stored phase and each phase, whether it is admissible, what Repair
 /// chooses, and which rules are violated.
@@ -210,34 +210,34 @@ impl<'l, 'c> Model<'l, 'c> {
 
     /// The rules that keep the writers from their goal, if they never reach it after some sequence of
     /// requests.
-    fn stuck(&mut self, disagreement: Action, start: Place, goal: Place) -> Option<Stuck> {
-        let mut places = vec![start];
+    fn stuck(&mut self, disagreement: Action, start: Vertex, goal: Vertex) -> Option<Stuck> {
+        let mut vertices = vec![start];
         let mut steps: Vec<(usize, usize)> = Vec::new();
         let mut arrived: Vec<usize> = Vec::new();
         let mut rejections: Vec<(usize, Vec<String>)> = Vec::new();
         let mut at = 0;
-        while let Some(place) = places.get(at).copied() {
-            if place == goal {
+        while let Some(vertex) = vertices.get(at).copied() {
+            if vertex == goal {
                 arrived.push(at);
                 at += 1;
                 continue;
             }
-            let wanted = [(place.0, goal.1), (goal.0, place.1)];
+            let wanted = [(vertex.0, goal.1), (goal.0, vertex.1)];
             for (writes_phase, wanted) in [(true, wanted[0]), (false, wanted[1])] {
-                if wanted == place {
+                if wanted == vertex {
                     continue;
                 }
-                match self.write(disagreement, place, wanted) {
+                match self.write(disagreement, vertex, wanted) {
                     Ok(phase) => {
                         let next = (wanted.0, phase);
                         // Repair has corrected the phase for the wanted conditions: they arrive.
-                        if writes_phase && place.0 == goal.0 && phase != goal.1 {
+                        if writes_phase && vertex.0 == goal.0 && phase != goal.1 {
                             arrived.push(at);
                         }
-                        let known = places.iter().position(|known| *known == next);
+                        let known = vertices.iter().position(|known| *known == next);
                         let to = known.unwrap_or_else(|| {
-                            places.push(next);
-                            places.len() - 1
+                            vertices.push(next);
+                            vertices.len() - 1
                         });
                         steps.push((at, to));
                     }
@@ -252,7 +252,7 @@ impl<'l, 'c> Model<'l, 'c> {
         {
             live.push(more.0);
         }
-        let lost = (0..places.len()).find(|at| !live.contains(at))?;
+        let lost = (0..vertices.len()).find(|at| !live.contains(at))?;
         let from_here = reachable(lost, &steps);
         let mut rules: Vec<String> = rejections
             .into_iter()
@@ -262,7 +262,7 @@ impl<'l, 'c> Model<'l, 'c> {
         rules.sort();
         rules.dedup();
         let name = |phase: usize| self.rules.phases[phase].name.as_str();
-        let (from, to, here) = (name(start.1), name(goal.1), places[lost]);
+        let (from, to, here) = (name(start.1), name(goal.1), vertices[lost]);
         let conditions = if here.0 == goal.0 { "after" } else { "before" };
         let message = format!(
             "a writer that changes phase {from} to {to} in two requests stays at {} {conditions} it writes its conditions",
@@ -274,7 +274,7 @@ impl<'l, 'c> Model<'l, 'c> {
         Some(Stuck { rules, message, witness })
     }
 
-    fn object(&self, (state, phase): Place) -> Value {
+    fn object(&self, (state, phase): Vertex) -> Value {
         let mut object = self.states[state].clone();
         self.lint.stage.set_phase(&mut object, &self.rules.phases[phase].name);
         object
@@ -284,8 +284,8 @@ impl<'l, 'c> Model<'l, 'c> {
     fn write(
         &mut self,
         disagreement: Action,
-        old: Place,
-        new: Place,
+        old: Vertex,
+        new: Vertex,
     ) -> Result<usize, Vec<String>> {
         let key = (disagreement, old, new);
         if let Some(known) = self.known.get(&key) {
@@ -302,8 +302,8 @@ impl<'l, 'c> Model<'l, 'c> {
             Err(relevant)
         } else if rules.is_empty() {
             let phase = stage.phase_of(&stored);
-            let place = self.rules.phases.iter().position(|known| Some(&*known.name) == phase);
-            Ok(place.unwrap_or(new.1))
+            let index = self.rules.phases.iter().position(|known| Some(&*known.name) == phase);
+            Ok(index.unwrap_or(new.1))
         } else {
             // Rejected only because of values that lint made up.
             Ok(new.1)
@@ -316,9 +316,9 @@ impl<'l, 'c> Model<'l, 'c> {
 fn reachable(from: usize, steps: &[(usize, usize)]) -> Vec<usize> {
     let mut found = vec![from];
     let mut at = 0;
-    while let Some(place) = found.get(at).copied() {
+    while let Some(vertex) = found.get(at).copied() {
         at += 1;
-        for (_, to) in steps.iter().filter(|(from, _)| *from == place) {
+        for (_, to) in steps.iter().filter(|(from, _)| *from == vertex) {
             if !found.contains(to) {
                 found.push(*to);
             }

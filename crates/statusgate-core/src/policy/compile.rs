@@ -6,7 +6,7 @@ use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Disposition, Id};
 use crate::documents::{Name, Sanction};
-use crate::language::{ElementPredicate, Predicate, Report, Step};
+use crate::language::{ElementPredicate, Predicate, Report, Segment};
 use crate::source::tree::At;
 
 /// Compiles the parts of one document.
@@ -159,23 +159,23 @@ struct Reporter<'r> {
 }
 
 impl Reporter<'_> {
-    fn at(&self, path: &[Step]) -> At<'_> {
-        path.iter().fold(self.at, |at, step| match step {
-            Step::Key(key) => at.key(key),
-            Step::Item(index) => at.item(*index),
+    fn at(&self, path: &[Segment]) -> At<'_> {
+        path.iter().fold(self.at, |at, segment| match segment {
+            Segment::Key(key) => at.key(key),
+            Segment::Item(index) => at.item(*index),
         })
     }
 }
 
 impl Report for Reporter<'_> {
-    fn error(&mut self, path: &[Step], message: &str, help: Option<&str>) {
+    fn error(&mut self, path: &[Segment], message: &str, help: Option<&str>) {
         match help {
             Some(help) => self.at(path).report_with_help(message, help),
             None => self.at(path).report(message),
         }
     }
 
-    fn phase(&mut self, path: &[Step], name: &str) {
+    fn phase(&mut self, path: &[Segment], name: &str) {
         self.names.check_phase(self.at(path), name);
     }
 }

@@ -9,8 +9,8 @@ use crate::language::{Predicate, quoted_if_odd};
 use crate::model::{ConditionStatus, Conditions, Json, is_before_write, parse_rfc3339};
 use crate::policy::convention::{ConditionType, Filling, Sanction, TransitionTime};
 
-/// One element of a list.
-pub(super) struct Element<'p, 's, 'a> {
+/// An element that is judged, with its key, rules and stored value.
+pub(super) struct JudgedElement<'p, 's, 'a> {
     pub(super) path: Path<'p, 's, 'a>,
     pub(super) item: &'s Json<'a>,
     pub(super) index: usize,
@@ -22,7 +22,7 @@ pub(super) struct Element<'p, 's, 'a> {
     pub(super) before: Option<&'s Json<'a>>,
 }
 
-impl<'p: 's, 's, 'a> Element<'p, 's, 'a> {
+impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
     /// Judges an element that this write changed.
     pub(super) fn judge(
         &self,

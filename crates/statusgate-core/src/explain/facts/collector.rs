@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::sample;
 use super::{Answer, Fact, Question, Represents, Space};
-use crate::language::{self, Asks, Glob, Observed, Pattern, Place};
+use crate::language::{self, Asks, Glob, Observed, Pattern, Reference};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, Convention};
@@ -91,18 +91,18 @@ impl<'c> Collector<'c> {
         self.facts[other].linked.push(one);
     }
 
-    /// The fact of a place. The path of the phase is always [`Fact::Phase`].
-    fn place(&mut self, place: &Place) -> usize {
+    /// The fact of a reference. The path of the phase is always [`Fact::Phase`].
+    fn reference(&mut self, reference: &Reference) -> usize {
         let phase = self.convention.phase.as_ref();
         let field = |old, path: &Pointer| match phase {
             Some(phase) if phase.path == *path => Fact::Phase { old },
             _ => Fact::Field { old, path: path.clone() },
         };
-        let fact = match place {
-            Place::Field(path) => field(false, path),
-            Place::OldField(path) => field(true, path),
-            Place::Member(name) => Fact::Member { old: false, name: name.clone() },
-            Place::OldMember(name) => Fact::Member { old: true, name: name.clone() },
+        let fact = match reference {
+            Reference::Field(path) => field(false, path),
+            Reference::OldField(path) => field(true, path),
+            Reference::Member(name) => Fact::Member { old: false, name: name.clone() },
+            Reference::OldMember(name) => Fact::Member { old: true, name: name.clone() },
         };
         self.fact(fact)
     }
@@ -125,7 +125,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// Gives places that are compared the same values.
+    /// Gives references that are compared the same values.
     fn share(&mut self) {
         for _ in 0..self.facts.len() {
             for at in 0..self.facts.len() {
@@ -165,7 +165,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// How many places are compared with one another, directly or through others. Zero for a place that is
+    /// How many references are compared with one another, directly or through others. Zero for one that is
     /// compared with none.
     fn compared(&self, value: &Wanted<'_>) -> usize {
         let mut known: IndexSet<usize> = value.linked.iter().copied().collect();
@@ -366,12 +366,12 @@ impl<'c> Asks<'c> for Collector<'c> {
         self.fact(Fact::Gates(path.clone()));
     }
 
-    fn set(&mut self, place: &Place) {
-        self.place(place);
+    fn set(&mut self, reference: &Reference) {
+        self.reference(reference);
     }
 
     fn value(&mut self, value: &'c language::Value) {
-        let at = self.place(&value.place);
+        let at = self.reference(&value.reference);
         for wanted in value.is.iter().chain(&value.is_not).flat_map(|wanted| wanted.iter()) {
             self.facts[at].literals.push(wanted.value().clone());
             // A boolean has only one other value.
@@ -380,7 +380,7 @@ impl<'c> Asks<'c> for Collector<'c> {
             }
         }
         if value.changed.is_some() || value.decreased.is_some() {
-            let other = self.place(&counterpart(&value.place));
+            let other = self.reference(&counterpart(&value.reference));
             self.facts[at].pair = true;
             self.facts[at].ordered |= value.decreased.is_some();
             self.link(at, other);
@@ -389,7 +389,7 @@ impl<'c> Asks<'c> for Collector<'c> {
         self.facts[at].patterns.extend(&value.matches);
         for (operand, ordered) in [(&value.equals, false), (&value.before, true)] {
             let Some(operand) = operand else { continue };
-            let other = self.place(&operand.0);
+            let other = self.reference(&operand.0);
             self.facts[at].pair = true;
             self.facts[at].ordered |= ordered;
             self.link(at, other);
@@ -414,13 +414,13 @@ fn around(named: &[Value], count: usize) -> Vec<Value> {
     between.chain(below).chain(above(*most)).map(Value::from).collect()
 }
 
-/// The same place in the stored object, or in the new one.
-fn counterpart(place: &Place) -> Place {
-    match place.clone() {
-        Place::Field(path) => Place::OldField(path),
-        Place::OldField(path) => Place::Field(path),
-        Place::Member(name) => Place::OldMember(name),
-        Place::OldMember(name) => Place::Member(name),
+/// The same reference into the stored object, or into the new one.
+fn counterpart(reference: &Reference) -> Reference {
+    match reference.clone() {
+        Reference::Field(path) => Reference::OldField(path),
+        Reference::OldField(path) => Reference::Field(path),
+        Reference::Member(name) => Reference::OldMember(name),
+        Reference::OldMember(name) => Reference::Member(name),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::model::Pointer;
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, ConditionType};
 
-/// A place in an object, as a JSON pointer, and the values to try there. `None` removes it.
-pub(super) type Place = (String, Vec<Option<Value>>);
+/// A field, as a JSON pointer, and the values to try there. `None` removes it.
+pub(super) type Variation = (String, Vec<Option<Value>>);
 
 /// The members of a condition that the engine knows, in addition to the type.
 const MEMBERS: [&str; 4] = ["status", "reason", "message", "observedGeneration"];
@@ -86,14 +86,20 @@ impl Search<'_> {
                 }
             }
         }
-        for (place, values) in self.other_places(wrong) {
+        for (place, values) in self.other_variations(wrong) {
             variants.extend(values.into_iter().filter_map(|value| replaced(object, &place, value)));
         }
         variants
     }
 
-    /// The places in an element of a list.
-    fn element(&self, list: &ConditionList, path: &str, item: &Value, wrong: bool) -> Vec<Place> {
+    /// The variations of an element of a list.
+    fn element(
+        &self,
+        list: &ConditionList,
+        path: &str,
+        item: &Value,
+        wrong: bool,
+    ) -> Vec<Variation> {
         let known = item.get("type").and_then(Value::as_str).and_then(|kind| list.types.find(kind));
         let time = list.times.as_ref().map_or("lastTransitionTime", |times| &times.member);
         // The type last: another type is another condition.
@@ -104,7 +110,7 @@ impl Search<'_> {
                 names.push(name);
             }
         }
-        let mut places: Vec<Place> = Vec::new();
+        let mut variations: Vec<Variation> = Vec::new();
         for name in names {
             let checks = list.members.iter().filter(|(member, _)| member == name);
             let checks: Vec<&Check> = checks.flat_map(|(_, checks)| checks).collect();
@@ -117,13 +123,13 @@ impl Search<'_> {
             if wrong {
                 values.extend(bad(&checks));
             }
-            places.push((format!("{path}/{name}"), unique(values)));
+            variations.push((format!("{path}/{name}"), unique(values)));
         }
         if wrong {
-            places.push((format!("{path}/example"), vec![Some("text".into())]));
-            places.push((path.to_owned(), vec![Some(5.into())]));
+            variations.push((format!("{path}/example"), vec![Some("text".into())]));
+            variations.push((path.to_owned(), vec![Some(5.into())]));
         }
-        places
+        variations
     }
 
     fn values_of_member(
@@ -154,34 +160,34 @@ impl Search<'_> {
         }
     }
 
-    /// The places outside of the lists.
-    fn other_places(&self, wrong: bool) -> Vec<Place> {
+    /// The variations outside of the lists.
+    fn other_variations(&self, wrong: bool) -> Vec<Variation> {
         let convention = self.stage.convention;
-        let mut places: Vec<Place> = Vec::new();
+        let mut variations: Vec<Variation> = Vec::new();
         for path in self.paths() {
             let mut values = self.values(path);
             if wrong {
                 values.extend(bad(&self.checks(path)));
             }
-            places.push((path.to_string(), unique(values)));
+            variations.push((path.to_string(), unique(values)));
         }
         if let Some(rules) = &convention.phase {
             let names = rules.phases.iter().map(|phase| Value::from(phase.name.as_str()));
             let wrong: Vec<Value> = if wrong { bad(&[]) } else { Vec::new() };
-            places.push((rules.path.to_string(), unique(names.chain(wrong).collect())));
+            variations.push((rules.path.to_string(), unique(names.chain(wrong).collect())));
             if let Some(time) = &rules.transition_time {
                 let times = [PAST, LATER, NOW].map(Value::from);
-                places.push((time.path.to_string(), unique(times.to_vec())));
+                variations.push((time.path.to_string(), unique(times.to_vec())));
             }
             if let Some(reason) = &rules.reason {
                 let own = rules.phases.iter().flat_map(|phase| &phase.reasons);
                 let reasons = own.chain(reason.always.iter()).map(|reason| reason.as_str().into());
                 let reasons = reasons.chain(["Example".into()]).collect();
-                places.push((reason.path.to_string(), unique(reasons)));
+                variations.push((reason.path.to_string(), unique(reasons)));
             }
         }
-        places.push(("/metadata/deletionTimestamp".to_owned(), vec![Some(PAST.into())]));
-        places
+        variations.push(("/metadata/deletionTimestamp".to_owned(), vec![Some(PAST.into())]));
+        variations
     }
 
     /// Fields with checks, generations and owned fields.

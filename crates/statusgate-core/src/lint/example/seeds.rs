@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::rules::MAX_WRITES;
-use super::changes::Place;
+use super::changes::Variation;
 use super::{CLEAN, Candidate, KEPT, Search};
 use crate::explain::{
     Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, space_of,
@@ -42,7 +42,7 @@ impl<'s> Search<'s> {
     }
 
     /// The fields that rules ask for, with the values that they distinguish; those of this rule first.
-    pub(super) fn asked_places(&self) -> Vec<Place> {
+    pub(super) fn asked_variations(&self) -> Vec<Variation> {
         let (convention, version) = (self.stage.convention, self.stage.version);
         let clauses = clauses(convention);
         let others = clauses.iter().map(Clause::question);
@@ -50,7 +50,7 @@ impl<'s> Search<'s> {
         let phases = phases.filter_map(|phase| phase.necessary.as_ref()).map(Question::plain);
         let others = others.chain(phases).filter(|question| !question.of_element);
         let others = others.map(|question| space_of(convention, version, &[question]));
-        let mut places: Vec<Place> = Vec::new();
+        let mut variations: Vec<Variation> = Vec::new();
         // The rules of the pool do not have predicates.
         let others = others.filter(|_| self.id != CLEAN);
         for space in self.space().into_iter().chain(others) {
@@ -58,7 +58,7 @@ impl<'s> Search<'s> {
                 let Fact::Field { path, .. } = fact else { continue };
                 let place = path.to_string();
                 if path.tokens().iter().any(|name| name == "-1")
-                    || places.iter().any(|(known, _)| *known == place)
+                    || variations.iter().any(|(known, _)| *known == place)
                 {
                     continue;
                 }
@@ -66,7 +66,7 @@ impl<'s> Search<'s> {
                     Answer::Value { value, .. } => Some(value.clone()),
                     _ => None,
                 };
-                places.push((place, answers.iter().map(value).collect()));
+                variations.push((place, answers.iter().map(value).collect()));
             }
         }
         for rule in &self.policy.rules {
@@ -75,9 +75,10 @@ impl<'s> Search<'s> {
             // CEL can distinguish any values, so these are only a guess.
             let values =
                 [json!(0), json!(5), json!(1000), json!("example"), json!(true), json!(false)];
-            places.extend(paths.into_iter().map(|path| (path, values.clone().map(Some).to_vec())));
+            variations
+                .extend(paths.into_iter().map(|path| (path, values.clone().map(Some).to_vec())));
         }
-        places
+        variations
     }
 
     /// The best writes among the combinations of what the rule asks for.

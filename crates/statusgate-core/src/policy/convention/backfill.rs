@@ -361,11 +361,11 @@ fn sources(document: &documents::Backfill, at: At<'_>) -> Option<Vec<ValueSource
 
 fn copies(from: &[CopySource]) -> Vec<ValueSource> {
     let source = |from: &CopySource| match from {
-        CopySource::Place(Origin::Stored) => ValueSource::Stored,
-        CopySource::Place(Origin::Field(path)) => ValueSource::Field(path.clone()),
-        CopySource::Place(Origin::CreationTimestamp) => ValueSource::CreationTimestamp,
-        CopySource::Place(Origin::DeletionTimestamp) => ValueSource::DeletionTimestamp,
-        CopySource::Place(Origin::Generation) => ValueSource::Generation,
+        CopySource::Origin(Origin::Stored) => ValueSource::Stored,
+        CopySource::Origin(Origin::Field(path)) => ValueSource::Field(path.clone()),
+        CopySource::Origin(Origin::CreationTimestamp) => ValueSource::CreationTimestamp,
+        CopySource::Origin(Origin::DeletionTimestamp) => ValueSource::DeletionTimestamp,
+        CopySource::Origin(Origin::Generation) => ValueSource::Generation,
         CopySource::Member(MemberOf { condition, member }) => {
             ValueSource::Condition { kind: condition.clone(), member: member.clone() }
         }
