@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::conditions::last_boundary;
@@ -19,10 +18,10 @@ use super::registry::{Document, DocumentId};
 use crate::manifests::crds::{GROUP, plural};
 use crate::server::admit::Reply;
 use crate::server::{DocumentReview, PolicyStore};
-use crate::wire::{AdmissionRequest, respond_about_document};
+use crate::wire::{AdmissionRequest, depth_of, respond_about_document};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::lint::{self, Remark};
-use statusgate_core::model::Operation;
+use statusgate_core::model::{Object, Operation, Subject};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 
 /// How long a document waits for others that were applied just before it.
@@ -42,6 +41,9 @@ const MAX_WARNINGS: usize = 16;
 
 /// Bytes of a message.
 const MAX_MESSAGE: usize = 256 << 10;
+
+/// Objects and lists in each other. Watches read with serde_json, which rejects one more.
+const MAX_DEPTH: usize = 127;
 
 /// The webhook for documents, for [`crate::server::Opening::start`].
 pub fn reviewer(shared: Shared, store: PolicyStore) -> DocumentReview {
@@ -71,20 +73,6 @@ impl Others {
     }
 }
 
-#[derive(Deserialize)]
-struct Review {
-    request: Request,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request {
-    #[serde(default)]
-    object: Value,
-    #[serde(default)]
-    old_object: Value,
-}
-
 /// Answers a review. `others` returns the documents in use without the reviewed one.
 fn review(
     body: &[u8],
@@ -98,13 +86,13 @@ fn review(
             return Reply { status: StatusCode::BAD_REQUEST, body: error.to_string().into_bytes() };
         }
     };
-    let judged = match serde_json::from_slice::<Review>(body) {
-        // serde_json's limit is also that of the watch.
-        Err(_) => Err("the document is nested deeper than 128 levels".to_owned()),
-        Ok(Review { request: read }) => match document_of(&request, &read) {
-            None => Ok(Vec::new()),
-            Some(document) => judge(&document, linter, patience, others),
-        },
+    let judged = if depth_of(body) > MAX_DEPTH {
+        // Also in metadata: a watch reads an object at the same depth as a review has it.
+        Err(format!("the document is nested deeper than {MAX_DEPTH} levels"))
+    } else if let Some(document) = document_of(&request) {
+        judge(&document, linter, patience, others)
+    } else {
+        Ok(Vec::new())
     };
     let (rejected, warnings) = match judged {
         Ok(warnings) => (None, warnings),
@@ -120,25 +108,25 @@ fn review(
 }
 
 /// The document, if the request changes its content.
-fn document_of(request: &AdmissionRequest<'_>, read: &Request) -> Option<Document> {
-    let subject = &request.subject;
+fn document_of(request: &AdmissionRequest<'_>) -> Option<Document> {
+    let Subject { resource, subresource, operation, object, old, .. } = &request.subject;
     let kinds = [DocumentKind::StatusPolicy, DocumentKind::StatusConvention];
-    let kind = kinds.into_iter().find(|kind| subject.resource.resource == plural(*kind))?;
-    let is_ours = subject.resource.group == GROUP && subject.subresource.is_empty();
-    let writes = matches!(subject.operation, Operation::Create | Operation::Update);
-    let metadata = &read.object["metadata"];
-    let same =
-        subject.operation == Operation::Update && read.object["spec"] == read.old_object["spec"];
-    if !is_ours || !writes || same || metadata["deletionTimestamp"].is_string() {
+    let kind = kinds.into_iter().find(|kind| resource.resource == plural(*kind))?;
+    let is_ours = resource.group == GROUP && subresource.is_empty();
+    let writes = matches!(operation, Operation::Create | Operation::Update);
+    let (spec, old) = (spec_of(object), old.as_ref().map(spec_of));
+    if !is_ours || !writes || object.is_deleting() || old.is_some_and(|old| old == spec) {
         return None;
     }
-    let name = match (&metadata["name"], &metadata["generateName"]) {
-        (Value::String(name), _) => name.clone(),
-        // The API server adds five letters and digits later.
-        (_, Value::String(start)) => format!("{start}xxxxx"),
-        _ => request.name.to_string(),
-    };
-    Some(Document::new(DocumentId { kind, name }, &read.object["spec"]))
+    // A validating webhook is called when a generated name is known.
+    let name = object.metadata.name.to_string();
+    Some(Document::new(DocumentId { kind, name }, &spec))
+}
+
+/// Null if there is none.
+fn spec_of(object: &Object<'_>) -> Value {
+    let spec = object.spec.text().map(serde_json::from_str);
+    spec.and_then(Result::ok).unwrap_or_default()
 }
 
 /// The warnings about a document, or why it is rejected.

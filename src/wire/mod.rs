@@ -7,5 +7,6 @@ mod envelope;
 mod request;
 mod response;
 
+pub(crate) use request::depth_of;
 pub use request::{AdmissionRequest, ReviewError};
 pub use response::{respond, respond_about_document};

@@ -97,7 +97,7 @@ impl<'a> AdmissionRequest<'a> {
 }
 
 /// The number of levels of brackets outside of strings.
-fn depth_of(bytes: &[u8]) -> usize {
+pub(crate) fn depth_of(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);
     let mut rest = bytes.iter();
     while let Some(byte) = rest.next() {

@@ -160,12 +160,18 @@ fn a_second_lint_at_the_same_time_is_left_out() {
 
 #[test]
 fn a_document_that_no_watch_could_read_is_rejected() {
-    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-    let body = request("CREATE", object("p", &with("x", json!("DEEP"))), Value::Null);
-    let body = body.to_string().replace("\"DEEP\"", &deep);
-    let reply = review(body.as_bytes(), &Linter::default(), PATIENCE, alone);
-    let text = String::from_utf8(reply.body).unwrap();
-    assert!(text.contains("nested deeper than 128 levels"), "{text}");
+    let object = object("p", &with("x", json!("DEEP"))).to_string();
+    let body = request("CREATE", json!("OBJECT"), Value::Null).to_string();
+    for levels in [0, 123, 124, 200] {
+        let deep = format!("{}0{}", "[".repeat(levels), "]".repeat(levels));
+        let object = object.replace("\"DEEP\"", &deep);
+        let list = serde_json::from_str::<Value>(&format!(r#"{{"items":[{object}]}}"#));
+        let body = body.replace("\"OBJECT\"", &object);
+        let reply = review(body.as_bytes(), &Linter::default(), PATIENCE, alone);
+        let text = String::from_utf8(reply.body).unwrap();
+        let is_too_deep = text.contains("nested deeper than 127 levels");
+        assert_eq!(is_too_deep, list.is_err(), "{levels}: {text}");
+    }
     assert_eq!(review(b"{", &Linter::default(), PATIENCE, alone).status, StatusCode::BAD_REQUEST);
 }
 
