@@ -5,7 +5,7 @@
 
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,31 +14,21 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::exchange::Exchange;
-use super::registry::{Document, DocumentId, Registry};
+use super::registry::{DocumentId, Registry};
 use super::trouble::Trouble;
-use super::writes::Seen;
-use crate::cluster::{Cluster, DocumentEvent, DocumentType, DocumentWatch, StoredDocument};
+use crate::cluster::{Cluster, DocumentEvent, DocumentType, DocumentWatch};
 use crate::manifests::crds::plural;
 use crate::server::PolicyStore;
 use crate::telemetry::Metrics;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::Source;
 
-/// What is known of the documents.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    /// Their texts.
-    pub(super) registry: Registry,
-    /// Everything else.
-    seen: BTreeMap<DocumentId, Seen>,
-}
-
 /// What the loops and the webhook for documents share.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Arc<Mutex<Known>>);
+pub struct Shared(Arc<Mutex<Registry>>);
 
 impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Registry> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -195,7 +185,7 @@ impl Documents {
 
     /// Compiles the documents and puts them into use.
     async fn settle(&mut self) {
-        let mut registry = self.shared.lock().registry.clone();
+        let mut registry = self.shared.lock().clone();
         self.files = self.store.files();
         let store = self.store.clone();
         // Compiling would delay the requests of a worker.
@@ -203,7 +193,7 @@ impl Documents {
             let set = registry.settle(|documents| store.replace_documents(documents));
             (registry, set)
         });
-        let (registry, set) = match settled.await {
+        let (mut registry, set) = match settled.await {
             Ok(settled) => settled,
             Err(error) => {
                 tracing::error!(%error, "the documents of the cluster were not compiled: a bug in statusgate");
@@ -215,7 +205,11 @@ impl Documents {
             let (accepted, rejected) = registry.counts(kind);
             self.metrics.documents(kind.name(), accepted, rejected);
         }
-        self.shared.lock().accept(registry, now);
+        let mut known = self.shared.lock();
+        registry.set_loaded(&known, now);
+        log_problems(&registry, &known);
+        *known = registry;
+        drop(known);
         match set {
             Some(set) => {
                 self.metrics.reloaded(DOCUMENTS, now.as_second());
@@ -235,7 +229,7 @@ impl Documents {
 
 impl Kind {
     /// Takes over what a watch reports. Returns whether a document has changed.
-    fn note(&mut self, event: DocumentEvent, known: &mut Known) -> bool {
+    fn note(&mut self, event: DocumentEvent, registry: &mut Registry) -> bool {
         let id = |name: String| DocumentId { kind: self.kind, name };
         let what = format!("watch the {}", plural(self.kind));
         self.is_missing = matches!(event, DocumentEvent::NotInstalled);
@@ -249,21 +243,21 @@ impl Kind {
                 self.is_listed = true;
                 let names: BTreeSet<&str> =
                     documents.iter().map(|document| document.name.as_str()).collect();
-                let gone = known.registry.entries().map(|(id, _)| id.clone());
+                let gone = registry.entries().map(|(id, _)| id.clone());
                 let gone: Vec<DocumentId> = gone
                     .filter(|id| id.kind == self.kind && !names.contains(id.name.as_str()))
                     .collect();
                 let mut changed = false;
                 for id in gone {
-                    changed |= known.remove(&id);
+                    changed |= registry.set(&id, None);
                 }
                 for document in documents {
-                    changed |= known.put(&id(document.name.clone()), document);
+                    changed |= registry.put(&id(document.name.clone()), document);
                 }
                 changed
             }
-            DocumentEvent::Put(document) => known.put(&id(document.name.clone()), document),
-            DocumentEvent::Removed(name) => known.remove(&id(name)),
+            DocumentEvent::Put(document) => registry.put(&id(document.name.clone()), document),
+            DocumentEvent::Removed(name) => registry.set(&id(name), None),
             DocumentEvent::NotInstalled | DocumentEvent::Failed(_) => false,
         }
     }
@@ -273,48 +267,13 @@ impl Kind {
 const MISSING: &str =
     "the CustomResourceDefinition is not installed: see statusgate manifests crds";
 
-impl Known {
-    fn put(&mut self, id: &DocumentId, stored: StoredDocument) -> bool {
-        let StoredDocument { uid, generation, resource_version, created, spec, status, .. } =
-            stored;
-        let seen = self.seen.entry(id.clone()).or_default();
-        seen.uid.clone_from(&uid);
-        seen.version = resource_version;
-        seen.status = serde_json::from_value(status).unwrap_or_default();
-        // Most events are about a status.
-        let accepted = seen.status.last_accepted.clone();
-        let latest = self.registry.get(id).and_then(|entry| entry.latest.as_ref());
-        let same =
-            latest.is_some_and(|latest| (&latest.uid, latest.generation) == (&uid, generation));
-        let changed = !same && {
-            let document = Document::new(id.clone(), &spec);
-            self.registry.set(id, Some(Document { uid, generation, created, ..document }))
-        };
-        self.registry.set_accepted(id, accepted) || changed
-    }
-
-    fn remove(&mut self, id: &DocumentId) -> bool {
-        self.seen.remove(id);
-        self.registry.set(id, None)
-    }
-
-    /// Stores the new registry, and logs the documents that are not accepted.
-    fn accept(&mut self, registry: Registry, now: Timestamp) {
-        for (id, entry) in registry.entries() {
-            let before = self.registry.get(id);
-            if before.and_then(|before| before.used_generation()) != entry.used_generation()
-                && let Some(seen) = self.seen.get_mut(id)
-            {
-                seen.loaded = now;
-            }
-            match (&entry.problem, before.and_then(|before| before.problem.as_ref())) {
-                (Some(problem), before) if Some(problem) != before => {
-                    let (document, message) = (id.to_string(), &problem.message);
-                    tracing::warn!(document, message, "the document is not accepted");
-                }
-                _ => {}
-            }
+/// Logs the documents that are no longer accepted, or for another reason.
+fn log_problems(registry: &Registry, before: &Registry) {
+    for (id, entry) in registry.entries() {
+        let before = before.get(id).and_then(|before| before.problem.as_ref());
+        if let Some(problem) = entry.problem.as_ref().filter(|problem| Some(*problem) != before) {
+            let (document, message) = (id.to_string(), &problem.message);
+            tracing::warn!(document, message, "the document is not accepted");
         }
-        self.registry = registry;
     }
 }

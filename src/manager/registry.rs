@@ -9,10 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::conditions::Status;
+use crate::cluster::StoredDocument;
 use crate::manifests::crds::{GROUP, VERSION};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::{Diagnostic, Diagnostics, Source};
@@ -151,9 +154,15 @@ pub struct Entry {
     /// The one in use, perhaps an earlier one.
     pub used: Option<Arc<Document>>,
     /// The one that the status of the latest one has as accepted. It is not trusted.
-    accepted: Option<Arc<Document>>,
+    pub(super) accepted: Option<Arc<Document>>,
     /// Why the latest one is not accepted.
     pub problem: Option<Problem>,
+    /// `metadata.resourceVersion` of the latest one.
+    pub version: String,
+    /// `status` of the latest one. It may contain a text.
+    pub status: Arc<Status>,
+    /// When this replica loaded the generation that it enforces.
+    pub loaded: Timestamp,
 }
 
 impl Entry {
@@ -215,6 +224,26 @@ impl Registry {
         !self.entries.values().any(is_open)
     }
 
+    /// Takes over a document. Returns whether its text has changed. Nothing is compiled.
+    pub fn put(&mut self, id: &DocumentId, stored: StoredDocument) -> bool {
+        let StoredDocument { uid, generation, resource_version, created, spec, status, .. } =
+            stored;
+        let latest = self.get(id).and_then(|entry| entry.latest.as_ref());
+        // Most events are about a status.
+        let same =
+            latest.is_some_and(|latest| (&latest.uid, latest.generation) == (&uid, generation));
+        let changed = !same && {
+            let document = Document::new(id.clone(), &spec);
+            self.set(id, Some(Document { uid, generation, created, ..document }))
+        };
+        let status: Status = serde_json::from_value(status).unwrap_or_default();
+        let accepted = status.last_accepted.clone();
+        if let Some(entry) = self.entries.get_mut(id) {
+            (entry.version, entry.status) = (resource_version, Arc::new(status));
+        }
+        self.set_accepted(id, accepted) || changed
+    }
+
     /// Sets or (with `None`) removes a document. Returns whether this is a change. Nothing is compiled.
     pub fn set(&mut self, id: &DocumentId, document: Option<Document>) -> bool {
         let entry = self.entries.entry(id.clone()).or_default();
@@ -244,6 +273,16 @@ impl Registry {
         let compiled = self.settle_latest(&mut compile);
         self.report(problems);
         compiled
+    }
+
+    /// Sets when the generations were loaded that `before` did not use.
+    pub fn set_loaded(&mut self, before: &Self, now: Timestamp) {
+        for (id, entry) in &mut self.entries {
+            let generation = before.get(id).and_then(Entry::used_generation);
+            if entry.used_generation() != generation {
+                entry.loaded = now;
+            }
+        }
     }
 
     fn settle_latest<T>(

@@ -50,8 +50,7 @@ pub fn reviewer(shared: Shared, store: PolicyStore) -> DocumentReview {
     let linter = Linter::default();
     Arc::new(move |body| {
         review(body, &linter, PATIENCE, |id| {
-            let known = shared.lock();
-            let registry = &known.registry;
+            let registry = shared.lock();
             Others { texts: registry.used_without(id), settled: registry.is_settled() }
                 .after(store.files())
         })

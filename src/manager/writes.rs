@@ -5,23 +5,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 
-use super::conditions::{Condition, DocumentState, Registered, ReplicaEntry, Status, seconds};
-use super::registry::{DocumentId, LastAccepted, Registry};
+use super::conditions::{Condition, DocumentState, Registered, ReplicaEntry, seconds};
+use super::registry::{DocumentId, Entry, LastAccepted};
 use crate::manifests::rules::Coverage;
 use statusgate_core::documents::DocumentKind;
-
-/// A document in the cluster, apart from its text.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    /// `metadata.uid`.
-    pub uid: String,
-    /// `metadata.resourceVersion`.
-    pub version: String,
-    /// `status`.
-    pub status: Status,
-    /// When this replica loaded the generation that it enforces.
-    pub loaded: Timestamp,
-}
 
 /// What a write changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,24 +34,15 @@ pub(super) struct View<'v> {
 
 impl View<'_> {
     /// The writes for one document.
-    pub(super) fn writes(
-        &self,
-        registry: &Registry,
-        id: &DocumentId,
-        seen: &Seen,
-        now: Timestamp,
-    ) -> Vec<Write> {
-        let Some(entry) = registry.get(id) else { return Vec::new() };
-        let Some(latest) = entry.latest.as_ref().filter(|latest| latest.uid == seen.uid) else {
-            return Vec::new();
-        };
+    pub(super) fn writes(&self, id: &DocumentId, entry: &Entry, now: Timestamp) -> Vec<Write> {
+        let Entry { latest: Some(latest), status, .. } = entry else { return Vec::new() };
         let mut writes = Vec::new();
         let used = entry.used_generation();
-        if seen.status.generation_of(self.own) != used {
+        if status.generation_of(self.own) != used {
             let wanted = used.map(|generation| ReplicaEntry {
                 name: self.own.to_owned(),
                 generation,
-                loaded_time: seconds(seen.loaded),
+                loaded_time: seconds(entry.loaded),
             });
             writes.push(Write::Entry(self.own.to_owned(), wanted));
         }
@@ -73,28 +51,28 @@ impl View<'_> {
         if self.live.is_empty() || !writes.is_empty() {
             return writes;
         }
-        let dead = seen.status.dead(self.live, now).filter(|name| *name != self.own);
+        let dead = status.dead(self.live, now).filter(|name| *name != self.own);
         writes.extend(dead.map(|name| Write::Entry(name.to_owned(), None)));
-        if writes.len() == seen.status.replicas.len() {
+        if writes.len() == status.replicas.len() {
             writes.pop();
         }
         // The entries change first, so that the conditions are written once. A replica that this one does not
         // know yet knows this one: it reads the Leases after it created its own.
-        if writes.is_empty() && !seen.status.has_unknown(self.live, now) {
+        if writes.is_empty() && !status.has_unknown(self.live, now) {
             let state = DocumentState {
                 generation: latest.generation,
                 problem: entry.problem.as_ref(),
                 live: self.live,
                 registered: self.registered(id),
             };
-            let conditions = seen.status.conditions_for(&state, now);
+            let conditions = status.conditions_for(&state, now);
             let accepted = match entry.used.as_ref().filter(|used| used.uid == latest.uid) {
                 Some(used) => LastAccepted::of(used),
                 // Another version may accept it.
-                None => seen.status.last_accepted.clone(),
+                None => status.last_accepted.clone(),
             };
-            let is_stored = seen.status.last_accepted == accepted;
-            if !is_stored || !seen.status.has(latest.generation, &conditions) {
+            let is_stored = status.last_accepted == accepted;
+            if !is_stored || !status.has(latest.generation, &conditions) {
                 writes.push(Write::Conditions(latest.generation, conditions, accepted));
             }
         }
@@ -125,10 +103,13 @@ impl View<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
-    use crate::manager::registry::Document;
+    use crate::manager::conditions::Status;
+    use crate::manager::registry::{Document, Registry};
     use statusgate_core::policy::PolicySet;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -148,18 +129,27 @@ mod tests {
         registry
     }
 
+    fn entry(registry: &Registry) -> Entry {
+        Entry { loaded: NOW, ..registry.get(&policy("p")).unwrap().clone() }
+    }
+
+    fn with_replicas(entry: Entry, replicas: Vec<ReplicaEntry>) -> Entry {
+        Entry { status: Arc::new(Status { replicas, ..Status::default() }), ..entry }
+    }
+
     /// Applies the writes to a status, as the API server does.
-    fn apply(seen: &mut Seen, writes: Vec<Write>) {
+    fn apply(entry: &mut Entry, writes: Vec<Write>) {
+        let status = Arc::make_mut(&mut entry.status);
         for write in writes {
             match write {
                 Write::Entry(name, entry) => {
-                    seen.status.replicas.retain(|entry| entry.name != name);
-                    seen.status.replicas.extend(entry);
+                    status.replicas.retain(|entry| entry.name != name);
+                    status.replicas.extend(entry);
                 }
                 Write::Conditions(generation, conditions, accepted) => {
-                    seen.status.observed_generation = Some(generation);
-                    seen.status.conditions = conditions;
-                    seen.status.last_accepted = accepted;
+                    status.observed_generation = Some(generation);
+                    status.conditions = conditions;
+                    status.last_accepted = accepted;
                 }
             }
         }
@@ -174,21 +164,20 @@ mod tests {
             manages_registrations: false,
             coverage: None,
         };
-        let registry = registry(3);
-        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
+        let mut entry = entry(&registry(3));
         for own in ["a", "b"] {
-            let writes = view(own).writes(&registry, &policy("p"), &seen, NOW);
+            let writes = view(own).writes(&policy("p"), &entry, NOW);
             assert!(
                 matches!(&writes[..], [Write::Entry(name, Some(_))] if name == own),
                 "{writes:?}"
             );
-            apply(&mut seen, writes);
+            apply(&mut entry, writes);
         }
-        let writes = view("a").writes(&registry, &policy("p"), &seen, NOW);
+        let writes = view("a").writes(&policy("p"), &entry, NOW);
         assert!(matches!(&writes[..], [Write::Conditions(3, ..)]), "{writes:?}");
-        apply(&mut seen, writes);
+        apply(&mut entry, writes);
         for own in ["a", "b"] {
-            assert_eq!(view(own).writes(&registry, &policy("p"), &seen, NOW), []);
+            assert_eq!(view(own).writes(&policy("p"), &entry, NOW), []);
         }
         let names = (0..100).map(|number| policy(&format!("p{number}")));
         let of_a = names.filter(|id| view("a").is_first(id) && !view("b").is_first(id)).count();
@@ -198,12 +187,11 @@ mod tests {
     #[test]
     fn without_known_replicas_only_the_own_entry_is_written() {
         let view = View { own: "a", live: &[], manages_registrations: false, coverage: None };
-        let registry = registry(1);
-        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
-        let writes = view.writes(&registry, &policy("p"), &seen, NOW);
+        let mut entry = entry(&registry(1));
+        let writes = view.writes(&policy("p"), &entry, NOW);
         assert_eq!(writes.len(), 1);
-        apply(&mut seen, writes);
-        assert_eq!(view.writes(&registry, &policy("p"), &seen, NOW), []);
+        apply(&mut entry, writes);
+        assert_eq!(view.writes(&policy("p"), &entry, NOW), []);
     }
 
     #[test]
@@ -211,47 +199,48 @@ mod tests {
         let live = ["a".to_owned()];
         let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
         let mut registry = registry(1);
-        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
-        let settle = |registry: &mut Registry, seen: &mut Seen| loop {
-            let writes = view.writes(registry, &policy("p"), seen, NOW);
+        let mut status = Arc::default();
+        let settle = |registry: &Registry, status: &mut Arc<Status>| loop {
+            let mut entry = Entry { status: Arc::clone(status), ..entry(registry) };
+            let writes = view.writes(&policy("p"), &entry, NOW);
             if writes.is_empty() {
-                return seen.status.last_accepted.clone().map(|accepted| accepted.generation);
+                return status.last_accepted.clone().map(|accepted| accepted.generation);
             }
-            apply(seen, writes);
+            apply(&mut entry, writes);
+            *status = entry.status;
         };
-        assert_eq!(settle(&mut registry, &mut seen), Some(1));
-        let accepted = seen.status.last_accepted.clone();
+        assert_eq!(settle(&registry, &mut status), Some(1));
+        let accepted = status.last_accepted.clone();
         let invalid = Document::new(policy("p"), &json!({"convention": "nothing"}));
         let invalid = Document { uid: "u".to_owned(), generation: 2, ..invalid };
         registry.set(&policy("p"), Some(invalid.clone()));
         registry.settle(|documents| PolicySet::compile(&documents));
-        assert_eq!(settle(&mut registry, &mut seen), Some(1));
-        assert_eq!(seen.status.last_accepted, accepted, "with its spec");
+        assert_eq!(settle(&registry, &mut status), Some(1));
+        assert_eq!(status.last_accepted, accepted, "with its spec");
         // Changed by hand.
-        seen.status.last_accepted = None;
-        assert_eq!(settle(&mut registry, &mut seen), Some(1));
+        Arc::make_mut(&mut status).last_accepted = None;
+        assert_eq!(settle(&registry, &mut status), Some(1));
         // Without a text in use, the stored one is kept: another version may accept it.
         let mut other = Registry::default();
         other.set(&policy("p"), Some(invalid));
         other.settle(|documents| PolicySet::compile(&documents));
-        assert_eq!(settle(&mut other, &mut seen), Some(1));
-        assert_eq!(seen.status.observed_generation, Some(2));
+        assert_eq!(settle(&other, &mut status), Some(1));
+        assert_eq!(status.observed_generation, Some(2));
     }
 
     #[test]
     fn a_replica_leaves_the_conditions_to_a_new_one_that_it_does_not_know() {
         let live = ["a".to_owned()];
         let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
-        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
-        let entry = |name: &str| ReplicaEntry {
+        let of = |name: &str| ReplicaEntry {
             name: name.to_owned(),
             generation: 1,
             loaded_time: seconds(NOW),
         };
-        seen.status.replicas = vec![entry("a"), entry("b")];
-        assert_eq!(view.writes(&registry(1), &policy("p"), &seen, NOW), []);
+        let entry = with_replicas(entry(&registry(1)), vec![of("a"), of("b")]);
+        assert_eq!(view.writes(&policy("p"), &entry, NOW), []);
         let later = NOW + jiff::SignedDuration::from_secs(30);
-        let writes = view.writes(&registry(1), &policy("p"), &seen, later);
+        let writes = view.writes(&policy("p"), &entry, later);
         assert_eq!(writes, [Write::Entry("b".to_owned(), None)]);
     }
 
@@ -259,37 +248,28 @@ mod tests {
     fn entries_of_dead_replicas_are_removed_while_another_one_is_stored() {
         let live = ["a".to_owned()];
         let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
-        let entry = |name: &str| ReplicaEntry {
+        let of = |name: &str| ReplicaEntry {
             name: name.to_owned(),
             generation: 1,
             loaded_time: "2026-01-01T00:00:00Z".to_owned(),
         };
-        let mut seen = Seen { uid: "u".to_owned(), loaded: NOW, ..Seen::default() };
-        seen.status.replicas = vec![entry("b"), entry("c")];
-        let own = view.writes(&registry(1), &policy("p"), &seen, NOW);
+        let mut stored = with_replicas(entry(&registry(1)), vec![of("b"), of("c")]);
+        let own = view.writes(&policy("p"), &stored, NOW);
         assert!(matches!(&own[..], [Write::Entry(name, Some(_))] if name == "a"), "{own:?}");
-        apply(&mut seen, own);
-        let others = view.writes(&registry(1), &policy("p"), &seen, NOW);
+        apply(&mut stored, own);
+        let others = view.writes(&policy("p"), &stored, NOW);
         assert_eq!(others, ["b", "c"].map(|name| Write::Entry(name.to_owned(), None)));
         // A document that no replica enforces.
         let invalid = Document::new(policy("p"), &json!({"convention": "nothing"}));
         let mut without = Registry::default();
         without.set(&policy("p"), Some(Document { uid: "u".to_owned(), ..invalid }));
         without.settle(|documents| PolicySet::compile(&documents));
-        seen.status.replicas = vec![entry("b"), entry("c")];
-        let first = view.writes(&without, &policy("p"), &seen, NOW);
+        let mut stored = with_replicas(entry(&without), vec![of("b"), of("c")]);
+        let first = view.writes(&policy("p"), &stored, NOW);
         assert_eq!(first, [Write::Entry("b".to_owned(), None)]);
-        apply(&mut seen, first);
-        let then = view.writes(&without, &policy("p"), &seen, NOW);
+        apply(&mut stored, first);
+        let then = view.writes(&policy("p"), &stored, NOW);
         assert!(matches!(&then[..], [Write::Conditions(..)]), "the last entry stays: {then:?}");
-    }
-
-    #[test]
-    fn an_object_that_was_created_again_is_left_until_it_is_known() {
-        let live = ["a".to_owned()];
-        let view = View { own: "a", live: &live, manages_registrations: false, coverage: None };
-        let seen = Seen { uid: "other".to_owned(), ..Seen::default() };
-        assert_eq!(view.writes(&registry(1), &policy("p"), &seen, NOW), []);
     }
 
     #[test]

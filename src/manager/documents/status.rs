@@ -15,7 +15,7 @@ use super::{Documents, Shared, document_type};
 use crate::cluster::{Cluster, ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
 use crate::manager::exchange::Exchange;
-use crate::manager::registry::DocumentId;
+use crate::manager::registry::{DocumentId, Entry};
 use crate::manager::trouble::Trouble;
 use crate::manager::writes::{View, Write};
 
@@ -129,15 +129,17 @@ impl StatusWriter {
             manages_registrations: self.manages_registrations,
             coverage: coverage.as_ref(),
         };
-        let known = self.shared.lock();
-        self.written.retain(|id, _| known.seen.contains_key(id));
+        let registry = self.shared.lock();
+        let is_stored = |entry: &Entry| entry.latest.is_some();
+        self.written.retain(|id, _| registry.get(id).is_some_and(is_stored));
         let mut jobs = Vec::new();
-        for (id, seen) in &known.seen {
+        for (id, entry) in registry.entries() {
+            let Some(latest) = &entry.latest else { continue };
             let written = self.written.entry(id.clone()).or_default();
-            if written.version == seen.version {
+            if written.version == entry.version {
                 continue;
             }
-            let writes = view.writes(&known.registry, id, seen, now);
+            let writes = view.writes(id, entry, now);
             if !writes.iter().any(|write| matches!(write, Write::Conditions(..))) {
                 written.differs = None;
             }
@@ -147,10 +149,10 @@ impl StatusWriter {
                 {
                     continue;
                 }
-                let version = matches!(write, Write::Conditions(..)).then(|| seen.version.clone());
-                let (name, uid) = (id.name.clone(), seen.uid.clone());
+                let version = matches!(write, Write::Conditions(..)).then(|| entry.version.clone());
+                let (name, uid) = (id.name.clone(), latest.uid.clone());
                 let target = StatusTarget { name, uid, version };
-                jobs.push(Job { id: id.clone(), target, version: seen.version.clone(), write });
+                jobs.push(Job { id: id.clone(), target, version: entry.version.clone(), write });
             }
         }
         jobs
