@@ -275,11 +275,12 @@ fn is_matched(rules: &[RuleWithOperations], resource: &CustomResource, version: 
 
 /// Only a request through `/status` can change the status of a resource with the subresource, and a
 /// patch arrives as UPDATE too. Without the subresource, the status is part of the main resource.
-const fn operations(status_subresource: bool) -> &'static [&'static str] {
+pub const fn operations(status_subresource: bool) -> &'static [&'static str] {
     if status_subresource { &["UPDATE"] } else { &["CREATE", "UPDATE"] }
 }
 
-fn entry(plural: &str, status_subresource: bool) -> String {
+/// The resource of a status write, in the syntax of rules.
+pub fn entry(plural: &str, status_subresource: bool) -> String {
     if status_subresource { format!("{plural}/status") } else { plural.to_owned() }
 }
 

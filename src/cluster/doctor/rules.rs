@@ -7,6 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 use super::hook::Hook;
 use super::{CheckInput, PARTS};
 use crate::cluster::{CheckResult, Target, Targets};
+use crate::manifests::rules::{entry, operations};
 use statusgate_core::policy::PolicySet;
 
 /// Checks the rules of all webhooks.
@@ -33,14 +34,15 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
     let mut checks = Vec::new();
     let mut covered = 0;
     for target in &targets.list {
-        let missing: Vec<&str> = operations(target)
+        let operations = operations(target.status_subresource);
+        let missing: Vec<&str> = operations
             .iter()
             .copied()
             .filter(|operation| {
                 !hooks.iter().any(|hook| is_asked(hook, policies, targets, target, operation))
             })
             .collect();
-        let name = request(target);
+        let name = entry(&target.plural, target.status_subresource);
         if missing.is_empty() {
             covered += 1;
         } else {
@@ -49,7 +51,7 @@ fn fit(hooks: &[&Hook], policies: &PolicySet, targets: &Targets) -> Vec<CheckRes
                 "add a rule: apiGroups [{}], apiVersions [{}], operations [{}], resources [{name}]",
                 target.group,
                 target.version,
-                operations(target).join(", "),
+                operations.join(", "),
             );
             checks.push(CheckResult::problem("rules", subject.clone(), message, help));
         }
@@ -107,20 +109,6 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<CheckResult> {
         checks.push(CheckResult::warning("rules", subject, message, help));
     }
     checks
-}
-
-/// The resource of a status write, in the syntax of rules.
-fn request(target: &Target) -> String {
-    if target.status_subresource {
-        format!("{}/status", target.plural)
-    } else {
-        target.plural.clone()
-    }
-}
-
-/// With the subresource, a creation cannot set the status.
-const fn operations(target: &Target) -> &'static [&'static str] {
-    if target.status_subresource { &["UPDATE"] } else { &["CREATE", "UPDATE"] }
 }
 
 /// Whether a rule matches a request in a version that a policy judges.
