@@ -7,15 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, ClusterError, Patience};
-use crate::manifests::registrations;
+use crate::manifests::registrations::{self, Kind};
 use statusgate_core::model::Webhook;
-
-/// The kind of a registration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Mutating,
-    Validating,
-}
 
 /// One webhook of a registration.
 #[derive(Clone, Debug)]
@@ -48,26 +41,6 @@ struct Registrations {
     items: Vec<Registration>,
 }
 
-impl Kind {
-    pub(super) const ALL: [Self; 2] = [Self::Mutating, Self::Validating];
-
-    /// The kind of the object.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Mutating => "MutatingWebhookConfiguration",
-            Self::Validating => "ValidatingWebhookConfiguration",
-        }
-    }
-
-    /// The webhooks that such a registration may call.
-    pub(super) const fn webhooks(self) -> &'static [Webhook] {
-        match self {
-            Self::Mutating => &[Webhook::Mutate],
-            Self::Validating => &[Webhook::Validate, Webhook::Mandatory, Webhook::Agreement],
-        }
-    }
-}
-
 impl Cluster {
     /// The webhooks of the registrations with these names; without names, those that look like
     /// statusgate's.
@@ -76,7 +49,7 @@ impl Cluster {
         kind: Kind,
         names: &[String],
     ) -> Result<Vec<Hook>, ClusterError> {
-        let resource = format!("{}s", kind.name().to_lowercase());
+        let resource = kind.plural();
         let path = format!("/apis/admissionregistration.k8s.io/v1/{resource}");
         let list: Registrations =
             self.read_as(&format!("list {resource}"), &path, Patience::SHORT).await?;
@@ -103,11 +76,19 @@ impl Hook {
         format!("{kind} {}/{}", self.registration, self.settings.name)
     }
 
+    /// The webhooks that a registration of this kind may call.
+    pub(super) const fn callable(&self) -> &'static [Webhook] {
+        match self.kind {
+            Kind::Mutating => &[Webhook::Mutate],
+            Kind::Validating => &[Webhook::Validate, Webhook::Mandatory, Webhook::Agreement],
+        }
+    }
+
     /// The webhook that it calls: `None` for the one about statusgate's own documents. A path that
     /// statusgate does not serve counts as the first webhook of the kind.
     pub(super) fn webhook(&self) -> Option<Webhook> {
         let path = self.path();
-        let known = self.kind.webhooks();
+        let known = self.callable();
         let called = known.iter().find(|webhook| path.as_deref() == Some(webhook.path()));
         match called.or_else(|| known.first()) {
             _ if self.is_about_documents() => None,

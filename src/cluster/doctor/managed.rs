@@ -5,12 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::CheckInput;
-use super::hook::{Hook, Kind};
+use super::hook::Hook;
 use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
 use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
 use crate::manifests::crds::{VERSION, crds};
-use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME};
+use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
 use crate::tls::Expiry;
 use crate::tls::rotation::{Stored, fingerprints};
 

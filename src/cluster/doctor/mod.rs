@@ -20,9 +20,10 @@ use jiff::Timestamp;
 pub use managed::ObjectLocation;
 pub use serving::Address;
 
-use self::hook::{Hook, Kind};
+use self::hook::Hook;
 use self::managed::Managed;
 use super::{CheckResult, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
+use crate::manifests::registrations::Kind;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
@@ -90,7 +91,7 @@ impl Examination {
             definitions.push(cluster.definition(target).await?);
         }
         let (mut hooks, mut unread) = (Vec::new(), Vec::new());
-        for kind in Kind::ALL {
+        for kind in [Kind::Mutating, Kind::Validating] {
             match cluster.hooks(kind, &self.registrations).await {
                 Ok(found) => hooks.extend(found),
                 Err(error) => unread.push((kind, error.to_string())),

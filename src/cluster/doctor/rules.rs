@@ -188,7 +188,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::cluster::Level;
-    use crate::cluster::doctor::hook::Kind;
+    use crate::manifests::registrations::Kind;
     use statusgate_core::policy::Source;
 
     fn policies() -> PolicySet {

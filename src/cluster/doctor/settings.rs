@@ -1,7 +1,8 @@
 //! The settings of registrations that do not depend on policies.
 
-use super::hook::{Hook, Kind};
+use super::hook::Hook;
 use super::{CheckResult, PARTS};
+use crate::manifests::registrations::Kind;
 
 /// Checks that each part is registered. `unread` contains the kinds that could not be listed.
 pub(super) fn presence(hooks: &[Hook], unread: &[(Kind, String)]) -> Vec<CheckResult> {
@@ -85,7 +86,7 @@ pub(super) fn sane(hook: &Hook) -> Vec<CheckResult> {
         let message = format!("{}: the API server rejects dry runs", settings.side_effects);
         fail("side-effects", message, "set sideEffects: None");
     }
-    let served: Vec<&str> = hook.kind.webhooks().iter().map(|webhook| webhook.path()).collect();
+    let served: Vec<&str> = hook.callable().iter().map(|webhook| webhook.path()).collect();
     let unserved = |path: &String| !served.contains(&path.as_str()) && !hook.is_about_documents();
     if let Some(path) = hook.path().filter(unserved) {
         let message = format!("the path is {path:?}, but statusgate serves {}", served.join(", "));
