@@ -25,9 +25,9 @@ use statusgate_core::policy::Source;
 
 /// What the loops and the webhook for documents share.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Arc<Mutex<Registry>>);
+pub struct SharedRegistry(Arc<Mutex<Registry>>);
 
-impl Shared {
+impl SharedRegistry {
     pub(super) fn lock(&self) -> MutexGuard<'_, Registry> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,8 +44,8 @@ pub struct Documents {
     manages_registrations: bool,
     /// The wall clock.
     clock: fn() -> Timestamp,
-    watches: [Kind; 2],
-    shared: Shared,
+    watches: [WatchedKind; 2],
+    shared: SharedRegistry,
     /// The files with which the documents were compiled.
     files: Vec<Source>,
     /// Something of a status may have to be written.
@@ -54,7 +54,7 @@ pub struct Documents {
 
 /// A watch and what it has reported.
 #[derive(Debug)]
-struct Kind {
+struct WatchedKind {
     kind: DocumentKind,
     watch: DocumentWatch,
     /// Whether there was a complete list.
@@ -94,7 +94,7 @@ impl Documents {
         manages_registrations: bool,
         clock: fn() -> Timestamp,
     ) -> Self {
-        let kind = |kind| Kind {
+        let kind = |kind| WatchedKind {
             kind,
             watch: cluster.watch_documents(document_type(kind)),
             is_listed: false,
@@ -103,7 +103,7 @@ impl Documents {
         };
         let watches = [DocumentKind::StatusConvention, DocumentKind::StatusPolicy].map(kind);
         let replica = replica.to_owned();
-        let (shared, changed, files) = (Shared::default(), Arc::default(), Vec::new());
+        let (shared, changed, files) = (SharedRegistry::default(), Arc::default(), Vec::new());
         let mut documents = Self {
             cluster,
             exchange,
@@ -119,7 +119,7 @@ impl Documents {
         };
         let patience = Instant::now() + NOT_INSTALLED;
         let is_known =
-            |kind: &Kind| kind.is_listed || kind.is_missing && Instant::now() >= patience;
+            |kind: &WatchedKind| kind.is_listed || kind.is_missing && Instant::now() >= patience;
         while !documents.watches.iter().all(is_known) {
             documents.next().await;
         }
@@ -128,7 +128,7 @@ impl Documents {
     }
 
     /// What the webhook for documents needs.
-    pub fn shared(&self) -> Shared {
+    pub fn shared(&self) -> SharedRegistry {
         self.shared.clone()
     }
 
@@ -227,7 +227,7 @@ impl Documents {
     }
 }
 
-impl Kind {
+impl WatchedKind {
     /// Takes over what a watch reports. Returns whether a document has changed.
     fn note(&mut self, event: DocumentEvent, registry: &mut Registry) -> bool {
         let id = |name: String| DocumentId { kind: self.kind, name };

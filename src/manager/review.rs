@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::conditions::last_boundary;
-use super::documents::Shared;
+use super::documents::SharedRegistry;
 use super::registry::{Document, DocumentId};
 use crate::manifests::crds::{GROUP, plural};
 use crate::server::admit::Reply;
@@ -46,7 +46,7 @@ const MAX_MESSAGE: usize = 256 << 10;
 const MAX_DEPTH: usize = 127;
 
 /// The webhook for documents, for [`crate::server::Opening::start`].
-pub fn reviewer(shared: Shared, store: PolicyStore) -> DocumentReview {
+pub fn reviewer(shared: SharedRegistry, store: PolicyStore) -> DocumentReview {
     let linter = Linter::default();
     Arc::new(move |body| {
         review(body, &linter, PATIENCE, |id| {

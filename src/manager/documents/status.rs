@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::{Documents, Shared, document_type};
+use super::{Documents, SharedRegistry, document_type};
 use crate::cluster::{Cluster, ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
 use crate::manager::exchange::Exchange;
@@ -26,7 +26,7 @@ pub(super) struct StatusWriter {
     replica: String,
     manages_registrations: bool,
     clock: fn() -> Timestamp,
-    shared: Shared,
+    shared: SharedRegistry,
     changed: Arc<Notify>,
     /// What was written last, by document.
     written: BTreeMap<DocumentId, Written>,
