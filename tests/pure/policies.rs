@@ -240,7 +240,8 @@ fn a_type_that_is_added_to_an_inherited_family_is_found() {
     let set = PolicySet::compile(&[Source::new("a.yaml", text)])
         .unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let types = &set.conventions()["heir"].conditions[0].types;
-    let polarity = |name: &str| types.find(name).map(|known| known.polarity.name());
+    let polarity =
+        |name: &str| types.find(name).map(|known| known.polarity.unwrap_or_default().name());
     for (name, expected) in [
         ("NodesReady", "negative"),
         ("TaskSucceeded", "negative"),

@@ -178,7 +178,7 @@ fn phases(convention: &Convention) -> Vec<&str> {
 
 fn reasons(convention: &Convention) -> BoxedStrategy<Value> {
     let types = convention.conditions.iter().flat_map(|list| &list.types.known);
-    let rows = types.flat_map(|kind| &kind.reasons).map(|row| row.reason.as_str());
+    let rows = types.flat_map(|kind| kind.reasons.keys()).map(String::as_str);
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     let phases = phases.flat_map(|phase| &phase.reasons).map(String::as_str);
     words(rows.chain(phases).chain(["Because", "Because", "", "two words", "ACK.Terminal"]))

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Check, Disposition, ListPointer, Name, Sanction, Sentence, SpecPointer, ZeroOrMore};
 use crate::language::{ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar};
-use crate::model::ConditionStatus;
+use crate::model::{ConditionStatus, Id};
 
 document! {
     /// A list of conditions.
@@ -68,6 +68,12 @@ document! {
     /// A type of condition.
     #[schemars(extend("x-merge" = "keys"))]
     pub struct ConditionType {
+        /// `Ready`, or a family of types: `*Ready`. Compiling sets it.
+        #[serde(skip)]
+        name: String,
+        /// The same as a pattern. Compiling sets it.
+        #[serde(skip)]
+        glob: Glob,
         /// Which status is the good one.
         polarity?: Polarity,
         /// What the condition means.
@@ -80,18 +86,21 @@ document! {
         /// What happens when the condition is present. Default: it is accepted.
         present?: Presence,
         /// What happens when the condition is present but not True. Default: it is accepted.
-        not_true?: Disposition,
+        not_true?: Sanction,
         /// What happens when a write removes the condition. This is accepted during deletion, and when the
         /// write clears the list. Default: it is accepted.
-        removed?: Disposition,
+        removed?: Sanction,
         /// What happens when a write changes True to something else. Default: it is accepted.
-        reverted?: Disposition,
+        reverted?: Sanction,
         /// The condition is copied from another object: its time may change, and may go backwards.
         mirrored = bool,
         /// The members that identify elements of this type. Default: the key of the list.
         key?: OneOrMany<String>,
         /// What each reason implies for the other members.
         reasons = IndexMap<String, ReasonRow>,
+        /// The id of the rules of `reasons`. Compiling sets it.
+        #[serde(skip)]
+        reason_rule: Id,
     }
 
     /// An action under a condition.
@@ -99,7 +108,7 @@ document! {
         /// The rule applies when this holds.
         when: Predicate,
         /// What happens.
-        action: Disposition,
+        action: Sanction,
     }
 
     /// When the transition time of a condition changes.
@@ -153,7 +162,7 @@ document! {
 #[serde(untagged)]
 pub enum Presence {
     /// The rule always applies.
-    Always(Disposition),
+    Always(Sanction),
     /// The rule applies under a condition.
     Guarded(GuardedPresence),
 }

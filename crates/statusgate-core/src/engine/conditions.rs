@@ -172,8 +172,9 @@ fn judge_presence<'p>(
     let has = |items: &[Json<'_>], known: &ConditionType| {
         items.iter().any(|item| is_of_type(item, known))
     };
-    let holds = |presence: &&Presence| {
-        presence.when.as_ref().is_none_or(|when| facts.ask(when) == Truth::True)
+    let holding = |presence: &'p Presence| {
+        let (when, sanction) = presence.parts();
+        when.is_none_or(|when| facts.ask(when) == Truth::True).then_some(sanction)
     };
     let may_lack = facts.deleting() || (items.is_empty() && !stored.is_empty());
     let violation = |sanction: &'p Sanction, kind: &str, message: &str| {
@@ -183,11 +184,12 @@ fn judge_presence<'p>(
     for known in path.list.types.known.iter().filter(|known| known.is_looked_for()) {
         let present = has(items, known);
         let lacks = !present && !may_lack;
-        if let Some(missing) = known.missing.as_ref().filter(|_| written && lacks).filter(holds) {
-            violations.push(violation(&missing.sanction, &known.name, "is missing"));
+        if let Some(missing) = known.missing.as_ref().filter(|_| written && lacks).and_then(holding)
+        {
+            violations.push(violation(missing, &known.name, "is missing"));
         }
-        if let Some(forbidden) = known.present.as_ref().filter(|_| present).filter(holds) {
-            violations.push(violation(&forbidden.sanction, &known.name, "must not be present"));
+        if let Some(forbidden) = known.present.as_ref().filter(|_| present).and_then(holding) {
+            violations.push(violation(forbidden, &known.name, "must not be present"));
         }
         if let Some(removed) = known.removed.as_ref().filter(|_| lacks && has(stored, known)) {
             violations.push(violation(removed, &known.name, "was removed").transition());

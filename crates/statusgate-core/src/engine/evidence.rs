@@ -33,7 +33,7 @@ pub(crate) fn with_element<'s, 'a>(
     before: Option<&'s Json<'a>>,
     kind: Option<&ConditionType>,
 ) -> Facts<'s, 'a> {
-    let polarity = kind.map(|kind| kind.polarity).unwrap_or_default();
+    let polarity = kind.and_then(|kind| kind.polarity).unwrap_or_default();
     Facts { element: Some(ElementFacts { item, before, polarity }), ..facts }
 }
 

@@ -211,12 +211,12 @@ impl<'c> Lines<'c> {
         for (what, presence, present) in
             [("missing", &kind.missing, false), ("present", &kind.present, true)]
         {
-            let Some(Presence { when, sanction }) = presence else { continue };
-            let also = when.as_ref().map(|when| format!(" and {}", when.in_words()));
+            let Some((when, sanction)) = presence.as_ref().map(Presence::parts) else { continue };
+            let also = when.map(|when| format!(" and {}", when.in_words()));
             let what = format!("{name} is {what}{}", also.unwrap_or_default());
             self.add(&sanction.rule, sanction.action, what);
             let condition = Condition { present: Some(present), ..Condition::of(kind.sample()) };
-            let parts = std::iter::once(condition.into()).chain(when.clone());
+            let parts = std::iter::once(condition.into()).chain(when.cloned());
             self.prove(Clause {
                 id: &sanction.rule,
                 when: Cow::Owned(Predicate::all(parts)),
@@ -236,22 +236,22 @@ impl<'c> Lines<'c> {
     /// Reasons with the same meaning share a line.
     fn reasons(&mut self, kind: &'c ConditionType, name: &str) {
         let mut groups: Vec<(&ReasonRow, Vec<String>)> = Vec::new();
-        for row in &kind.reasons {
+        for (reason, row) in &kind.reasons {
             let same = |(other, _): &&mut (&ReasonRow, Vec<String>)| {
-                other.expects == row.expects && other.sanction == row.sanction
+                other.expects().eq(row.expects()) && other.action() == row.action()
             };
             match groups.iter_mut().find(same) {
-                Some((_, reasons)) => reasons.push(row.reason.clone()),
-                None => groups.push((row, vec![row.reason.clone()])),
+                Some((_, reasons)) => reasons.push(reason.clone()),
+                None => groups.push((row, vec![reason.clone()])),
             }
         }
         for (row, reasons) in groups {
-            let expects = row.expects.iter();
+            let expects = row.expects();
             let expects =
-                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(texts)));
+                expects.map(|(member, texts)| format!("{member} is not {}", words::texts(&texts)));
             let (reasons, expects) = (words::any_of(reasons.into_iter()), words::any_of(expects));
             let what = format!("{name} has the reason {reasons}, but {expects}");
-            self.given(Some(&row.sanction), || what);
+            self.add(&kind.reason_rule, row.action(), what);
         }
     }
 

@@ -66,12 +66,8 @@ pub(super) const fn action(action: Disposition) -> &'static str {
 }
 
 /// Admissible texts of a member; the empty text also stands for absence.
-pub(super) fn texts(texts: &[String]) -> String {
-    any_of(texts.iter().map(
-        |text| {
-            if text.is_empty() { "absent".to_owned() } else { text.clone() }
-        },
-    ))
+pub(super) fn texts(texts: &[&str]) -> String {
+    any_of(texts.iter().map(|text| if text.is_empty() { "absent" } else { text }.to_owned()))
 }
 
 /// A rule id without the name of its convention.

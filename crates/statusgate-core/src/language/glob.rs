@@ -10,16 +10,20 @@ use wildmatch::WildMatchPattern;
 ///
 /// Only the star is special. `?` matches itself: no policy needs one unknown character in a group or user
 /// name, and a name that contains `?` should match itself.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Glob(Kind);
 
 /// Almost every name in a policy has at most one star and needs no pattern matching. A policy for
 /// `*.azure.com` is compared with every write.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 enum Kind {
+    #[default]
     Any,
     Exact(String),
-    OneStar { before: String, behind: String },
+    OneStar {
+        before: String,
+        behind: String,
+    },
     Pattern(WildMatchPattern<'*', '\0'>),
 }
 

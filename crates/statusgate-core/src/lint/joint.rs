@@ -104,14 +104,15 @@ impl<'c> Lint<'c> {
             return remarks.push(contradiction(core.clone(), "condition", scene));
         }
         for (kind, name, mut core, scene) in rejected {
-            let always =
-                |presence: &&Presence| presence.when.is_none() && rejects(&presence.sanction);
-            let missing = kind.and_then(|kind| kind.missing.as_ref().filter(always));
+            let missing = kind.and_then(|kind| match kind.missing.as_ref()? {
+                Presence::Always(sanction) => Some(sanction).filter(|sanction| rejects(sanction)),
+                Presence::Guarded(_) => None,
+            });
             // A single rule may reject a type on purpose, unless another rule requires that type.
             if core.len() == 1 && missing.is_none() {
                 continue;
             }
-            core.extend(missing.map(|presence| presence.sanction.rule.to_string()));
+            core.extend(missing.map(|sanction| sanction.rule.to_string()));
             remarks.push(contradiction(core, &format!("condition {name}"), &scene));
         }
     }

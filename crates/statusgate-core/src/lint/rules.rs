@@ -262,7 +262,10 @@ fn waits_for_type(clause: &Clause<'_>) -> bool {
         let mut asked = Polarities::default();
         clause.when.asks(&mut asked);
         let known = |wanted: &&[Polarity]| {
-            list.types.known.iter().any(|kind| wanted.contains(&kind.polarity))
+            list.types
+                .known
+                .iter()
+                .any(|kind| kind.polarity.is_some_and(|own| wanted.contains(&own)))
         };
         !asked.0.iter().all(known)
     })

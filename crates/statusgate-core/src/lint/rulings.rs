@@ -105,14 +105,11 @@ impl<'c> Lint<'c> {
             for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
                 rulings.push(ruling(&sanction.rule, Vec::new()));
             }
-            let reasons: Vec<&str> = kind.reasons.iter().map(|row| row.reason.as_str()).collect();
-            for row in kind.reasons.iter().filter(|row| rejects(&row.sanction)) {
-                let expected = row.expects.iter().map(|(member, texts)| {
-                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                    is_one_of(member, &texts)
-                });
+            let reasons: Vec<&str> = kind.reasons.keys().map(String::as_str).collect();
+            for row in kind.reasons.values().filter(|row| row.action().can_deny()) {
+                let expected = row.expects().map(|(member, texts)| is_one_of(member, &texts));
                 let asks = expected.chain([is_one_of("reason", &reasons)]).collect();
-                rulings.push(ruling(&row.sanction.rule, asks));
+                rulings.push(ruling(&kind.reason_rule, asks));
             }
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {

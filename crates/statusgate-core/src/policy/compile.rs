@@ -145,7 +145,7 @@ impl<'c> Sourced<'c> {
     }
 
     /// Gives the sanction of a document its id.
-    pub(crate) fn name(&self, rule: &str, sanction: &mut Option<Sanction>) {
+    pub(crate) fn name(&self, rule: &str, sanction: Option<&mut Sanction>) {
         if let Some(sanction) = sanction {
             sanction.rule = self.rule(rule, sanction.action);
         }

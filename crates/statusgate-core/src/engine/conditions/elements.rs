@@ -112,10 +112,10 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
             violations.push(self.violation(sanction, "status", message));
         }
         let Some(reason) = self.item.get("reason").and_then(Json::as_str) else { return };
-        let Some(row) = known.row(reason) else { return };
-        for (member, texts) in &row.expects {
+        let Some(row) = known.reasons.get(reason) else { return };
+        for (member, texts) in row.expects() {
             let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
-            if !texts.iter().any(|text| text == value) {
+            if !texts.contains(&value) {
                 let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
                 let message = format!(
                     "reason {} requires {member} {}, not {}",
@@ -123,7 +123,9 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
                     texts.join(" or "),
                     quoted(value)
                 );
-                violations.push(self.violation(&row.sanction, member, message));
+                violations.push(self.located(member, |field| {
+                    Violation::new(&known.reason_rule, row.action(), field, message)
+                }));
             }
         }
     }

@@ -16,7 +16,7 @@ pub(crate) struct Key<'p> {
 impl<'p> Key<'p> {
     /// The key of a type's elements: its own, otherwise the list's.
     pub(crate) fn of(list: &'p ConditionList, known: Option<&'p ConditionType>) -> Self {
-        let members = known.and_then(|known| known.key.as_ref()).unwrap_or(&list.key);
+        let members = known.and_then(|known| known.key.as_deref()).unwrap_or(&list.key);
         Self { members }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::fitting::{passes, values};
 use crate::language::Pattern;
 use crate::model::{ConditionStatus, Pointer};
-use crate::policy::convention::{ConditionList, ConditionType, Convention};
+use crate::policy::convention::{ConditionList, ConditionType, Convention, ReasonRow};
 use crate::policy::{Check, FieldType, Format};
 
 /// The time at which combinations are judged. Predicates only compare times with each other and with this
@@ -115,14 +115,14 @@ pub(crate) fn reason(
     status: ConditionStatus,
     taken: &[String],
 ) -> String {
-    let rows = list.and_then(|list| list.types.find(kind)).map(|known| known.reasons.as_slice());
-    let goes = |expects: &[(String, Vec<String>)]| {
-        let mut of_status = expects.iter().filter(|(member, _)| member == "status");
-        of_status.all(|(_, values)| values.iter().any(|value| value == status.name()))
+    let goes = |row: &ReasonRow| {
+        let mut of_status = row.expects().filter(|(member, _)| *member == "status");
+        of_status.all(|(_, values)| values.contains(&status.name()))
     };
-    let mut rows = rows.unwrap_or_default().iter();
-    let row = rows.find(|row| goes(&row.expects) && !taken.contains(&row.reason));
-    row.map_or_else(|| REASON.to_owned(), |row| row.reason.clone())
+    let known = list.and_then(|list| list.types.find(kind));
+    let mut rows = known.iter().flat_map(|known| &known.reasons);
+    let row = rows.find(|(reason, row)| goes(row) && !taken.contains(reason));
+    row.map_or_else(|| REASON.to_owned(), |(reason, _)| reason.clone())
 }
 
 /// A condition with all members that its list requires.
@@ -156,11 +156,11 @@ pub(crate) fn condition(
     }
     // First the members that the reason determines, then the other required members.
     let known: Option<&ConditionType> = list.types.find(kind);
-    let row = known.and_then(|known| known.row(reason));
-    for (member, values) in row.into_iter().flat_map(|row| &row.expects) {
+    let row = known.and_then(|known| known.reasons.get(reason));
+    for (member, values) in row.into_iter().flat_map(ReasonRow::expects) {
         let first = values.iter().find(|value| !value.is_empty());
         if let Some(value) = first.filter(|_| member != "status") {
-            condition.insert(member.clone(), value.as_str().into());
+            condition.insert(member.to_owned(), (*value).into());
         }
     }
     for (member, checks) in list.members.iter() {

@@ -15,7 +15,7 @@ impl Page {
         });
         self.table(["member", "requirement", "rule", "source"], rows.collect());
         let rows = list.types.known.iter().map(|kind| {
-            let polarity = kind.polarity.name().to_owned();
+            let polarity = kind.polarity.unwrap_or_default().name().to_owned();
             [kind.name.clone(), polarity, remarks(kind), kind.meaning.clone(), kind.source.clone()]
         });
         self.table(["type", "polarity", "", "meaning", "source"], rows.collect());
@@ -37,17 +37,16 @@ impl Page {
     fn reasons(&mut self, list: &ConditionList) {
         let mut rows = Vec::new();
         for kind in &list.types.known {
-            for row in &kind.reasons {
+            for (reason, row) in &kind.reasons {
                 let expects = row
-                    .expects
-                    .iter()
-                    .map(|(member, values)| format!("{member} {}", words::texts(values)));
+                    .expects()
+                    .map(|(member, values)| format!("{member} {}", words::texts(&values)));
                 rows.push([
                     kind.name.clone(),
-                    row.reason.clone(),
+                    reason.clone(),
                     expects.collect::<Vec<_>>().join(", "),
-                    words::action(row.sanction.action).to_owned(),
-                    row.sanction.rule.to_string(),
+                    words::action(row.action()).to_owned(),
+                    kind.reason_rule.to_string(),
                 ]);
             }
         }

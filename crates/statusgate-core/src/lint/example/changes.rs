@@ -148,14 +148,14 @@ impl Search<'_> {
                 known.chain([OTHER.into()]).collect()
             }
             "reason" => {
-                rows.map(|row| row.reason.as_str().into()).chain(["Example".into()]).collect()
+                rows.map(|(reason, _)| reason.as_str().into()).chain(["Example".into()]).collect()
             }
             "observedGeneration" => [0, -1, 1].map(|more| (GENERATION + more).into()).to_vec(),
             _ if is_time => texts(&[PAST, LATER, NOW]),
             name => {
-                let expected =
-                    rows.flat_map(|row| &row.expects).filter(|(member, _)| member == name);
-                expected.flat_map(|(_, texts)| texts).map(|text| text.as_str().into()).collect()
+                let expected = rows.flat_map(|(_, row)| row.expects());
+                let expected = expected.filter(|(member, _)| *member == name);
+                expected.flat_map(|(_, texts)| texts).map(Value::from).collect()
             }
         }
     }

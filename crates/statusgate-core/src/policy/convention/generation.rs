@@ -21,7 +21,7 @@ impl Compiler<'_> {
         rules.complete("generation-ahead", &mut generation.ahead_at_first, Disposition::Warn);
         rules.complete("generation-decreased", &mut generation.decreased, Disposition::Warn);
         // Without `reset`, 0 is the same as absence.
-        rules.name("generation-decreased", &mut generation.reset);
+        rules.name("generation-decreased", generation.reset.as_mut());
         // Flux's CRDs begin with −1: the object was not observed yet.
         let below = |_| rules.sanction("generation-minimum", None, Disposition::Deny);
         generation.below = generation.minimum.map(below);

@@ -13,14 +13,14 @@ mod times;
 mod types;
 
 pub use crate::documents::{
-    Generation, History, Imposition, Moves, PhaseReason, PhaseTimeRules, ResourceVersion, Sanction,
-    Since, TransitionTime, Watched,
+    ConditionType, Generation, History, Imposition, Moves, PhaseReason, PhaseTimeRules, Presence,
+    ReasonRow, ResourceVersion, Sanction, Since, TransitionTime, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, ElementRule, OuterList};
 pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
 pub use rule::{Limit, Rule, Trigger};
-pub use types::{ConditionType, ConditionTypes, Presence, ReasonRow};
+pub use types::ConditionTypes;
 
 pub(crate) use names::Names;
 pub(crate) use place::{Label, remaining};

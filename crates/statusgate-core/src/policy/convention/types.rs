@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::super::Disposition;
-use super::super::compile::{Compiler, Sourced};
+use super::super::compile::Compiler;
 use super::super::schema::kebab;
-use super::Sanction;
+use super::{ConditionType, Presence, ReasonRow, Sanction};
 use crate::documents;
-use crate::language::{Glob, Polarity, Predicate, Scalar};
+use crate::language::{Predicate, Scalar};
 use crate::model::{ConditionStatus, Pointer};
 use crate::source::tree::At;
 
@@ -24,56 +24,6 @@ pub struct ConditionTypes {
     pub polarity_from: Vec<Pointer>,
     /// Whether some type has a key of its own.
     pub(crate) has_keys: bool,
-}
-
-/// One type of condition.
-#[derive(Clone, Debug)]
-pub struct ConditionType {
-    /// `Ready`, or a family of types: `*Ready`.
-    pub name: String,
-    glob: Glob,
-    /// Which status is the good one.
-    pub polarity: Polarity,
-    /// A written status lacks it.
-    pub missing: Option<Presence>,
-    /// It is present.
-    pub present: Option<Presence>,
-    /// It is present but not True: absence stands for False.
-    pub not_true: Option<Sanction>,
-    /// A write removed it.
-    pub removed: Option<Sanction>,
-    /// A write changed True to something else.
-    pub reverted: Option<Sanction>,
-    /// It is copied from another object: its time may change, and may go backwards.
-    pub mirrored: bool,
-    /// The members that identify elements of this type, if not those of the list.
-    pub key: Option<Vec<String>>,
-    /// What each reason implies for the other members.
-    pub reasons: Vec<ReasonRow>,
-    /// Its meaning, for documentation.
-    pub meaning: String,
-    /// Where this comes from.
-    pub source: String,
-}
-
-/// Whether a condition should be there.
-#[derive(Clone, Debug)]
-pub struct Presence {
-    /// Only when this definitely holds.
-    pub when: Option<Predicate>,
-    /// The rule and its action.
-    pub sanction: Sanction,
-}
-
-/// One row of a reason table: these reasons imply these values of other members.
-#[derive(Clone, Debug)]
-pub struct ReasonRow {
-    /// `ReconcileSuccess`.
-    pub reason: String,
-    /// Member and its admissible texts; the empty text also stands for absence.
-    pub expects: Vec<(String, Vec<String>)>,
-    /// A member has another text.
-    pub sanction: Sanction,
 }
 
 impl ConditionTypes {
@@ -99,10 +49,41 @@ impl ConditionType {
     pub(crate) fn sample(&self) -> String {
         self.glob.sample()
     }
+}
 
-    /// The row of a reason.
-    pub fn row(&self, reason: &str) -> Option<&ReasonRow> {
-        self.reasons.iter().find(|row| row.reason == reason)
+impl Presence {
+    /// The condition under which the rule applies, if it has one, and the rule.
+    pub fn parts(&self) -> (Option<&Predicate>, &Sanction) {
+        match self {
+            Self::Always(sanction) => (None, sanction),
+            Self::Guarded(guarded) => (Some(&guarded.when), &guarded.action),
+        }
+    }
+}
+
+impl ReasonRow {
+    /// Members and their admissible texts; the empty text also stands for absence.
+    pub fn expects(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        let (status, others) = match self {
+            Self::Status(status) => (Some(status), None),
+            Self::Members(members) => (members.status.as_ref(), Some(&members.others)),
+        };
+        let names = |names: &[ConditionStatus]| names.iter().map(|name| name.name()).collect();
+        let status = status.map(|status| ("status", names(status)));
+        let others = others.into_iter().flatten();
+        status.into_iter().chain(others.map(|(member, scalars)| {
+            let texts = scalars.iter().map(|scalar| text(scalar).unwrap_or_default());
+            (member.as_str(), texts.collect())
+        }))
+    }
+
+    /// What happens when a member has another text.
+    pub fn action(&self) -> Disposition {
+        match self {
+            Self::Status(_) => None,
+            Self::Members(members) => members.action,
+        }
+        .unwrap_or(Disposition::Deny)
     }
 }
 
@@ -115,7 +96,7 @@ impl Compiler<'_> {
         let mut known: Vec<ConditionType> = Vec::new();
         for (name, document) in &list.types {
             let at = at.key("types").key(name);
-            let found = self.condition_type(name, document, list, at);
+            let found = self.condition_type(name, document.clone(), list, at);
             check_reachable(&known, name, at.name());
             known.push(found);
         }
@@ -132,44 +113,31 @@ impl Compiler<'_> {
     fn condition_type(
         &self,
         name: &str,
-        document: &documents::ConditionType,
+        mut kind: ConditionType,
         list: &documents::ConditionList,
         at: At<'_>,
     ) -> ConditionType {
-        let rules = self.tables(&[&document.source, &list.source]);
+        let source = kind.source.clone();
+        let rules = self.tables(&[&source, &list.source]);
         let id = |what: &str| format!("{}-{what}", kebab(name));
-        let presence = |key: &str, document: Option<&documents::Presence>| {
-            let (when, action) = match document? {
-                documents::Presence::Always(action) => (None, *action),
-                documents::Presence::Guarded(guarded) => {
-                    let when = self.predicate(&guarded.when, at.key(key).key("when"));
-                    (Some(when), guarded.action)
+        for (key, presence) in [("missing", &mut kind.missing), ("present", &mut kind.present)] {
+            let sanction = presence.as_mut().map(|presence| match presence {
+                Presence::Always(sanction) => sanction,
+                Presence::Guarded(guarded) => {
+                    self.predicate(&guarded.when, at.key(key).key("when"));
+                    &mut guarded.action
                 }
-            };
-            Some(Presence { when, sanction: rules.optional(&id(key), Some(action))? })
-        };
-        ConditionType {
-            name: name.to_owned(),
-            glob: name.into(),
-            polarity: document.polarity.unwrap_or_default(),
-            missing: presence("missing", document.missing.as_ref()),
-            present: presence("present", document.present.as_ref()),
-            not_true: rules.optional(&id("not-true"), document.not_true),
-            removed: rules.optional(&id("removed"), document.removed),
-            reverted: rules.optional(&id("reverted"), document.reverted),
-            mirrored: document.mirrored,
-            key: document.key.as_ref().map(|key| key.to_vec()),
-            reasons: document
-                .reasons
-                .iter()
-                .map(|(reason, row)| {
-                    let at = at.key("reasons").key(reason);
-                    reason_row(reason, row, rules, &id("reason"), at)
-                })
-                .collect(),
-            meaning: document.meaning.clone(),
-            source: document.source.clone(),
+            });
+            rules.name(&id(key), sanction);
         }
+        rules.name(&id("not-true"), kind.not_true.as_mut());
+        rules.name(&id("removed"), kind.removed.as_mut());
+        rules.name(&id("reverted"), kind.reverted.as_mut());
+        for (reason, row) in &kind.reasons {
+            kind.reason_rule = rules.rule(&id("reason"), row.action());
+            check_texts(row, at.key("reasons").key(reason));
+        }
+        ConditionType { name: name.to_owned(), glob: name.into(), ..kind }
     }
 }
 
@@ -181,49 +149,22 @@ fn check_reachable(above: &[ConditionType], name: &str, at: At<'_>) {
     }
 }
 
-/// `Available: "True"`, or `Succeeded: {status: "True", severity: "", action: Warn}`.
-fn reason_row(
-    reason: &str,
-    row: &documents::ReasonRow,
-    rules: Sourced<'_>,
-    id: &str,
-    at: At<'_>,
-) -> ReasonRow {
-    let names = |statuses: &[ConditionStatus]| {
-        let names = statuses.iter().map(|status| status.name().to_owned());
-        (STATUS.to_owned(), names.collect::<Vec<_>>())
-    };
-    let (expects, action) = match row {
-        documents::ReasonRow::Status(statuses) => (vec![names(statuses)], None),
-        documents::ReasonRow::Members(members) => {
-            let others = members.others.iter();
-            let others = others.map(|(name, texts)| {
-                let texts = texts.iter().enumerate();
-                let texts = texts.map(|(index, value)| text(value, at.key(name).item(index)));
-                (name.clone(), texts.collect())
-            });
-            let status = members.status.iter().map(|statuses| names(statuses));
-            (status.chain(others).collect(), members.action)
-        }
-    };
-    ReasonRow {
-        reason: reason.to_owned(),
-        expects,
-        sanction: rules.sanction(id, action, Disposition::Deny),
-    }
-}
-
-/// A text as members of conditions have it. YAML reads an unquoted `True` as a boolean; in a condition
-/// it can only mean the status.
-fn text(scalar: &Scalar, at: At<'_>) -> String {
-    match scalar.value() {
-        Value::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
-        Value::String(text) => text.clone(),
-        number => {
+/// Reports numbers: the members of conditions are strings.
+fn check_texts(row: &ReasonRow, at: At<'_>) {
+    let ReasonRow::Members(members) = row else { return };
+    for (member, scalars) in &members.others {
+        for (index, _) in scalars.iter().enumerate().filter(|(_, scalar)| text(scalar).is_none()) {
+            let at = at.key(member).item(index);
             at.report("this must be a string, it is a number (quote it)");
-            number.to_string()
         }
     }
 }
 
-const STATUS: &str = "status";
+/// A text as members of conditions have it; none for a number. YAML reads an unquoted `True` as a
+/// boolean; in a condition it can only mean the status.
+fn text(scalar: &Scalar) -> Option<&str> {
+    match scalar.value() {
+        Value::Bool(value) => Some(if *value { "True" } else { "False" }),
+        other => other.as_str(),
+    }
+}
