@@ -142,6 +142,9 @@ document! {
     pub struct ElementRule {
         /// The second half of the rule id.
         id: Name,
+        /// The rule id. Compiling sets it.
+        #[serde(skip)]
+        rule: Id,
         /// The violation.
         when: ElementPredicate,
         /// What happens on a violation.

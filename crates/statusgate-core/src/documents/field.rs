@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Disposition, FixedAction, Name, Sentence, StatusPointer};
 use crate::language::Pattern;
+use crate::model::Id;
 
 /// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,9 @@ document! {
     pub struct Check {
         /// The second half of the rule id. Default: made from the name of the field.
         id?: Name,
+        /// The rule id. Compiling sets it.
+        #[serde(skip)]
+        rule: Id,
         /// The field must be present. Null counts as absent.
         required = bool,
         /// The field must be absent. An empty value counts as absent.

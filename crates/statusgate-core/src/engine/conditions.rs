@@ -85,7 +85,7 @@ fn judge_list<'p: 's, 's, 'a>(
     let grown =
         history.map_or(0, |history| history::judge(history, path, items, stored, violations));
     let answers = (items.len() > SCAN_LIMIT).then(|| {
-        let each = list.each.iter().map(|rule| &rule.when);
+        let each = list.each.iter().map(|rule| &rule.when.0);
         let removed = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
             Filling::AbsentMember { list: path, of, .. } if *path == list.path => {
                 Some(fill.when.iter().chain([of]))

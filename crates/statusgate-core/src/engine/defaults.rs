@@ -190,7 +190,7 @@ impl Defaults<'_, '_, '_> {
         let Some(rules) = self.rules_of(list) else { return true };
         let required = |(member, checks): &(String, Vec<Check>)| {
             let wanted =
-                checks.iter().any(|check| check.required && check.action == Disposition::Deny);
+                checks.iter().any(|check| check.required && check.action() == Disposition::Deny);
             !wanted || element.contains_key(member)
         };
         rules.max_items.as_ref().is_none_or(|most| items.len() < most.value)
@@ -209,7 +209,7 @@ impl Defaults<'_, '_, '_> {
         }
         let members = rules.members.iter();
         let checks = members.filter(|(name, _)| name == member).flat_map(|(_, checks)| checks);
-        let mut denying = checks.filter(|check| check.action == Disposition::Deny);
+        let mut denying = checks.filter(|check| check.action() == Disposition::Deny);
         denying.all(|check| fields::violation(check, Some(value)).is_none())
     }
 

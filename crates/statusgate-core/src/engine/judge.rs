@@ -191,7 +191,8 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         for field in fields.filter(|_| is_mandatory && object.status_object().is_some()) {
             let (check, value) = (&field.check, object.at_status(&field.path));
             if let Some((cause, message)) = fields::violation(check, value) {
-                let found = Violation::new(&check.rule, check.action, field.path.field(), message);
+                let found =
+                    Violation::new(&check.rule, check.action(), field.path.field(), message);
                 violations.push(found.cause(cause).of_value(value));
             }
         }

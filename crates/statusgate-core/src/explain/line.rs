@@ -10,7 +10,7 @@ use crate::policy::convention::{
     ConditionList, ConditionType, Convention, Generation, PhaseRules, Presence, ReasonRow,
     Sanction, TransitionTime, Trigger,
 };
-use crate::policy::{Check, Disposition, FieldRule, Policy};
+use crate::policy::{Check, Disposition, Field, Policy};
 
 /// One way to violate a rule.
 #[derive(Clone, Debug)]
@@ -133,15 +133,15 @@ impl<'c> Lines<'c> {
         self.scope = scope;
     }
 
-    fn fields(&mut self, fields: &'c [FieldRule]) {
-        for FieldRule { path, check } in fields {
+    fn fields(&mut self, fields: &'c [Field]) {
+        for Field { path, check } in fields {
             self.value(path.field(), check);
         }
     }
 
     fn value(&mut self, field: &str, check: &'c Check) {
         let what = format!("{field} is not as required: {}", words::check(check));
-        self.add(&check.rule, check.action, what);
+        self.add(&check.rule, check.action(), what);
     }
 
     fn list(&mut self, list: &'c ConditionList, several: bool) {
@@ -192,11 +192,11 @@ impl<'c> Lines<'c> {
         }
         self.elsewhere(|lines| {
             for rule in &list.each {
-                let what = format!("an element of {path}: {}", rule.when.in_words());
-                lines.add(&rule.id, rule.action, what);
+                let what = format!("an element of {path}: {}", rule.when.0.in_words());
+                lines.add(&rule.rule, rule.action, what);
                 lines.prove(Clause {
-                    id: &rule.id,
-                    when: Cow::Borrowed(&rule.when),
+                    id: &rule.rule,
+                    when: Cow::Borrowed(&rule.when.0),
                     list: Some(list),
                     of_element: true,
                     action: rule.action,

@@ -45,8 +45,8 @@ pub(super) fn check(check: &Check) -> String {
     if text.is_empty() {
         text.push_str("known");
     }
-    if check.action != Disposition::Deny {
-        text.push_str(&format!(" ({})", action(check.action)));
+    if check.action() != Disposition::Deny {
+        text.push_str(&format!(" ({})", action(check.action())));
     }
     text
 }

@@ -7,7 +7,7 @@ use super::{Kind, Lint, Remark};
 use crate::explain::{Left, Stage, left};
 use crate::model::Pointer;
 use crate::policy::convention::ConditionList;
-use crate::policy::{Check, Disposition, FieldRule};
+use crate::policy::{Check, Disposition, Field};
 
 /// Some value passes all checks of a field, or of a member of conditions.
 pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
@@ -25,14 +25,14 @@ pub(super) fn values_pass_all_checks(lint: &Lint<'_>) -> Vec<Remark> {
 /// Compares the checks of each field. With checks that a policy `added`, only faults of these count.
 pub(super) fn of_fields(
     stage: &Stage<'_>,
-    fields: &[FieldRule],
-    added: Option<&[FieldRule]>,
+    fields: &[Field],
+    added: Option<&[Field]>,
 ) -> Vec<Remark> {
     let paths: IndexSet<&Pointer> =
-        added.unwrap_or(fields).iter().map(|field| &field.path).collect();
+        added.unwrap_or(fields).iter().map(|field| &*field.path).collect();
     let faults = paths.into_iter().filter_map(|path| {
         let all =
-            fields.iter().chain(added.unwrap_or_default()).filter(|field| field.path == *path);
+            fields.iter().chain(added.unwrap_or_default()).filter(|field| *field.path == *path);
         let checks: Vec<&Check> = all.map(|field| &field.check).collect();
         let witness = |value| {
             let mut object = stage.bare();
@@ -51,7 +51,7 @@ pub(super) fn of_fields(
 /// The fault of the checks of one value, if there is one. To forbid an optional value is no fault.
 fn excluding(name: &str, checks: &[&Check], witness: impl Fn(Value) -> Value) -> Option<Remark> {
     let mut checks: Vec<&Check> =
-        checks.iter().copied().filter(|check| check.action == Disposition::Deny).collect();
+        checks.iter().copied().filter(|check| check.action() == Disposition::Deny).collect();
     let required = checks.iter().find(|check| check.required).copied();
     if required.is_none() && checks.iter().any(|check| check.forbidden) {
         return None;

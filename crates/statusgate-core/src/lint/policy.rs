@@ -87,7 +87,7 @@ struct Lint<'p> {
 impl Lint<'_> {
     /// No check of the policy rejects a phase of the convention. A check reads the same in every state.
     fn phases(&self, rules: &PhaseRules) -> Vec<Remark> {
-        let checks = self.policy.fields.iter().filter(|field| field.path == rules.path);
+        let checks = self.policy.fields.iter().filter(|field| *field.path == rules.path);
         let checks: Vec<&str> = checks.map(|field| field.check.rule.as_str()).collect();
         if checks.is_empty() {
             return Vec::new();

@@ -107,7 +107,7 @@ impl<'c> Lint<'c> {
     /// The rules that can reject a write of the phase. Rejections by other rules, such as those about members
     /// of conditions, do not count: the values of these members are only examples.
     pub(super) fn rejecting_rules(&self, rules: &PhaseRules) -> Vec<String> {
-        let fields = self.convention.fields.iter().filter(|field| field.path == rules.path);
+        let fields = self.convention.fields.iter().filter(|field| *field.path == rules.path);
         let fields = fields.map(|field| field.check.rule.to_string());
         let clauses = self.clauses.iter().filter(|clause| clause.can_reject());
         let clauses = clauses.map(|clause| clause.id.to_owned());

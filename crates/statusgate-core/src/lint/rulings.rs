@@ -48,10 +48,10 @@ impl<'c> Lint<'c> {
             }
         }
         let fields = &self.convention.fields;
-        for field in fields.iter().filter(|field| field.check.action == Disposition::Deny) {
+        for field in fields.iter().filter(|field| field.check.action() == Disposition::Deny) {
             let checks = fields.iter().filter(|other| other.path == field.path);
             let checks: Vec<&Check> = checks.map(|field| &field.check).collect();
-            let Ok(path) = field.path.clone().try_into() else { continue };
+            let Ok(path) = (*field.path).clone().try_into() else { continue };
             let reference = Reference::Field(path);
             // Checks that no value passes are a fault of their own.
             if let Some(asks) = asks_for_value(&checks, reference) {
@@ -113,7 +113,7 @@ impl<'c> Lint<'c> {
             }
         }
         for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {
-            for check in checks.iter().filter(|check| check.action == Disposition::Deny) {
+            for check in checks.iter().filter(|check| check.action() == Disposition::Deny) {
                 let reference = Reference::Member(member.clone());
                 let all: Vec<&Check> = checks.iter().collect();
                 let (asks, decided) = (asks_for_value(&all, reference), is_decided(&all));

@@ -11,8 +11,7 @@ use super::compile::Compiler;
 use super::convention::{Backfill, Convention, remaining};
 use super::known::{Found, Known};
 use super::rules::{Declarer, OWNER, RuleTable};
-use super::schema::FieldRule;
-use super::{Action, CelRule, DeclaredRule, Disposition, Id};
+use super::{Action, CelRule, DeclaredRule, Disposition, Field, Id};
 
 /// Which resources follow which convention, how strictly, with what local additions.
 #[derive(Clone, Debug)]
@@ -35,7 +34,7 @@ pub struct Policy {
     /// The convention's defaults, then the policy's own; where both name a place, the policy's.
     pub backfill: Vec<Backfill>,
     /// Local schema.
-    pub fields: Vec<FieldRule>,
+    pub fields: Vec<Field>,
     /// Who may set what.
     pub owners: Vec<Owner>,
     /// The rule id of a change by someone who is not the owner; `None` without owners.

@@ -15,8 +15,9 @@ mod schema;
 mod selected;
 mod set;
 
-pub use crate::documents::{Action, Disposition, Owner, Resources, Writer, Writers};
-pub use crate::documents::{FieldType, Format};
+pub use crate::documents::{
+    Action, Check, Disposition, Field, FieldType, Format, Owner, Resources, Writer, Writers,
+};
 pub use crate::language::Glob;
 pub use crate::model::Id;
 pub use crate::source::{Diagnostic, Diagnostics, Source};
@@ -25,6 +26,5 @@ pub use document::Policy;
 pub use near::NearMiss;
 pub(crate) use owner::overlap;
 pub use rules::{DeclaredRule, RuleTable};
-pub use schema::{Check, FieldRule};
 pub(crate) use selected::{Selected, Step};
 pub use set::{Conventions, PolicySet};

@@ -1,57 +1,33 @@
 //! What may be asked of a single field: presence, type, enum, pattern, length, range, format.
 
-use std::ops::Deref;
-
 use super::compile::Compiler;
 use super::rules::Declarer;
-use super::{Disposition, Id};
-use crate::documents::{self, Field, FieldType, Format};
+use super::{Check, Disposition, Field, FieldType, Format};
 use crate::model::Pointer;
 use crate::source::tree::At;
 
-/// The checks of one value, with the rule that they belong to.
-#[derive(Clone, Debug)]
-pub struct Check {
-    /// The rule id in findings, `appcat/condition-reason`.
-    pub rule: Id,
+impl Check {
     /// What happens on a violation.
-    pub action: Disposition,
-    document: documents::Check,
-}
-
-impl Deref for Check {
-    type Target = documents::Check;
-
-    fn deref(&self) -> &documents::Check {
-        &self.document
+    pub fn action(&self) -> Disposition {
+        self.action.unwrap_or(Disposition::Deny)
     }
-}
-
-/// A check of a field that is named by a pointer.
-#[derive(Clone, Debug)]
-pub struct FieldRule {
-    /// Where the field is.
-    pub path: Pointer,
-    /// What is asked of it.
-    pub check: Check,
 }
 
 impl Compiler<'_> {
     /// Compiles a list of `{path: …, type: …, enum: …}`.
-    pub(crate) fn fields(&self, documents: &[Field], at: At<'_>) -> Vec<FieldRule> {
-        let mut wanted: Vec<(Pointer, bool)> = Vec::new();
-        let fields = documents.iter().enumerate().map(|(index, document)| {
+    pub(crate) fn fields(&self, documents: &[Field], at: At<'_>) -> Vec<Field> {
+        let mut wanted: Vec<(&Pointer, bool)> = Vec::new();
+        let fields = documents.iter().enumerate().map(|(index, Field { path, check })| {
             let at = at.item(index);
-            let path = (*document.path).clone();
             let name = path.tokens().last().map(|name| kebab(name)).unwrap_or_default();
-            let check = self.check(&document.check, &format!("field-{name}"), "", at);
             if check.required != check.forbidden {
-                if wanted.contains(&(path.clone(), !check.required)) {
+                if wanted.contains(&(&**path, !check.required)) {
                     at.report(format!("{path} is both required and forbidden"));
                 }
-                wanted.push((path.clone(), check.required));
+                wanted.push((path, check.required));
             }
-            FieldRule { path, check }
+            let check = self.check(check, &format!("field-{name}"), "", at);
+            Field { path: path.clone(), check }
         });
         fields.collect()
     }
@@ -59,7 +35,7 @@ impl Compiler<'_> {
     /// Compiles the checks of one member: one, or several where parts have actions of their own.
     pub(crate) fn checks(
         &self,
-        documents: &[documents::Check],
+        documents: &[Check],
         default_id: &str,
         source: &str,
         at: At<'_>,
@@ -68,27 +44,20 @@ impl Compiler<'_> {
         checks.map(|(index, check)| self.check(check, default_id, source, at.item(index))).collect()
     }
 
-    fn check(
-        &self,
-        document: &documents::Check,
-        default_id: &str,
-        source: &str,
-        at: At<'_>,
-    ) -> Check {
-        let id: &str = document.id.as_ref().map_or(default_id, |id| id);
-        let action = document.action.unwrap_or(Disposition::Deny);
-        let rules = self.tables(&[&document.source, source]).by(Declarer::Check);
-        let check = Check { rule: rules.rule(id, action), action, document: document.clone() };
+    fn check(&self, check: &Check, default_id: &str, source: &str, at: At<'_>) -> Check {
+        let id: &str = check.id.as_ref().map_or(default_id, |id| id);
+        let rules = self.tables(&[&check.source, source]).by(Declarer::Check);
+        let rule = rules.rule(id, check.action());
         if check.required && check.forbidden {
             at.report("a field cannot be both required and forbidden");
         }
-        reject_the_impossible(document, at);
-        check
+        reject_the_impossible(check, at);
+        Check { rule, ..check.clone() }
     }
 }
 
 /// A check that no value could pass would reject every write.
-fn reject_the_impossible(check: &documents::Check, at: At<'_>) {
+fn reject_the_impossible(check: &Check, at: At<'_>) {
     if !check.values.is_empty() && !check.values.iter().any(|value| fits(check, value)) {
         at.key("enum").report("none of these values has the required pattern and length");
     }
@@ -132,7 +101,7 @@ fn reject_the_impossible(check: &documents::Check, at: At<'_>) {
     }
 }
 
-fn fits(check: &documents::Check, value: &str) -> bool {
+fn fits(check: &Check, value: &str) -> bool {
     let length = value.chars().count();
     check.pattern.as_ref().is_none_or(|pattern| pattern.is_match(value))
         && check.min_length.is_none_or(|least| length >= least)

@@ -53,10 +53,10 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         }
         let facts = with_element(*facts, self.item, self.before, self.known);
         for rule in &self.path.list.each {
-            if facts.ask(&rule.when) == Truth::True {
+            if facts.ask(&rule.when.0) == Truth::True {
                 violations.push(self.located(&rule.member, |field| {
-                    let message = explained(&rule.message, &rule.when, &facts);
-                    Violation::new(&rule.id, rule.action, field, message)
+                    let message = explained(&rule.message, &rule.when.0, &facts);
+                    Violation::new(&rule.rule, rule.action, field, message)
                 }));
             }
         }
@@ -70,7 +70,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
                 checks.iter().find_map(|check| Some((check, fields::violation(check, value)?)));
             if let Some((check, (cause, message))) = fault {
                 let found = self.located(member, |field| {
-                    Violation::new(&check.rule, check.action, field, message)
+                    Violation::new(&check.rule, check.action(), field, message)
                 });
                 violations.push(found.cause(cause).of_value(value));
             }

@@ -36,7 +36,7 @@ pub(super) const LONGEST: usize = 1000;
 
 /// The checks of a field.
 pub(super) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&'c Check> {
-    let fields = convention.fields.iter().filter(|field| field.path == *path);
+    let fields = convention.fields.iter().filter(|field| *field.path == *path);
     fields.map(|field| &field.check).collect()
 }
 

@@ -22,10 +22,10 @@ impl Page {
         self.reasons(list);
         let rows = list.each.iter().map(|rule| {
             [
-                rule.id.to_string(),
-                rule.when.in_words(),
+                rule.rule.to_string(),
+                rule.when.0.in_words(),
                 words::action(rule.action).to_owned(),
-                rule.message.clone(),
+                rule.message.to_string(),
                 off_unless_enabled(rule.optional),
                 rule.source.clone(),
             ]

@@ -193,7 +193,7 @@ impl Search<'_> {
     /// Fields with checks, generations and owned fields.
     pub(super) fn paths(&self) -> Vec<&Pointer> {
         let convention = self.stage.convention;
-        let fields = convention.fields.iter().chain(&self.policy.fields).map(|field| &field.path);
+        let fields = convention.fields.iter().chain(&self.policy.fields).map(|field| &*field.path);
         let generations =
             convention.generation.iter().flat_map(|rules| rules.paths.iter().flatten());
         let mut paths: Vec<&Pointer> = Vec::new();
@@ -208,7 +208,7 @@ impl Search<'_> {
 
     fn checks(&self, path: &Pointer) -> Vec<&Check> {
         let fields = self.stage.convention.fields.iter().chain(&self.policy.fields);
-        fields.filter(|field| field.path == *path).map(|field| &field.check).collect()
+        fields.filter(|field| *field.path == *path).map(|field| &field.check).collect()
     }
 
     /// Values for one of [`Self::paths`].

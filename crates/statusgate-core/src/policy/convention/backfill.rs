@@ -329,7 +329,7 @@ fn check_removed(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'
             let message = format!("{path} is a history: its elements do not change");
             at.key("list").report(message);
         }
-        let wanted = |check: &Check| check.required && check.action == Disposition::Deny;
+        let wanted = |check: &Check| check.required && check.action() == Disposition::Deny;
         let checks = list.members.iter().filter(|(known, _)| known == member);
         let key = |key: &[String]| key.iter().any(|part| part == member);
         let keys = list.types.known.iter().filter_map(|kind| kind.key.as_deref());

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
-use super::super::schema::{Check, kebab};
-use super::super::{Disposition, Id};
+use super::super::schema::kebab;
+use super::super::{Check, Disposition, Id};
 use super::times::ANYTHING;
-use super::{ConditionTypes, History, Limit, Sanction, TransitionTime};
+use super::{ConditionTypes, ElementRule, History, Limit, Sanction, TransitionTime};
 use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
-use crate::language::{Glob, List, Predicate};
+use crate::language::{Glob, List};
 use crate::model::{Json, Object, Pointer};
 use crate::source::tree::{At, near};
 
@@ -55,25 +55,6 @@ pub struct OuterList {
     pub inner: Vec<String>,
     /// The members that identify an element.
     pub key: Vec<String>,
-}
-
-/// A rule about each element of a list, of any type.
-#[derive(Clone, Debug)]
-pub struct ElementRule {
-    /// `aso/severity-when-true`.
-    pub id: Id,
-    /// The violation. `member` and `polarity` refer to the element.
-    pub when: Predicate,
-    /// What happens.
-    pub action: Disposition,
-    /// The member that the response names; empty for the element.
-    pub member: String,
-    /// The sentence in the response.
-    pub message: String,
-    /// Where it comes from.
-    pub source: String,
-    /// Off, unless a policy enables it.
-    pub optional: bool,
 }
 
 impl ConditionList {
@@ -214,23 +195,16 @@ impl Compiler<'_> {
         rules.collect()
     }
 
-    fn element_rule(&self, document: &documents::ElementRule, at: At<'_>) -> ElementRule {
+    fn element_rule(&self, rule: &ElementRule, at: At<'_>) -> ElementRule {
+        self.element_predicate(&rule.when, at.key("when"));
         let declared = DeclaredRule {
-            actions: vec![document.action],
-            message: Some(document.message.to_string()),
-            source: document.source.clone(),
-            optional: document.optional,
+            actions: vec![rule.action],
+            message: Some(rule.message.to_string()),
+            source: rule.source.clone(),
+            optional: rule.optional,
             by: Declarer::ElementRule,
         };
-        ElementRule {
-            when: self.element_predicate(&document.when, at.key("when")),
-            action: document.action,
-            member: document.member.clone(),
-            message: document.message.to_string(),
-            source: declared.source.clone(),
-            optional: declared.optional,
-            id: self.declare_written(&document.id, declared, at),
-        }
+        ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
     }
 
     /// Reports misspelled names of members in the tables. A list may have other members, so only a name

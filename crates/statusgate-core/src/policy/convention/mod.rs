@@ -13,11 +13,11 @@ mod times;
 mod types;
 
 pub use crate::documents::{
-    ConditionType, Generation, History, Imposition, Moves, PhaseReason, PhaseTimeRules, Presence,
-    ReasonRow, ResourceVersion, Sanction, Since, TransitionTime, Watched,
+    ConditionType, ElementRule, Generation, History, Imposition, Moves, PhaseReason,
+    PhaseTimeRules, Presence, ReasonRow, ResourceVersion, Sanction, Since, TransitionTime, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
-pub use conditions::{ConditionList, ElementRule, OuterList};
+pub use conditions::{ConditionList, OuterList};
 pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
 pub use rule::{Limit, Rule, Trigger};
 pub use types::ConditionTypes;
@@ -29,8 +29,7 @@ use std::sync::Arc;
 
 use super::compile::Compiler;
 use super::rules::RuleTable;
-use super::schema::FieldRule;
-use super::{Disposition, Id};
+use super::{Disposition, Field, Id};
 use crate::documents::ConventionSpec;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -59,7 +58,7 @@ pub struct Convention {
     /// How generations relate.
     pub generation: Option<Generation>,
     /// Checks of other fields than conditions and phase.
-    pub fields: Vec<FieldRule>,
+    pub fields: Vec<Field>,
     /// Everything that needs a predicate.
     pub rules: Vec<Arc<Rule>>,
     /// Defaults for absent fields, and members to remove.
