@@ -42,8 +42,8 @@ impl Spec for ConventionSpec {
 
 /// Checks everything of a document but its `spec`. Returns its kind, if it has one.
 pub(crate) fn envelope(document: &mut Node, problems: &Problems) -> Option<DocumentKind> {
-    let check = Check { schema: &ENVELOPE, complete: true, problems };
-    check.node(document, &ENVELOPE.root);
+    let validator = Validator { schema: &ENVELOPE, complete: true, problems };
+    validator.node(document, &ENVELOPE.root);
     let kind = document.member("kind").filter(|kind| kind.span != Span::NOWHERE)?;
     DocumentKind::deserialize(kind).ok()
 }
@@ -51,19 +51,19 @@ pub(crate) fn envelope(document: &mut Node, problems: &Problems) -> Option<Docum
 /// Checks a `spec` and reads it. `complete` is false for a convention that extends an unknown one: what
 /// it inherits is not missing. `spec` keeps the placeholders.
 pub(crate) fn spec<T: Spec>(spec: &mut Node, complete: bool, problems: &Problems) -> Option<T> {
-    let check = Check { schema: T::schema(), complete, problems };
-    check.node(spec, &T::schema().root);
-    // The check and serde have the same types, so this cannot fail; a test breaks documents at random.
+    let validator = Validator { schema: T::schema(), complete, problems };
+    validator.node(spec, &T::schema().root);
+    // The validator and serde have the same types, so this cannot fail; a test breaks documents at random.
     T::deserialize(&*spec).map_err(|error| problems.report(&spec.span, error.to_string())).ok()
 }
 
-struct Check<'c> {
+struct Validator<'c> {
     schema: &'c Schema,
     complete: bool,
     problems: &'c Problems,
 }
 
-impl Check<'_> {
+impl Validator<'_> {
     fn node(&self, node: &mut Node, schema: &Part) {
         let choices = self.schema.choices(schema);
         if choices.iter().any(|choice| types(choice).is_empty()) {

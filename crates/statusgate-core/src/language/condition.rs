@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
+use super::checker::Checker;
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
 use crate::model::{ConditionStatus, Conditions, Json};
@@ -73,10 +73,10 @@ impl Word for Condition {
     const KEYS: &'static [&'static str] = &["condition", "oldCondition"];
     const TESTS: &'static [&'static str] = &["is", "isNot", "reason", "present", "changed"];
 
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&self, checker: &mut Checker<'_>) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
             let message = format!("there is no test of condition {}", self.of.kind());
-            check.error(&message, Some("add is, isNot, reason, present or changed"));
+            checker.error(&message, Some("add is, isNot, reason, present or changed"));
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{Check, Segment};
+use super::checker::{Checker, Segment};
 use super::{AnyPointer, Around, Asks, Facts, Reasons, Truth, Word};
 use crate::model::Json;
 
@@ -33,11 +33,11 @@ impl Word for Length {
     const KEYS: &'static [&'static str] = &["length"];
     const TESTS: &'static [&'static str] = &["atLeast", "atMost"];
 
-    fn check(&self, check: &mut Check<'_>) {
-        check.at(Segment::Key("length"), |check| match (self.at_least, self.at_most) {
-            (None, None) => check.error("a length needs \"atLeast\" or \"atMost\"", None),
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.at(Segment::Key("length"), |checker| match (self.at_least, self.at_most) {
+            (None, None) => checker.error("a length needs \"atLeast\" or \"atMost\"", None),
             (Some(least), Some(most)) if least > most => {
-                check.error("no length is at least and at most this", None);
+                checker.error("no length is at least and at most this", None);
             }
             _ => {}
         });

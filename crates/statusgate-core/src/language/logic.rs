@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::check::{Check, Segment};
+use super::checker::{Checker, Segment};
 use super::words::join;
 use super::{Answers, AnyWord, Around, Asks, Facts, Predicate, Reasons, Scope, Truth, Word};
 
@@ -44,10 +44,10 @@ macro_rules! list_word {
                 json_schema!({"type": "object", "properties": {(stringify!($key)): list}})
             }
 
-            fn check(&self, check: &mut Check<'_>) {
-                check.at(Segment::Key(stringify!($key)), |check| {
+            fn check(&self, checker: &mut Checker<'_>) {
+                checker.at(Segment::Key(stringify!($key)), |checker| {
                     for (index, part) in self.$key.iter().enumerate() {
-                        check.at(Segment::Item(index), |check| part.check_in(check));
+                        checker.at(Segment::Item(index), |checker| part.check_in(checker));
                     }
                 });
             }
@@ -106,8 +106,8 @@ impl Word for Not {
         json_schema!({"type": "object", "properties": {"not": scope.subschema(generator)}})
     }
 
-    fn check(&self, check: &mut Check<'_>) {
-        check.at(Segment::Key("not"), |check| self.not.check_in(check));
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.at(Segment::Key("not"), |checker| self.not.check_in(checker));
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

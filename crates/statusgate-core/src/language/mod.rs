@@ -44,7 +44,7 @@
 mod answers;
 mod asks;
 mod because;
-mod check;
+mod checker;
 mod condition;
 mod deleting;
 mod facts;
@@ -75,7 +75,7 @@ pub use answers::Answers;
 pub use asks::Asks;
 pub use because::Reasons;
 pub(crate) use because::quoted;
-pub use check::{Check, Report, Segment};
+pub use checker::{Checker, Report, Segment};
 pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
 pub use facts::{ElementFacts, Facts, List};
@@ -114,7 +114,7 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
     }
 
     /// Reports errors that the schema cannot find: unknown names, missing or contradictory tests.
-    fn check(&self, _check: &mut Check<'_>) {}
+    fn check(&self, _checker: &mut Checker<'_>) {}
 
     /// The answer. This is the hot path, so it must not allocate.
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth;
@@ -174,11 +174,11 @@ macro_rules! words {
         }
 
         impl AnyWord {
-            fn check(&self, check: &mut Check<'_>) {
+            fn check(&self, checker: &mut Checker<'_>) {
                 match self {
                     $(Self::$word(word) => {
-                        check.scope_of::<$word>(word);
-                        word.check(check);
+                        checker.scope_of::<$word>(word);
+                        word.check(checker);
                     })*
                 }
             }

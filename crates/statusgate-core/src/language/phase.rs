@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
+use super::checker::Checker;
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
 
@@ -25,8 +25,8 @@ pub struct OldPhase {
 impl Word for Phase {
     const KEYS: &'static [&'static str] = &["phase"];
 
-    fn check(&self, check: &mut Check<'_>) {
-        check.each("phase", &self.phase, |check, name| check.phase(name));
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.each("phase", &self.phase, |checker, name| checker.phase(name));
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
@@ -54,8 +54,8 @@ impl Word for Phase {
 impl Word for OldPhase {
     const KEYS: &'static [&'static str] = &["oldPhase"];
 
-    fn check(&self, check: &mut Check<'_>) {
-        check.each("oldPhase", &self.old_phase, |check, name| check.phase(name));
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.each("oldPhase", &self.old_phase, |checker, name| checker.phase(name));
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

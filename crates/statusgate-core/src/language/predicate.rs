@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{All, AnyWord, Asks, Check, ENTRIES, Entry, Report};
+use super::{All, AnyWord, Asks, Checker, ENTRIES, Entry, Report};
 
 /// A question about an object: the words of one mapping, all of which must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,21 +65,21 @@ impl Predicate {
 
     /// Reports every semantic error.
     pub fn check(&self, report: &mut dyn Report) {
-        self.check_in(&mut Check::new(report, Scope::Object));
+        self.check_in(&mut Checker::new(report, Scope::Object));
     }
 
-    pub(super) fn check_in(&self, check: &mut Check<'_>) {
+    pub(super) fn check_in(&self, checker: &mut Checker<'_>) {
         if self.words.is_empty() {
-            check.error(EMPTY, None);
+            checker.error(EMPTY, None);
         }
-        self.words.iter().for_each(|word| word.check(check));
+        self.words.iter().for_each(|word| word.check(checker));
     }
 }
 
 impl ElementPredicate {
     /// Reports every semantic error.
     pub fn check(&self, report: &mut dyn Report) {
-        self.0.check_in(&mut Check::new(report, Scope::Element));
+        self.0.check_in(&mut Checker::new(report, Scope::Element));
     }
 }
 

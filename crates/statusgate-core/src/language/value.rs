@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::check::{Check, Segment};
+use super::checker::{Checker, Segment};
 use super::shapes::{Text, text_shape};
 use super::words::not;
 use super::{
@@ -120,18 +120,18 @@ impl Word for Value {
     ];
     const OF_ELEMENT: &'static [&'static str] = &["member", "oldMember"];
 
-    fn check(&self, check: &mut Check<'_>) {
+    fn check(&self, checker: &mut Checker<'_>) {
         if *self == Self::of(self.reference.clone()) {
             let message = format!("there is no test of {}", self.reference);
             let help =
                 "add is, isNot, set, changed, decreased, future, past, matches, equals or before";
-            check.error(&message, Some(help));
+            checker.error(&message, Some(help));
         }
         for (key, operand) in [("equals", &self.equals), ("before", &self.before)] {
             let member = operand.as_ref().is_some_and(|operand| operand.0.is_member());
-            if member && check.scope() == Scope::Object {
-                check.at(Segment::Key(key), |check| {
-                    check.error("a JSON pointer starts with '/'", None)
+            if member && checker.scope() == Scope::Object {
+                checker.at(Segment::Key(key), |checker| {
+                    checker.error("a JSON pointer starts with '/'", None)
                 });
             }
         }

@@ -21,13 +21,13 @@ pub enum Segment {
 }
 
 /// Collects errors while words are checked.
-pub struct Check<'r> {
+pub struct Checker<'r> {
     report: &'r mut dyn Report,
     path: Vec<Segment>,
     scope: Scope,
 }
 
-impl<'r> Check<'r> {
+impl<'r> Checker<'r> {
     pub(super) const fn new(report: &'r mut dyn Report, scope: Scope) -> Self {
         Self { report, path: Vec::new(), scope }
     }
