@@ -201,7 +201,7 @@ impl Settings {
 
     /// All rules about parts of a status that disagree.
     pub(crate) fn agreement_rules(&self) -> Vec<&'static str> {
-        let rules = self.convention().rules.iter().map(|rule| (rule.id.as_str(), rule.action));
+        let rules = self.convention().rules.iter().map(|rule| (rule.rule.as_str(), rule.action));
         let lists = self.convention().conditions.iter().flat_map(|list| &list.each);
         let rules = rules.chain(lists.map(|rule| (rule.rule.as_str(), rule.action)));
         let rules = rules.filter(|(_, action)| *action == Disposition::Disagreement);

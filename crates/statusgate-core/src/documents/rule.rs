@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Disposition, Name, Origin, Sanction, Sentence, StatusPointer, Watched};
 use crate::language::{ElementPredicate, OneOrMany, Predicate, Scalar};
-use crate::model::ConditionStatus;
+use crate::model::{ConditionStatus, Id};
 
 /// A trigger without parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,9 @@ document! {
     pub struct Rule {
         /// The second half of the rule id.
         id: Name,
+        /// The rule id. Compiling sets it.
+        #[serde(skip)]
+        rule: Id,
         /// The violation.
         when: Predicate,
         /// What happens on a violation.

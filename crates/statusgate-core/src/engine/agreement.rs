@@ -29,7 +29,7 @@ pub(crate) fn change_contradicts_phase(
     let contradicted = |facts| contradicted(rules, facts).is_some();
     let newly_violated = |rule: &Rule| {
         let violated = |facts: &Facts<'_, '_>| {
-            let list = rule.list.as_ref();
+            let list = rule.list.as_deref();
             let list = list.and_then(|path| convention.list_at(path, &facts.resource.version));
             let facts = list.map_or(*facts, |list| facts.reading(list.for_predicates()));
             facts.ask(&rule.when) == Truth::True

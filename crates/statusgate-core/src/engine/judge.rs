@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::model::{Json, Object, Operation, Pointer, Subject, Webhook, in_status};
-use crate::policy::convention::{PhaseRules, Rule, Trigger, Watched};
+use crate::policy::convention::{PhaseRules, Rule, Trigger, Watch, Watched};
 use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 
 use super::because::{explained, quoted};
@@ -212,7 +212,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         // The rules of one list are adjacent: the facts are made for the first of them.
         let mut of_list: Option<(&Pointer, Facts<'_, '_>)> = None;
         for rule in convention.rules.iter().filter(|rule| self.is_about(rule.action)) {
-            let facts = match (&rule.list, of_list) {
+            let facts = match (rule.list.as_deref(), of_list) {
                 (None, _) => facts,
                 (Some(path), Some((known, facts))) if known == path => facts,
                 (Some(path), _) => {
@@ -281,7 +281,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
         let action = if is_softened { Disposition::Warn } else { rule.action };
         // An evaluation error that the stored object also has never rejects, for any trigger: if a
         // member of `oldSelf` is missing, no write could repair it.
-        let ratcheted = rule.trigger == Trigger::Introduced || place.is_some();
+        let ratcheted = rule.trigger.is_introduced() || place.is_some();
         let found = Violation::new(&rule.id, action, field, message);
         violations.push(Violation { place, ratcheted, ..found });
     }
@@ -332,10 +332,12 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
 }
 
 fn judge_rule<'p>(rule: &'p Rule, facts: &Facts<'_, '_>, violations: &mut dyn Sink<'p>) {
-    if facts.ask(&rule.when) == Truth::True && triggered(&rule.trigger, facts) {
+    if facts.ask(&rule.when) == Truth::True
+        && rule.trigger.as_ref().is_none_or(|trigger| triggered(trigger, facts))
+    {
         let message = explained(&rule.message, &rule.when, facts);
-        let found = Violation::new(&rule.id, rule.action, rule.path.field(), message);
-        let ratcheted = rule.trigger == Trigger::Introduced;
+        let found = Violation::new(&rule.rule, rule.action, rule.field(), message);
+        let ratcheted = rule.trigger.as_ref().is_none_or(Trigger::is_introduced);
         violations.push(Violation { ratcheted, ..found });
     }
 }
@@ -354,11 +356,11 @@ fn triggered(trigger: &Trigger, facts: &Facts<'_, '_>) -> bool {
         }
     };
     match trigger {
-        Trigger::State | Trigger::Introduced => true,
-        Trigger::Moved(watched) => watched.iter().any(changed),
-        Trigger::CoWritten(watched) => {
+        Trigger::Watch(Watch { moved: Some(watched), .. }) => watched.iter().any(changed),
+        Trigger::Watch(Watch { co_written: Some(watched), .. }) => {
             facts.old.is_none_or(|old| old.written_status().is_none())
                 || watched.iter().all(changed)
         }
+        _ => true,
     }
 }

@@ -37,16 +37,16 @@ pub(crate) fn clauses(convention: &Convention) -> Vec<Clause<'_>> {
 /// The clauses that are rules.
 pub(crate) fn rules(convention: &Convention) -> impl Iterator<Item = Clause<'_>> {
     convention.rules.iter().map(|rule| Clause {
-        id: &rule.id,
+        id: &rule.rule,
         when: Cow::Borrowed(&rule.when),
         list: rule
             .list
             .as_ref()
-            .and_then(|path| convention.conditions.iter().find(|list| list.path == *path)),
+            .and_then(|path| convention.conditions.iter().find(|list| list.path == **path)),
         of_element: false,
         action: rule.action,
-        trigger: Some(&rule.trigger),
-        path: Some(&rule.path),
+        trigger: rule.trigger.as_ref(),
+        path: rule.path.as_deref(),
     })
 }
 

@@ -53,7 +53,7 @@ fn table(convention: &Convention) -> Value {
             }
             Err(space) => too_large(&space),
         };
-        (rule.id.to_string(), found)
+        (rule.rule.to_string(), found)
     });
     object([("rules", rules.collect::<Map<_, _>>().into())])
 }

@@ -66,7 +66,7 @@ pub(crate) fn lines(convention: &Convention) -> Vec<Line<'_>> {
     lines.scope = Scope::Other;
     lines.fields(&convention.fields);
     for (rule, clause) in convention.rules.iter().zip(rules(convention)) {
-        lines.add(&rule.id, rule.action, rule.when.in_words());
+        lines.add(&rule.rule, rule.action, rule.when.in_words());
         lines.prove(clause);
     }
     lines.lines

@@ -154,11 +154,11 @@ impl Page {
         self.heading("Rules");
         let rows = convention.rules.iter().map(|rule| {
             [
-                rule.id.to_string(),
+                rule.rule.to_string(),
                 rule.when.in_words(),
-                words::trigger(&rule.trigger),
+                rule.trigger.as_ref().map(words::trigger).unwrap_or_default(),
                 words::action(rule.action).to_owned(),
-                rule.message.clone(),
+                rule.message.to_string(),
                 off_unless_enabled(rule.optional),
                 rule.source.clone(),
             ]

@@ -2,7 +2,7 @@
 
 pub(crate) use crate::language::any_of;
 use crate::language::quoted_if_odd;
-use crate::policy::convention::{Trigger, Watched};
+use crate::policy::convention::{Trigger, TriggerWord, Watch, Watched};
 use crate::policy::{Check, Disposition, FieldType, Format};
 
 /// A check of a field, as a list of short clauses.
@@ -85,10 +85,13 @@ pub(super) fn trigger(trigger: &Trigger) -> String {
         names.collect::<Vec<_>>().join(word)
     };
     match trigger {
-        Trigger::State => "every write with it".to_owned(),
-        Trigger::Introduced => "writes that introduce it".to_owned(),
-        Trigger::Moved(watched) => format!("writes that change {}", names(watched, " or ")),
-        Trigger::CoWritten(watched) => {
+        Trigger::Word(TriggerWord::State) => "every write with it".to_owned(),
+        Trigger::Word(TriggerWord::Introduced) => "writes that introduce it".to_owned(),
+        Trigger::Watch(Watch { moved: Some(watched), .. }) => {
+            format!("writes that change {}", names(watched, " or "))
+        }
+        Trigger::Watch(Watch { co_written, .. }) => {
+            let watched = co_written.as_deref().unwrap_or_default();
             format!("writes that change {} together", names(watched, " and "))
         }
     }

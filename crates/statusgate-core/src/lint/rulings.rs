@@ -7,7 +7,7 @@ use crate::language::{
 };
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{
-    ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watched,
+    ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watch, Watched,
 };
 use crate::policy::{Check, Disposition};
 
@@ -74,8 +74,8 @@ impl<'c> Lint<'c> {
         let ruling = |clause: &Clause<'c>| {
             let mut ruling =
                 Ruling::new(clause.id, vec![clause.when.clone().into_owned()], clause.list);
-            if let Some(Trigger::Moved(watched)) = clause.trigger {
-                for watched in watched {
+            if let Some(Trigger::Watch(Watch { moved: Some(watched), .. })) = clause.trigger {
+                for watched in watched.iter() {
                     match watched {
                         Watched::Field(path) => ruling.reads.push(path),
                         Watched::Condition(kind) => ruling.asks.push(is_present(kind)),

@@ -110,7 +110,7 @@ impl Page {
         let lines = table.collapsed(|_, firing| {
             let rules = firing.iter().filter_map(|rule| convention.rules.get(*rule));
             let names = rules.map(|rule| {
-                format!("{} ({})", words::short_id(&rule.id), words::action(rule.action))
+                format!("{} ({})", words::short_id(&rule.rule), words::action(rule.action))
             });
             (!firing.is_empty()).then(|| vec![names.collect::<Vec<_>>().join(", ")])
         });

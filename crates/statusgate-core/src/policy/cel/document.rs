@@ -23,9 +23,7 @@ impl Compiler<'_> {
             if documents[..index].iter().any(|other| other.name == document.name) {
                 at.key("name").report(format!("rule {} is listed twice", *document.name));
             }
-            let trigger = document.trigger.as_ref().map_or(Trigger::Introduced, |trigger| {
-                Trigger::compile(trigger, at.key("trigger"))
-            });
+            let trigger = Trigger::compile(document.trigger.as_ref(), at);
             let text = &document.expression;
             let expression = compile(text)
                 .map_err(|mistakes| report(at.key("expression"), text, mistakes))
@@ -70,7 +68,7 @@ fn sees_the_phase(
     let time = phase.transition_time.iter().map(|time| &*time.path);
     let mut moved = phase.paths().chain(time).chain(backfill.iter().map(Backfill::path));
     let reads = &expression.reads;
-    *trigger != Trigger::Introduced
+    !trigger.is_introduced()
         || reads.stored.is_some()
         || moved.any(|path| reads.written.as_ref().is_some_and(|part| part.covers(path.tokens())))
 }

@@ -14,12 +14,13 @@ mod types;
 
 pub use crate::documents::{
     ConditionType, ElementRule, Generation, History, Imposition, Moves, PhaseReason,
-    PhaseTimeRules, Presence, ReasonRow, ResourceVersion, Sanction, Since, TransitionTime, Watched,
+    PhaseTimeRules, Presence, ReasonRow, ResourceVersion, Rule, Sanction, Since, TransitionTime,
+    Trigger, TriggerWord, Watch, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, OuterList};
 pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
-pub use rule::{Limit, Rule, Trigger};
+pub use rule::Limit;
 pub use types::ConditionTypes;
 
 pub(crate) use names::Names;
@@ -88,13 +89,13 @@ impl Convention {
         let each = each.filter(|rule| rule.optional).map(|rule| rule.id.as_str());
         let defaults = self.backfill.iter().filter(|default| default.optional);
         let defaults = defaults.map(|default| default.name.as_str());
-        rules.chain(each).map(own_name).chain(defaults)
+        rules.chain(each).chain(defaults)
     }
 
     /// The same convention with the optional parts that are `wanted`, and without the others.
     pub(crate) fn with_parts(&self, wanted: &[String]) -> Self {
         let wants = |name: &str| wanted.iter().any(|part| part == name);
-        let on = |optional: bool, id: &str| !optional || wants(own_name(id));
+        let on = |optional: bool, name: &str| !optional || wants(name);
         let mut convention = self.clone();
         convention.rules.retain(|rule| on(rule.optional, &rule.id));
         for list in &mut convention.conditions {
@@ -122,10 +123,10 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let fields = compiler.fields(&spec.fields, at.key("fields"));
     let backfill = compiler.backfill(&spec.backfill, &conditions, &[], at.key("backfill"));
     // Rules last: their ids are the only ones that are chosen.
+    let path = spec.phase.as_ref().and_then(|phase| phase.path.first());
     let rules = spec.rules.iter().enumerate();
-    let rules = rules.filter_map(|(index, rule)| {
-        compiler.rule(rule, phase.as_ref(), at.key("rules").item(index))
-    });
+    let rules =
+        rules.filter_map(|(index, rule)| compiler.rule(rule, path, at.key("rules").item(index)));
     let rules = rules.map(Arc::new).collect();
     for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
         list.each = compiler.element_rules(document, at.key("conditions").item(index));

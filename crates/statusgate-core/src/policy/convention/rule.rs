@@ -2,10 +2,8 @@
 
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
-use super::super::{Disposition, Id};
-use super::{PhaseRules, Sanction};
-use crate::documents::{self, TriggerWord, Watched};
-use crate::language::Predicate;
+use super::{Rule, Sanction, Trigger};
+use crate::documents::{StatusPointer, TriggerWord};
 use crate::model::Pointer;
 use crate::source::tree::At;
 
@@ -18,100 +16,55 @@ pub struct Limit<T> {
     pub sanction: Sanction,
 }
 
-/// A rule that needs a predicate.
-#[derive(Clone, Debug)]
-pub struct Rule {
-    /// `appcat/instance-namespace`.
-    pub id: Id,
-    /// The violation: the rule fires when this definitely holds.
-    pub when: Predicate,
-    /// Which writes it judges.
-    pub trigger: Trigger,
-    /// What happens.
-    pub action: Disposition,
+impl Rule {
     /// The field that the response names.
-    pub path: Pointer,
-    /// The condition list that it reads, if not the first.
-    pub list: Option<Pointer>,
-    /// The sentence in the response.
-    pub message: String,
-    /// Where it comes from.
-    pub source: String,
-    /// Off, unless a policy enables it.
-    pub optional: bool,
-}
-
-/// Which writes a rule judges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trigger {
-    /// Every write that leaves the violation.
-    State,
-    /// Writes that introduce the violation: the stored object does not have it in the same place.
-    Introduced,
-    /// Writes that changed one of these.
-    Moved(Vec<Watched>),
-    /// Writes that changed all of these, or created the status.
-    CoWritten(Vec<Watched>),
+    pub fn field(&self) -> &str {
+        self.path.as_deref().map(Pointer::field).unwrap_or_default()
+    }
 }
 
 impl Compiler<'_> {
+    /// Compiles a rule with its defaults. `phase` is the path of the phase.
     pub(super) fn rule(
         &self,
-        document: &documents::Rule,
-        phase: Option<&PhaseRules>,
+        rule: &Rule,
+        phase: Option<&StatusPointer>,
         at: At<'_>,
     ) -> Option<Rule> {
-        let list = document.list.as_deref().cloned();
-        if let Some(list) = &list {
+        if let Some(list) = &rule.list {
             self.names.check_list(at.key("in"), list);
         }
-        let path = document.path.as_deref().or(list.as_ref());
-        let path = path.or_else(|| phase.map(|phase| &phase.path));
+        let path = rule.path.as_ref().or(rule.list.as_ref()).or(phase);
         if path.is_none() && self.complete {
             at.report("missing required key \"path\"");
         }
-        let path = path.cloned();
         let declared = DeclaredRule {
-            actions: vec![document.action],
-            message: Some(document.message.to_string()),
-            source: document.source.clone(),
-            optional: document.optional,
+            actions: vec![rule.action],
+            message: Some(rule.message.to_string()),
+            source: rule.source.clone(),
+            optional: rule.optional,
             by: Declarer::Rule,
         };
-        let id = self.declare_written(&document.id, declared.clone(), at);
-        let when = self.predicate(&document.when, at.key("when"));
-        let trigger = document
-            .trigger
-            .as_ref()
-            .map_or(Trigger::Introduced, |trigger| Trigger::compile(trigger, at.key("trigger")));
-        Some(Rule {
-            id,
-            when,
-            trigger,
-            action: document.action,
-            path: path?,
-            list,
-            message: document.message.to_string(),
-            source: declared.source.clone(),
-            optional: declared.optional,
-        })
+        let id = self.declare_written(&rule.id, declared, at);
+        self.predicate(&rule.when, at.key("when"));
+        let trigger = Trigger::compile(rule.trigger.as_ref(), at);
+        Some(Rule { rule: id, path: Some(path?.clone()), trigger: Some(trigger), ..rule.clone() })
     }
 }
 
 impl Trigger {
-    /// Compiles a trigger of a convention or of a policy.
-    pub(crate) fn compile(trigger: &documents::Trigger, at: At<'_>) -> Self {
-        match trigger {
-            documents::Trigger::Word(TriggerWord::State) => Self::State,
-            documents::Trigger::Word(TriggerWord::Introduced) => Self::Introduced,
-            documents::Trigger::Watch(watch) => match (&watch.moved, &watch.co_written) {
-                (Some(moved), None) => Self::Moved(moved.to_vec()),
-                (None, Some(written)) => Self::CoWritten(written.to_vec()),
-                _ => {
-                    at.report("a trigger is state, introduced, moved or coWritten");
-                    Self::Introduced
-                }
-            },
+    /// The trigger of a rule, or the default.
+    pub(crate) fn compile(trigger: Option<&Self>, at: At<'_>) -> Self {
+        if let Some(Self::Watch(watch)) = trigger
+            && watch.moved.is_some() == watch.co_written.is_some()
+        {
+            at.key("trigger").report("a trigger is state, introduced, moved or coWritten");
         }
+        trigger.cloned().unwrap_or(Self::Word(TriggerWord::Introduced))
+    }
+
+    /// Whether the rule judges writes that introduce the violation.
+    pub(crate) const fn is_introduced(&self) -> bool {
+        matches!(self, Self::Word(TriggerWord::Introduced))
     }
 }
