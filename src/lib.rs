@@ -19,6 +19,7 @@
 //! | [`cluster`] | everything that talks to the API server |
 //! | [`manager`] | keeps policies, certificates and registrations in the cluster up to date |
 //! | [`telemetry`] | metrics, logs and traces |
+//! | `values` | parsers of the values of arguments |
 //! | [`cli`] | one file a command |
 //!
 //! `wire` and `manifests` are pure, too: no IO, no clock, no async and no Kubernetes client.
@@ -32,4 +33,5 @@ pub mod manifests;
 pub mod server;
 pub mod telemetry;
 pub mod tls;
+mod values;
 pub mod wire;

@@ -15,9 +15,10 @@ use super::action::Limit;
 use super::connection::block_on;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
-use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
+use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
 use crate::cluster::{Target, with_causes};
+use crate::values;
 use statusgate_core::policy::PolicySet;
 
 /// The arguments of `audit`.

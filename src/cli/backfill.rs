@@ -11,10 +11,11 @@ use super::connection::block_on;
 use super::output::Output;
 use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
-use super::{NO_REPORT, Outcome, checks, fail_with, say, time, values};
+use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
 use crate::cluster::backfill::{Backfill, BackfillError, End, Journal, Plan, Scope, Shard};
 use crate::cluster::{CheckResult, Cluster, Level, precheck};
 use crate::files;
+use crate::values;
 use statusgate_core::policy::{PolicySet, Source};
 
 /// The arguments of `backfill`.

@@ -13,8 +13,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 
-use super::{Outcome, time, values};
+use super::{Outcome, time};
 use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem};
+use crate::values;
 
 /// The arguments of `certs`.
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::values;
 use crate::cluster::{Cluster, ClusterError, Gap, Query, Target};
+use crate::values;
 
 /// Where the cluster is.
 #[derive(Clone, Debug, clap::Args)]

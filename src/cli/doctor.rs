@@ -8,11 +8,12 @@ use anyhow::Context;
 use super::connection::{Connection, block_on};
 use super::output::Output;
 use super::policies::following;
-use super::{Outcome, checks, time, values};
+use super::{Outcome, checks, time};
 use crate::cluster::doctor::{Address, Examination, ObjectLocation};
 use crate::cluster::{CheckResult, ClusterError, StoredDocument};
 use crate::manager::documents::document_type;
 use crate::manager::registry::{Document, DocumentId, Registry};
+use crate::values;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::PolicySet;
 

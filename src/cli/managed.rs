@@ -7,10 +7,11 @@ use std::time::Duration;
 use http::Uri;
 
 use super::connection::Connection;
-use super::{time, values};
+use super::time;
 use crate::manager::{ManagedCertificate, ManagerOptions};
 use crate::manifests::registrations::{Address, FailurePolicy};
 use crate::tls::rotation::wanted_names;
+use crate::values;
 
 /// What the server manages in a cluster. Without these flags it calls no API.
 #[derive(Clone, Debug, clap::Args)]

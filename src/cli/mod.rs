@@ -36,7 +36,6 @@ pub mod test;
 pub mod time;
 mod traces;
 pub mod uninstall;
-mod values;
 mod writer;
 
 use std::fmt;

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::policies::Policies;
 use super::time::Now;
 use crate::files::{ReadError, read_bytes};
-use crate::server::Limits;
+use crate::server::BODY_BYTES;
 use crate::server::admit::admit;
 use statusgate_core::model::Webhook;
 
@@ -56,10 +56,9 @@ fn webhooks() -> impl TypedValueParser<Value = Webhook> {
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let name = args.file.display();
-    let limit = Limits::default().body_bytes;
-    let body = match read_bytes(&args.file, limit as u64) {
+    let body = match read_bytes(&args.file, BODY_BYTES as u64) {
         Err(ReadError::TooLarge(_)) => {
-            bail!("HTTP 413: {name} is larger than {} MiB", limit >> 20)
+            bail!("HTTP 413: {name} is larger than {} MiB", BODY_BYTES >> 20)
         }
         read => read.with_context(|| name.to_string())?,
     };

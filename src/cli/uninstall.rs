@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use anyhow::bail;
 
+use super::Outcome;
 use super::connection::{Connection, block_on};
-use super::{Outcome, values};
 use crate::cluster::Cluster;
 use crate::manager::replicas::BEAT;
 use crate::manifests::registrations::REGISTRATIONS;
+use crate::values;
 
 /// The arguments of `uninstall`.
 #[derive(Debug, clap::Args)]

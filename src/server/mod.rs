@@ -65,14 +65,14 @@ pub use self::policies::PolicyStore;
 pub use self::probe_port::ProbePort;
 pub use self::readiness::Readiness;
 pub use self::routes::DocumentReview;
-pub use self::settings::{CertificateSource, Limits, ProbeSettings, ServerSettings};
+pub use self::settings::{BODY_BYTES, CertificateSource, Limits, ServerSettings};
 
 /// Starts serving. Returns when the server is ready. Requires a tokio runtime.
 ///
 /// # Errors
 /// Invalid policies, certificate or client CA, or a port that cannot be bound.
 pub fn start(settings: &ServerSettings) -> Result<Running, StartError> {
-    let opening = Opening::of(settings.into())?;
+    let opening = Opening::of(settings)?;
     let files =
         files::load_policies_or_examples(&settings.policies).map_err(StartError::BrokenPolicies)?;
     let policies = opening.policies(files)?;
@@ -85,7 +85,7 @@ pub fn start(settings: &ServerSettings) -> Result<Running, StartError> {
 /// # Errors
 /// As for [`start`].
 pub fn start_with_router(settings: &ServerSettings, router: Router) -> Result<Running, StartError> {
-    Opening::of(settings.into())?.listen(settings, Inputs::default(), router)
+    Opening::of(settings)?.listen(settings, Inputs::default(), router)
 }
 
 /// A server that answers probes, and is not ready yet. Dropping it closes the port.
@@ -101,12 +101,12 @@ impl Opening {
     ///
     /// # Errors
     /// A port that cannot be bound.
-    pub fn of(settings: ProbeSettings) -> Result<Self, StartError> {
-        let ProbeSettings { listen: address, reuse_port, dropped_lines } = settings;
-        let metrics = Arc::new(Metrics::new(dropped_lines));
+    pub fn of(settings: &ServerSettings) -> Result<Self, StartError> {
+        let &ServerSettings { probe_listen, reuse_port, ref dropped_lines, .. } = settings;
+        let metrics = Arc::new(Metrics::new(dropped_lines.clone()));
         let readiness = Readiness::blocked_by([NO_POLICIES, NO_CERTIFICATE, NOT_LISTENING]);
         let scrape: Arc<dyn Scrape> = Arc::<Metrics>::clone(&metrics);
-        let probes = ProbePort::open(address, reuse_port, readiness.clone(), scrape)?;
+        let probes = ProbePort::open(probe_listen, reuse_port, readiness.clone(), scrape)?;
         Ok(Self { metrics, readiness, probes })
     }
 

@@ -1,82 +1,82 @@
 //! The settings of a server.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Parser;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing_appender::non_blocking::ErrorCounter;
 
 use crate::telemetry::FilterFile;
 use crate::tls::Bundle;
+use crate::values;
 
-/// The settings of `statusgate serve`. [`ServerSettings::new`] has the same defaults as the command line.
-#[derive(Clone, Debug)]
+/// The settings of `statusgate serve`, which are also its arguments. [`ServerSettings::new`] has the defaults
+/// of the command line.
+#[derive(Clone, Debug, clap::Parser)]
 pub struct ServerSettings {
-    /// The address of the webhooks. Port 0 selects a free port.
-    pub listen: SocketAddr,
-    /// The address of probes and metrics, in plain HTTP.
-    pub probe_listen: SocketAddr,
-    /// Allows another process to listen on the same ports.
-    pub reuse_port: bool,
-    /// The serving certificate.
-    pub certificate: CertificateSource,
-    /// The CA file of accepted client certificates.
-    pub client_ca: Option<PathBuf>,
-    /// Files and folders with policies. Empty: the embedded examples.
+    /// Policies: a file, or a folder with *.yaml, *.yml and *.json files. May be repeated. The server
+    /// reloads them when their content changes. Default: the built-in example policies, or with
+    /// --watch-policies only those of the cluster.
+    #[arg(long, value_name = "PATH")]
     pub policies: Vec<PathBuf>,
-    /// How often the server checks files for changes.
+
+    /// Address and port for webhook calls (HTTPS); port 0 selects a free port.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    pub listen: SocketAddr,
+
+    /// Address and port for /livez, /readyz and /metrics (plain HTTP).
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub probe_listen: SocketAddr,
+
+    /// Listen with SO_REUSEPORT: a new process can then listen on the same ports before this one
+    /// stops.
+    #[arg(long)]
+    pub reuse_port: bool,
+
+    /// Accept only clients with a certificate of one of these authorities, PEM. API servers send
+    /// one only if their admission configuration names a kubeconfig for webhooks.
+    #[arg(long, value_name = "FILE")]
+    pub client_ca: Option<PathBuf>,
+
+    /// How often to check files for changes.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = values::positive_duration)]
     pub reload_every: Duration,
-    /// How long the server accepts requests after the signal to end.
+
+    /// How long to continue to serve after SIGTERM, until endpoints are updated.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = values::duration)]
     pub grace: Duration,
-    /// How long the server waits for requests in flight after that.
+
+    /// How long to wait for requests in flight after --grace.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration)]
     pub drain_timeout: Duration,
+
     /// Limits for clients.
+    #[command(flatten)]
     pub limits: Limits,
+
+    /// The serving certificate.
+    #[arg(skip = CertificateSource::SelfSigned)]
+    pub certificate: CertificateSource,
+
     /// The file of the log filter; `None` if the filter is fixed.
+    #[arg(skip)]
     pub log_from: Option<FilterFile>,
+
     /// The provider of spans, if traces are exported. The end of the server shuts it down.
+    #[arg(skip)]
     pub traces: Option<SdkTracerProvider>,
+
     /// The counter of dropped log lines, for the metrics.
+    #[arg(skip)]
     pub dropped_lines: Option<ErrorCounter>,
 }
 
 impl ServerSettings {
     /// The defaults, with this certificate.
     pub fn new(certificate: CertificateSource) -> Self {
-        Self {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8443)),
-            probe_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
-            reuse_port: false,
-            certificate,
-            client_ca: None,
-            policies: Vec::new(),
-            reload_every: Duration::from_secs(2),
-            grace: Duration::from_secs(15),
-            drain_timeout: Duration::from_secs(30),
-            limits: Limits::default(),
-            log_from: None,
-            traces: None,
-            dropped_lines: None,
-        }
-    }
-}
-
-/// The settings of the probe port, which opens before there is a certificate.
-#[derive(Clone, Debug)]
-pub struct ProbeSettings {
-    /// As [`ServerSettings::probe_listen`].
-    pub listen: SocketAddr,
-    /// As [`ServerSettings::reuse_port`].
-    pub reuse_port: bool,
-    /// As [`ServerSettings::dropped_lines`].
-    pub dropped_lines: Option<ErrorCounter>,
-}
-
-impl From<&ServerSettings> for ProbeSettings {
-    fn from(settings: &ServerSettings) -> Self {
-        let &ServerSettings { probe_listen: listen, reuse_port, ref dropped_lines, .. } = settings;
-        Self { listen, reuse_port, dropped_lines: dropped_lines.clone() }
+        Self { certificate, ..Self::parse_from([""]) }
     }
 }
 
@@ -97,40 +97,43 @@ pub enum CertificateSource {
 }
 
 /// Limits for one client and for all clients together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Limits {
-    /// Open connections; more wait in the kernel's queue. An API server keeps up to 25 idle
-    /// connections per webhook host and opens more in a burst.
+    /// The maximum number of open connections. Others wait to be accepted.
+    // An API server keeps up to 25 idle connections per webhook host and opens more in a burst.
+    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = values::count)]
     pub max_connections: usize,
-    /// Concurrent requests; more get a 503 with `Retry-After`.
+
+    /// The maximum number of concurrent requests. Others receive 503 with Retry-After.
+    #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = values::count)]
     pub max_in_flight: usize,
-    /// Bytes of one request body. An object may have 3 MiB, and a review contains it twice.
+
+    /// Bytes of one request body.
+    #[arg(skip = BODY_BYTES)]
     pub body_bytes: usize,
+
     /// Bytes of all concurrent request bodies; more get a 503. Without this limit, `max_in_flight`
     /// bodies of the largest size would need 2 GiB.
+    #[arg(skip = 64_usize << 20)]
     pub held_bytes: usize,
-    /// The limit for a TLS handshake.
+
+    /// How long a client may take for the TLS handshake.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::positive_duration)]
     pub handshake_timeout: Duration,
+
     /// The limit from the first to the last byte of a request head.
+    #[arg(skip = Duration::from_secs(10))]
     pub head_timeout: Duration,
-    /// The limit for a complete request body.
+
+    /// How long a client may take to send a request body.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::positive_duration)]
     pub body_timeout: Duration,
-    /// The limit from a response to the first byte of the next request. API servers keep idle
-    /// connections for 90 s and do not retry a POST that fails on a closed one, so keep this higher.
+
+    /// How long a connection may be idle; at least 91s: API servers keep idle connections for 90 s.
+    // They do not retry a POST that fails on a closed connection.
+    #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = values::idle_timeout)]
     pub idle_timeout: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_connections: 1024,
-            max_in_flight: 256,
-            body_bytes: 8 << 20,
-            held_bytes: 64 << 20,
-            handshake_timeout: Duration::from_secs(10),
-            head_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(120),
-        }
-    }
-}
+/// The limit for the bytes of a request body. An object may have 3 MiB, and a review contains it twice.
+pub const BODY_BYTES: usize = 8 << 20;

@@ -16,11 +16,11 @@ use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// The format of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// One JSON object per line.
     Json,
-    /// Readable text for a terminal.
+    /// For a terminal.
     Pretty,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 /// A module may use itself and the modules before it.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     // crates/statusgate-core/src
     "model",
     "kstatus",
@@ -22,6 +22,7 @@ const ORDER: [&str; 19] = [
     "lint",
     // src
     "wire",
+    "values",
     "manifests",
     "files",
     "tls",

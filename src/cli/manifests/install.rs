@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 
-use super::super::{Outcome, values};
+use super::super::Outcome;
 use crate::manifests::install::{Certificates, Installation, Version};
 use crate::manifests::registrations::FailurePolicy;
 use crate::manifests::{crds, yaml};
+use crate::values;
 
 /// The arguments of `manifests install`.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::super::connection::{Connection, block_on};
 use super::super::policies::Policies;
-use super::super::{Outcome, fail_with, say, values};
+use super::super::{Outcome, fail_with, say};
 use crate::cluster::Cluster;
 use crate::files;
 use crate::manifests::registrations::{
@@ -16,6 +16,7 @@ use crate::manifests::registrations::{
 use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::{gaps, rules};
 use crate::manifests::yaml;
+use crate::values;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Manifests, reason};
 

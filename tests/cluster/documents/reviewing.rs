@@ -35,7 +35,7 @@ fn invalid_documents_are_rejected_and_everything_else_is_allowed() {
             probe_listen: any,
             ..ServerSettings::new(CertificateSource::Given(bundle))
         };
-        let opening = Opening::of((&settings).into()).unwrap();
+        let opening = Opening::of(&settings).unwrap();
         let file = Source::new("file.yaml", policy("of-a-file", "metav1").to_string());
         let store = opening.policies(vec![file]).unwrap();
         let (cluster, exchange) = (connect(plane).await, exchange());

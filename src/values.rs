@@ -1,4 +1,4 @@
-//! Values of flags: durations, numbers and names.
+//! Parsers of the values of arguments: durations, numbers and names.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use jiff::SignedDuration;
 use crate::manifests::registrations::FailurePolicy;
 
 /// Reads a duration of zero or more: `15s`, `2m`, `500ms`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a duration such as 15s, 2m or 500ms");
     let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(duration).map_err(|_| wrong())
 }
 
 /// Reads a duration of more than zero.
-pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("the duration must be more than zero".to_owned()),
         duration => Ok(duration),
@@ -23,7 +23,7 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
 
 /// Reads an idle timeout. Go's `http.DefaultTransport` keeps idle connections for 90 s, and API
 /// servers inherit this.
-pub(super) fn idle_timeout(text: &str) -> Result<Duration, String> {
+pub(crate) fn idle_timeout(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;
     if duration < Duration::from_secs(91) {
         return Err(
@@ -36,7 +36,7 @@ pub(super) fn idle_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads an integer of at least 1.
-pub(super) fn count(text: &str) -> Result<usize, String> {
+pub(crate) fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("the number must be at least 1".to_owned()),
         Ok(count) => Ok(count),
@@ -45,7 +45,7 @@ pub(super) fn count(text: &str) -> Result<usize, String> {
 }
 
 /// Reads a number of requests per second; 0 means no limit.
-pub(super) fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate == 0.0 || (0.01..=100_000.0).contains(&rate) => Ok(rate),
         _ => Err("expected a number of requests per second, such as 50 or 0.5".to_owned()),
@@ -53,14 +53,14 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a failure policy, in upper or lower case: `Ignore` or `Fail`.
-pub(super) fn failure_policy(text: &str) -> Result<FailurePolicy, String> {
+pub(crate) fn failure_policy(text: &str) -> Result<FailurePolicy, String> {
     let mut all = [FailurePolicy::Ignore, FailurePolicy::Fail].into_iter();
     let found = all.find(|policy| policy.name().eq_ignore_ascii_case(text));
     found.ok_or_else(|| "expected Ignore or Fail".to_owned())
 }
 
 /// Reads the address of a server: `https://127.0.0.1:8443`, without a path.
-pub(super) fn https_url(text: &str) -> Result<String, String> {
+pub(crate) fn https_url(text: &str) -> Result<String, String> {
     let url: http::Uri = text.parse().map_err(|error| format!("{error}"))?;
     let is_bare = url.query().is_none() && url.path().trim_matches('/').is_empty();
     if url.scheme_str() != Some("https") || url.host().is_none() || !is_bare {
@@ -72,7 +72,7 @@ pub(super) fn https_url(text: &str) -> Result<String, String> {
 /// Reads the name of a namespace.
 ///
 /// It cannot be empty: an unset variable in a script would otherwise select all namespaces.
-pub(super) fn namespace(text: &str) -> Result<String, String> {
+pub(crate) fn namespace(text: &str) -> Result<String, String> {
     if is_label(text) && !text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         Ok(text.to_owned())
     } else {
@@ -81,7 +81,7 @@ pub(super) fn namespace(text: &str) -> Result<String, String> {
 }
 
 /// Reads a DNS name (RFC 1123), optionally with a leading `*.`.
-pub(super) fn dns_name(text: &str) -> Result<String, String> {
+pub(crate) fn dns_name(text: &str) -> Result<String, String> {
     let labels = text.strip_prefix("*.").unwrap_or(text);
     if text.len() <= 253 && labels.split('.').all(is_label) {
         Ok(text.to_owned())
