@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::manifests::registrations::FailurePolicy;
-
 /// Reads a duration of zero or more: `15s`, `2m`, `500ms`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a duration such as 15s, 2m or 500ms");
@@ -50,13 +48,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate == 0.0 || (0.01..=100_000.0).contains(&rate) => Ok(rate),
         _ => Err("expected a number of requests per second, such as 50 or 0.5".to_owned()),
     }
-}
-
-/// Reads a failure policy, in upper or lower case: `Ignore` or `Fail`.
-pub(crate) fn failure_policy(text: &str) -> Result<FailurePolicy, String> {
-    let mut all = [FailurePolicy::Ignore, FailurePolicy::Fail].into_iter();
-    let found = all.find(|policy| policy.name().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| "expected Ignore or Fail".to_owned())
 }
 
 /// Reads the address of a server: `https://127.0.0.1:8443`, without a path.

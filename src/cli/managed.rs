@@ -66,7 +66,7 @@ pub(super) struct Managed {
 
     /// The failure policy of new registrations. The checks of agreement and of policies are always Ignore.
     /// Existing registrations keep theirs.
-    #[arg(long, value_name = "Ignore|Fail", default_value = "Ignore", value_parser = values::failure_policy)]
+    #[arg(long, value_name = "Ignore|Fail", ignore_case = true, default_value = "Ignore")]
     failure_policy: FailurePolicy,
 }
 

@@ -55,12 +55,12 @@ pub enum Kind {
 }
 
 /// What the API server does with a write while no replica answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
 pub enum FailurePolicy {
-    /// It stores the write unjudged.
-    #[default]
+    /// The API server stores the write unjudged.
     Ignore,
-    /// It rejects the write.
+    /// The API server rejects the write.
     Fail,
 }
 

@@ -62,7 +62,7 @@ pub(super) struct Args {
 
     /// What happens to a write while no replica answers. `Fail` applies to the defaults and the mandatory
     /// checks; the checks of agreement and of policies always ignore.
-    #[arg(long, value_name = "Ignore|Fail", default_value = "Ignore", value_parser = values::failure_policy)]
+    #[arg(long, value_name = "Ignore|Fail", ignore_case = true, default_value = "Ignore")]
     failure_policy: FailurePolicy,
 
     /// The version of the API server, such as 1.33. Since 1.28, match conditions omit unnecessary requests.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::registrations::FailurePolicy;
 use super::yaml::without_comments;
+use crate::values;
 
 pub use permissions::{Capability, permissions};
 
@@ -24,44 +25,73 @@ pub const SECRET: &str = "statusgate-tls";
 /// The ConfigMap with the policies of a server that does not watch policies.
 pub const POLICIES: &str = "statusgate-policies";
 
-/// The settings of an installation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The settings of an installation, which are also arguments of `manifests install`.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub struct Installation {
     /// The namespace of the server.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-system", value_parser = values::namespace)]
     pub namespace: String,
-    /// The image of the server.
+
+    /// The image of the server. No public registry has one: build the Dockerfile and push the image.
+    #[arg(long, value_name = "IMAGE", default_value = concat!("statusgate:", env!("CARGO_PKG_VERSION")))]
     pub image: String,
-    /// The number of pods.
-    pub replicas: u32,
+
     /// Where the serving certificate is from.
+    #[arg(long, value_enum, value_name = "SOURCE", default_value = "managed")]
     pub certificates: Certificates,
+
+    /// The number of pods.
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub replicas: u32,
+
     /// Whether the server reads policies from the cluster. Otherwise it reads them from the ConfigMap
     /// [`POLICIES`].
+    #[arg(skip = true)]
     pub watch_policies: bool,
+
     /// Whether the server keeps the webhook registrations up to date.
+    #[arg(skip = true)]
     pub manage_webhooks: bool,
-    /// The failure policy of new registrations.
+
+    /// What API servers do with a write while no replica answers. For new registrations; `kubectl edit`
+    /// changes existing ones.
+    #[arg(long, value_name = "Ignore|Fail", ignore_case = true, default_value = "Ignore")]
     pub failure_policy: FailurePolicy,
-    /// The priority class of the pods.
+
+    /// The priority class of the pods, for example system-cluster-critical.
+    #[arg(long, value_name = "NAME", value_parser = values::dns_name)]
     pub priority_class: Option<String>,
-    /// The oldest API server that has to accept the objects.
-    pub kubernetes: Version,
+
+    /// The oldest API server that has to accept the objects. Before 1.21, it does not serve version v1 of
+    /// the PodDisruptionBudget.
+    #[arg(long, value_name = "VERSION", default_value = "1.27", value_parser = Version::parse)]
+    pub kubernetes_version: Version,
 }
 
 /// The source of the serving certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Certificates {
-    /// The server creates and renews it.
+    /// The server creates and renews it, in the Secret statusgate-tls.
     Managed,
     /// cert-manager creates and renews it.
     CertManager,
-    /// It is in the Secret [`SECRET`]; something else creates and renews it.
+    /// You create the Secret statusgate-tls, and the caBundle of the registrations.
     Files,
 }
 
 /// The minor version of Kubernetes 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32);
+
+impl Version {
+    /// Reads `1.27`, `v1.27` or `1.27.3`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");
+        let minor = minor.and_then(|rest| rest.split('.').next()?.parse().ok());
+        let wrong = || format!("{text:?} is not a version of Kubernetes such as 1.27");
+        minor.map(Self).ok_or_else(wrong)
+    }
+}
 
 impl Installation {
     /// The objects, in the order to create them, with comments for [`super::yaml::print`]. The CRDs are

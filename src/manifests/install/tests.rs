@@ -16,7 +16,7 @@ fn installation(certificates: Certificates) -> Installation {
         manage_webhooks: true,
         failure_policy: FailurePolicy::Ignore,
         priority_class: None,
-        kubernetes: Version(27),
+        kubernetes_version: Version(27),
     }
 }
 
@@ -248,9 +248,11 @@ fn cert_manager_signs_the_secret_of_the_pods_and_injects_its_authority() {
 #[test]
 fn old_servers_get_the_objects_that_they_serve() {
     let budget = |minor| {
-        let objects =
-            Installation { kubernetes: Version(minor), ..installation(Certificates::Managed) }
-                .objects();
+        let objects = Installation {
+            kubernetes_version: Version(minor),
+            ..installation(Certificates::Managed)
+        }
+        .objects();
         let budget = object(&objects, "PodDisruptionBudget", NAME);
         (budget["apiVersion"].clone(), budget["spec"].get("unhealthyPodEvictionPolicy").is_some())
     };
@@ -272,5 +274,15 @@ fn only_a_server_that_manages_registrations_gets_their_failure_policy() {
             let expected = manage_webhooks && failure_policy == FailurePolicy::Fail;
             assert_eq!(arguments(&objects).contains(&"--failure-policy=fail"), expected);
         }
+    }
+}
+
+#[test]
+fn a_version_is_a_minor_version_of_kubernetes_1() {
+    for text in ["1.27", "v1.27", "1.27.3", "v1.27.3"] {
+        assert_eq!(Version::parse(text), Ok(Version(27)), "{text}");
+    }
+    for text in ["", "1", "1.", "2.27", "1.x", "27"] {
+        assert!(Version::parse(text).is_err(), "{text}");
     }
 }
