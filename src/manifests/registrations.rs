@@ -266,7 +266,7 @@ mod tests {
         }
         assert_eq!(gaps(&policies, &resources), []);
         let documents = registrations(&rules(&policies, &resources), &settings());
-        insta::assert_snapshot!(yaml::print(&documents));
+        insta::assert_snapshot!(yaml::print(&documents).unwrap());
     }
 
     #[test]

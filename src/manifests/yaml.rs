@@ -4,7 +4,9 @@
 //! `replicas`, the member `#` the whole object, and a string `# text` in a list the next element. So the
 //! manifests that people read and the objects that programs compare come from one value.
 
-use serde_json::{Map, Value};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+use serde_saphyr::{DoubleQuoted, FlowSeq, SerializeError, ser_options, to_string_with_options};
 
 /// The columns of a line with a comment.
 const WIDTH: usize = 120;
@@ -13,15 +15,14 @@ const WIDTH: usize = 120;
 const FIRST: [&str; 5] = ["apiVersion", "kind", "metadata", "name", "namespace"];
 
 /// Prints documents, separated by `---`.
-pub fn print(documents: &[Value]) -> String {
-    let mut text = String::new();
-    for document in documents {
-        if !text.is_empty() {
-            text.push_str("---\n");
-        }
-        block(document, 0, &mut text);
-    }
-    text
+///
+/// # Errors
+/// Those of the printer.
+pub fn print(documents: &[Value]) -> Result<String, SerializeError> {
+    let options = ser_options! { compact_list_indent: false, folded_wrap_chars: usize::MAX };
+    let print = |document| to_string_with_options(&Ordered(document), options.clone());
+    let texts: Result<Vec<_>, _> = documents.iter().map(print).collect();
+    Ok(with_comments(&texts?.join("---\n")))
 }
 
 /// The value without its comments.
@@ -43,137 +44,70 @@ fn comment_of(element: &Value) -> Option<&str> {
     element.as_str().and_then(|text| text.strip_prefix("# "))
 }
 
-/// Writes the lines of a value that is not empty and not a scalar.
-fn block(value: &Value, indent: usize, text: &mut String) {
-    match value {
-        Value::Object(members) => {
-            if let Some(about) = members.get("#").and_then(Value::as_str) {
-                comment(about, indent, text);
-            }
-            for (name, value) in in_order(members) {
-                if let Some(about) = members.get(&format!("#{name}")).and_then(Value::as_str) {
-                    comment(about, indent, text);
+/// A value with its members in order, and a member `#` with its comment before each.
+struct Ordered<'v>(&'v Value);
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(members) => {
+                let is_member = |name: &str| !FIRST.contains(&name) && !name.starts_with('#');
+                let first = FIRST.iter().filter_map(|name| members.get_key_value(*name));
+                let rest = members.iter().filter(|(name, _)| is_member(name));
+                let comment =
+                    |name: &str| members.get(&format!("#{name}"))?.as_str().map(DoubleQuoted);
+                let mut map = serializer.serialize_map(Some(members.len()))?;
+                if let Some(about) = comment("") {
+                    map.serialize_entry("#", &about)?;
                 }
-                text.push_str(&" ".repeat(indent));
-                text.push_str(&plain_or_quoted(name));
-                text.push(':');
-                member(value, indent, text);
-            }
-        }
-        Value::Array(elements) => {
-            for element in elements {
-                if let Some(about) = comment_of(element) {
-                    comment(about, indent, text);
-                    continue;
+                for (name, value) in first.chain(rest) {
+                    if let Some(about) = comment(name) {
+                        map.serialize_entry("#", &about)?;
+                    }
+                    map.serialize_entry(name, &Ordered(value))?;
                 }
-                text.push_str(&" ".repeat(indent));
-                text.push('-');
-                if is_block(element) {
-                    let mut lines = String::new();
-                    block(element, indent + 2, &mut lines);
-                    // A comment before the first member precedes the dash.
-                    let first = lines.lines().take_while(|line| line.trim().starts_with('#'));
-                    let length: usize = first.map(|line| line.len() + 1).sum();
-                    let (about, rest) = lines.split_at(length);
-                    text.truncate(text.len() - indent - 1);
-                    text.extend(about.lines().map(|line| format!("{}\n", &line[2..])));
-                    text.push_str(&" ".repeat(indent));
-                    text.push_str("- ");
-                    text.push_str(rest.trim_start_matches(' '));
-                } else {
-                    member(element, indent, text);
-                }
+                map.end()
             }
-        }
-        _ => {
-            text.push_str(&scalar(value));
-            text.push('\n');
+            Value::Array(elements) if is_short(elements) => FlowSeq(elements).serialize(serializer),
+            Value::Array(elements) => serializer.collect_seq(elements.iter().map(Ordered)),
+            Value::String(text) if text.starts_with("# ") => {
+                DoubleQuoted(text).serialize(serializer)
+            }
+            other => other.serialize(serializer),
         }
     }
 }
 
-/// Writes a value after `name:` or `-`.
-fn member(value: &Value, indent: usize, text: &mut String) {
-    if let Some(list) = one_line(value) {
-        text.push_str(&format!(" {list}\n"));
-        return;
-    }
-    if is_block(value) {
-        text.push('\n');
-        block(value, indent + 2, text);
-        return;
-    }
-    match value.as_str() {
-        Some(lines) if is_literal(lines) => {
-            text.push_str(" |\n");
-            for line in lines.lines() {
-                if !line.is_empty() {
-                    text.push_str(&" ".repeat(indent + 2));
-                    text.push_str(line);
-                }
-                text.push('\n');
-            }
-        }
-        _ => {
-            text.push(' ');
-            text.push_str(&scalar(value));
-            text.push('\n');
-        }
-    }
-}
-
-/// A short list of scalars: `[get, list]`.
-fn one_line(value: &Value) -> Option<String> {
-    let elements = value.as_array().filter(|elements| !elements.is_empty())?;
+/// A list of scalars that fits into a line: `[get, list]`.
+fn is_short(elements: &[Value]) -> bool {
     let is_scalar = |element: &Value| !element.is_array() && !element.is_object();
-    if !elements.iter().all(|element| is_scalar(element) && comment_of(element).is_none()) {
-        return None;
+    let length: usize = elements.iter().map(|element| element.to_string().len()).sum();
+    length < 90
+        && elements.iter().all(|element| is_scalar(element) && comment_of(element).is_none())
+}
+
+/// Turns the members `#` and the elements `# text` into comments.
+fn with_comments(lines: &str) -> String {
+    let mut text = String::new();
+    // Whether an element began with a comment: its dash moves to its first member.
+    let mut begins = false;
+    for line in lines.lines() {
+        let content = line.trim_start_matches(' ');
+        let indent = line.len() - content.len() - 2 * usize::from(begins);
+        let element = content.strip_prefix("- ");
+        let member = element.unwrap_or(content).strip_prefix("\"#\": ");
+        let about = member.or(element.filter(|element| element.starts_with("\"# ")));
+        // Without control characters, the escapes are those of JSON.
+        if let Some(about) = about.and_then(|it| serde_json::from_str::<String>(it).ok()) {
+            comment(about.trim_start_matches("# "), indent, &mut text);
+            begins |= element.is_some() && member.is_some();
+        } else {
+            let dash = if begins { "- " } else { "" };
+            text.push_str(&format!("{}{dash}{content}\n", " ".repeat(indent)));
+            begins = false;
+        }
     }
-    let list = elements.iter().map(scalar).collect::<Vec<_>>().join(", ");
-    (list.len() < 90).then(|| format!("[{list}]"))
-}
-
-fn in_order(members: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
-    let first = FIRST.iter().filter_map(|name| members.get_key_value(*name));
-    let rest = members.iter().filter(|(name, _)| !FIRST.contains(&name.as_str()));
-    first.chain(rest.filter(|(name, _)| !name.starts_with('#')))
-}
-
-fn is_block(value: &Value) -> bool {
-    match value {
-        Value::Object(members) => !members.is_empty(),
-        Value::Array(elements) => !elements.is_empty(),
-        _ => false,
-    }
-}
-
-/// Several lines that a literal block keeps as they are.
-fn is_literal(text: &str) -> bool {
-    let readable = text.chars().all(|letter| letter == '\n' || !letter.is_control());
-    readable
-        && text.ends_with('\n')
-        && !text.ends_with("\n\n")
-        && !text.starts_with([' ', '\n'])
-        && text.lines().count() > 1
-}
-
-fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), plain_or_quoted)
-}
-
-/// A JSON string is a YAML string. It is plain if no version of YAML reads it as another type.
-fn plain_or_quoted(text: &str) -> String {
-    const WORDS: [&str; 10] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "~"];
-    let begins = |letter: char| letter.is_ascii_alphabetic() || letter == '/' || letter == '_';
-    let flag = text.strip_prefix("--").unwrap_or(text);
-    let plain = flag.starts_with(begins)
-        && text
-            .chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "-_./= $():@".contains(letter))
-        && !text.contains(": ")
-        && !text.ends_with([':', ' '])
-        && !WORDS.contains(&text.to_ascii_lowercase().as_str());
-    if plain { text.to_owned() } else { Value::from(text).to_string() }
+    text
 }
 
 /// Writes the lines of a comment. An empty line separates its paragraphs, and a line with an indent
@@ -222,7 +156,7 @@ mod tests {
             ],
             "text": "one\n\n  two\n", "indented": " one\ntwo\n", "open": "one\ntwo", "short": ["a,b", "x", 1, null], "yes": 1, "a b": 2,
         });
-        assert_eq!(read(&print(std::slice::from_ref(&value))), value);
+        assert_eq!(read(&print(std::slice::from_ref(&value)).unwrap()), value);
     }
 
     #[test]
@@ -232,24 +166,27 @@ mod tests {
             "spec": {"#b": "One.\n\n  kept", "b": 1, "verbs": ["get", "list"], "a": ["x", "# Next.", "y", {"#v": "Of v.", "v": 1, "m": 2}]},
         });
         assert_eq!(
-            print(&[value.clone(), json!({"a": 1})]),
+            print(&[value.clone(), json!({"a": 1})]).unwrap(),
             "# The whole.\nkind: A\n# The members.\nspec:\n  a:\n    - x\n    # Next.\n    - \"y\"\n    - m: 2\n      \
              # Of v.\n      v: 1\n  # One.\n  #\n  #   kept\n  b: 1\n  verbs: [get, list]\n---\na: 1\n"
         );
         let plain = json!({"kind": "A", "spec": {"b": 1, "verbs": ["get", "list"], "a": ["x", "y", {"v": 1, "m": 2}]}});
         assert_eq!(without_comments(value.clone()), plain);
-        assert_eq!(read(&print(&[value])), plain);
+        assert_eq!(read(&print(&[value]).unwrap()), plain);
     }
 
     #[test]
     fn a_comment_about_an_element_precedes_its_dash() {
         let value = json!({"ports": [{"#": "The probes.", "name": "probes", "port": 1}]});
-        assert_eq!(print(&[value]), "ports:\n  # The probes.\n  - name: probes\n    port: 1\n");
+        assert_eq!(
+            print(&[value]).unwrap(),
+            "ports:\n  # The probes.\n  - name: probes\n    port: 1\n"
+        );
     }
 
     #[test]
     fn long_comments_are_wrapped() {
-        let text = print(&[json!({"#": "word ".repeat(60).trim(), "a": 1})]);
+        let text = print(&[json!({"#": "word ".repeat(60).trim(), "a": 1})]).unwrap();
         assert_eq!(text.lines().count(), 4);
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
     }

@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         objects.extend(crds::crds());
     }
     objects.extend(args.installation().commented());
-    io::stdout().lock().write_all(yaml::print(&objects).as_bytes())?;
+    io::stdout().lock().write_all(yaml::print(&objects)?.as_bytes())?;
     Ok(Outcome::Clean)
 }
 

@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         failure_policy: args.failure_policy,
         match_conditions: version.is_some_and(|version| has_match_conditions(&version)),
     };
-    let text = yaml::print(&registrations(&rules(&policies, &resources), &settings));
+    let text = yaml::print(&registrations(&rules(&policies, &resources), &settings))?;
     io::stdout().lock().write_all(text.as_bytes())?;
     let gaps = gaps(&policies, &resources);
     for gap in &gaps {

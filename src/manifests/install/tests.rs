@@ -64,7 +64,7 @@ fn every_object_is_in_the_namespace_or_cluster_scoped() {
 fn the_comments_do_not_change_the_objects() {
     for certificates in SOURCES {
         let installation = installation(certificates);
-        let text = yaml::print(&installation.commented());
+        let text = yaml::print(&installation.commented()).unwrap();
         let read: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
         assert_eq!(read, installation.objects());
     }
