@@ -13,7 +13,6 @@ use crate::cluster::doctor::{Address, Examination, ObjectLocation};
 use crate::cluster::{CheckResult, ClusterError, StoredDocument};
 use crate::manager::documents::document_type;
 use crate::manager::registry::{Document, DocumentId, Registry};
-use crate::values;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::PolicySet;
 
@@ -46,14 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     url: Option<Address>,
 
-    /// The namespace of the servers. Default: that of the Service that the registrations call, or
-    /// statusgate-system.
-    #[arg(long, value_name = "NAME", value_parser = values::namespace)]
-    namespace: Option<String>,
-
-    /// The Secret with the managed certificate.
-    #[arg(long, value_name = "NAME", default_value = "statusgate-tls")]
-    certificate_secret: String,
+    #[command(flatten)]
+    objects: ObjectLocation,
 
     /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -102,10 +95,7 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<CheckResult>> {
     let examination = Examination {
         registrations: args.registrations.clone(),
         address: args.url.clone(),
-        objects: ObjectLocation {
-            namespace: args.namespace.clone(),
-            secret: args.certificate_secret.clone(),
-        },
+        objects: args.objects.clone(),
         documents: documents.collect(),
     };
     Ok(examination.run(&cluster, &policies, time::clock()).await?)

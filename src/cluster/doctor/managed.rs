@@ -13,13 +13,18 @@ use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
 use crate::tls::Expiry;
 use crate::tls::rotation::{Stored, fingerprints};
+use crate::values;
 
 /// Where servers keep their objects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct ObjectLocation {
-    /// The namespace; `None` for that of the Service which the registrations call.
+    /// The namespace of the servers. Default: that of the Service that the registrations call, or
+    /// statusgate-system.
+    #[arg(long, value_name = "NAME", value_parser = values::namespace)]
     pub namespace: Option<String>,
-    /// The name of the Secret.
+
+    /// The Secret with the managed certificate.
+    #[arg(long = "certificate-secret", value_name = "NAME", default_value = "statusgate-tls")]
     pub secret: String,
 }
 
