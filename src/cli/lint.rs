@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use super::output::Output;
 use super::{Outcome, explain};
 use crate::files;
 use statusgate_core::lint::{self, Remark, Report};
@@ -30,12 +30,6 @@ pub struct Args {
     /// How to print what was found.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    Table,
-    Json,
 }
 
 /// Judges conventions and policies.
@@ -68,8 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             writeln!(out, "{whole:#}")?;
         }
     }
-    let sound = !found.conventions.iter().chain(&found.policies).any(Report::has_faults);
-    Ok(if sound { Outcome::Clean } else { Outcome::Findings })
+    Ok(Outcome::of(found.conventions.iter().chain(&found.policies).any(Report::has_faults)))
 }
 
 /// What was found.
@@ -115,15 +108,10 @@ fn as_text(found: &Found) -> String {
         let (name, combinations) = (&report.name, report.combinations);
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
         text.push_str(&format!("{what}{name}: {found}, {noted} ({combinations} combinations)\n"));
-        for (word, remarks) in [("fault", faults), ("note", notes)] {
-            for remark in remarks {
-                let rules = remark.rules.iter().map(|rule| format!(" [{rule}]"));
-                let (kind, message) = (remark.kind.name(), &remark.message);
-                let rules = rules.collect::<String>();
-                text.push_str(&format!("  {word} {kind}: {message}{rules}\n"));
-                for line in remark.witness.iter().flat_map(|witness| witness.lines()) {
-                    text.push_str(&format!("      {line}\n"));
-                }
+        for remark in faults.into_iter().chain(notes) {
+            text.push_str(&format!("  {remark}\n"));
+            for line in remark.witness.iter().flat_map(|witness| witness.lines()) {
+                text.push_str(&format!("      {line}\n"));
             }
         }
     }

@@ -236,10 +236,7 @@ fn remarks(set: &PolicySet, id: &DocumentId) -> Vec<Remark> {
 fn listed(remarks: &[Remark]) -> Vec<String> {
     let shown = if remarks.len() > MAX_WARNINGS { MAX_WARNINGS - 1 } else { remarks.len() };
     let warning = |remark: &Remark| {
-        let word = if remark.kind.is_fault() { "fault" } else { "note" };
-        let rules = remark.rules.iter().map(|rule| format!(" [{rule}]")).collect::<String>();
-        let text = format!("{word} {}: {}{rules}", remark.kind.name(), remark.message);
-        let text = text.replace(|letter: char| letter.is_control(), " ");
+        let text = remark.to_string().replace(|letter: char| letter.is_control(), " ");
         match text.char_indices().nth(MAX_WARNING) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text,

@@ -55,10 +55,7 @@ fn page(rule: &RuleText, examples: &Pair) -> Page {
             page.blocks.push(Block::Text(format!("Resource: {}.", example.resource)));
         }
         page.blocks.push(Block::Code(yaml(example)));
-        let findings = example.findings.iter().map(|found| {
-            let (action, field) = (found.action.label(), &found.field);
-            format!("{action}: {field}: {} [{}]", found.message, found.rule)
-        });
+        let findings = example.findings.iter().map(ToString::to_string);
         page.blocks.push(match findings.collect::<Vec<_>>() {
             none if none.is_empty() => Block::Text("No findings.".to_owned()),
             findings => Block::List(findings),

@@ -36,10 +36,7 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
     let files = report.files.iter();
     let mut suites: Suites = files.map(|file| (file.clone(), Vec::new())).collect();
     for object in &report.objects {
-        let line = |Located { found, place }: &Located| {
-            let (action, field, rule) = (found.action.label(), &found.field, &found.rule);
-            format!("{place}: {action}: {field}: {} [{rule}]", found.message)
-        };
+        let line = |Located { found, place }: &Located| format!("{place}: {found}");
         let (failed, passed): (Vec<_>, Vec<_>) =
             object.findings.iter().partition(|at| report.fail_on.includes(at.found.action));
         let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");

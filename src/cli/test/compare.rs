@@ -35,8 +35,7 @@ pub(super) fn compare(
             // With the reasons: the findings may not be compared.
             let deciding = found.findings.iter().filter(|found| word_of(found.action) == came);
             let lines = [format!("- {}", label(word)), format!("+ {}", label(came))];
-            let lines =
-                lines.into_iter().chain(deciding.map(|found| format!("+   {}", line(found))));
+            let lines = lines.into_iter().chain(deciding.map(|found| format!("+   {found}")));
             add("verdict", lines.collect());
         }
     }
@@ -95,13 +94,8 @@ fn compare_findings(expected: &[ExpectedFinding], found: &[Found]) -> Vec<String
             None => lines.push(format!("- {}", expected_line(finding))),
         }
     }
-    lines.extend(left.into_iter().map(|found| format!("+ {}", line(found))));
+    lines.extend(left.into_iter().map(|found| format!("+ {found}")));
     lines
-}
-
-fn line(found: &Found) -> String {
-    let Found { action, field, message, rule, .. } = found;
-    format!("{}: {field}: {message} [{rule}]", action.label())
 }
 
 /// In the format of a finding, with `*` for parts that are not compared.

@@ -106,8 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(filter) = args.filter.as_ref().filter(|_| tried.is_empty()) {
         bail!("no case has {filter:?} in its name");
     }
-    let failed = tried.iter().any(|tried| !tried.differences.is_empty());
-    Ok(if failed { Outcome::Findings } else { Outcome::Clean })
+    Ok(Outcome::of(tried.iter().any(|tried| !tried.differences.is_empty())))
 }
 
 /// The policies of a suite: files and folders, and a convention.

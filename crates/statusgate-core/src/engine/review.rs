@@ -1,5 +1,7 @@
 //! One write through both webhooks, as in a cluster that registers both.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use json_patch::PatchOperation;
 use serde::{Serialize, Serializer};
@@ -47,6 +49,14 @@ pub struct Found {
     /// The other policies with the same finding, each with its own action.
     #[serde(skip)]
     pub others: Vec<(String, Action)>,
+}
+
+/// `deny: status.phase: phase Ready disagrees: … [appcat/phase-ready]`
+impl fmt::Display for Found {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, field, message, rule, .. } = self;
+        write!(formatter, "{}: {field}: {message} [{rule}]", action.label())
+    }
 }
 
 fn label<S: Serializer>(action: &Action, serializer: S) -> Result<S::Ok, S::Error> {

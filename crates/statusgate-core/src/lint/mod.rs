@@ -19,6 +19,7 @@ mod rulings;
 mod writers;
 
 use std::cell::Cell;
+use std::fmt;
 
 use crate::explain::{
     Clause, PhaseOutcome, Question, Stage, Table, clauses, has_evidence, versions_of,
@@ -54,6 +55,15 @@ pub struct Remark {
     pub message: String,
     /// Objects that show it, as YAML.
     pub witness: Option<String>,
+}
+
+/// `fault no-admissible-phase: … [appcat/phase-ready]`
+impl fmt::Display for Remark {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.kind.is_fault() { "fault" } else { "note" };
+        write!(formatter, "{word} {}: {}", self.kind.name(), self.message)?;
+        self.rules.iter().try_for_each(|rule| write!(formatter, " [{rule}]"))
+    }
 }
 
 /// The checks of a convention. Each returns what it finds.
