@@ -19,8 +19,9 @@ pub struct Args {
     kind: Kind,
 }
 
+/// A kind of document as an argument.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
+pub(super) enum Kind {
     /// Which resources follow which convention.
     #[value(name = "StatusPolicy", alias = "statuspolicy")]
     Policy,
@@ -29,16 +30,21 @@ enum Kind {
     Convention,
 }
 
+impl Kind {
+    pub(super) const fn document(self) -> DocumentKind {
+        match self {
+            Self::Policy => DocumentKind::StatusPolicy,
+            Self::Convention => DocumentKind::StatusConvention,
+        }
+    }
+}
+
 /// Prints a schema.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let kind = match args.kind {
-        Kind::Policy => DocumentKind::StatusPolicy,
-        Kind::Convention => DocumentKind::StatusConvention,
-    };
-    let mut text = serde_json::to_string_pretty(&kind.json_schema())?;
+    let mut text = serde_json::to_string_pretty(&args.kind.document().json_schema())?;
     text.push('\n');
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(Outcome::Clean)

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use clap::ValueEnum;
-
 use crate::cli::Outcome;
+use crate::cli::schema::Kind;
 use crate::manifests::crds;
-use statusgate_core::documents::DocumentKind;
 
 /// The arguments of `manifests crds`.
 #[derive(Debug, clap::Args)]
@@ -16,19 +14,10 @@ pub(super) struct Args {
     kind: Option<Kind>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
-    #[value(name = "StatusPolicy", alias = "statuspolicy")]
-    Policy,
-    #[value(name = "StatusConvention", alias = "statusconvention")]
-    Convention,
-}
-
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let definitions = match args.kind {
         None => crds::crds().to_vec(),
-        Some(Kind::Policy) => vec![crds::crd(DocumentKind::StatusPolicy)],
-        Some(Kind::Convention) => vec![crds::crd(DocumentKind::StatusConvention)],
+        Some(kind) => vec![crds::crd(kind.document())],
     };
     let texts: Result<Vec<String>, _> = definitions.iter().map(serde_saphyr::to_string).collect();
     io::stdout().lock().write_all(texts?.join("---\n").as_bytes())?;
