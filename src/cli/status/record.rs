@@ -22,15 +22,15 @@ pub(super) struct Record<'m> {
     pub(super) result: Result<KStatus, ComputeError>,
     /// Under the first policy that judges the object. Most objects have only one.
     #[serde(flatten, serialize_with = "standing")]
-    pub(super) judged: Option<Judged<'m>>,
+    pub(super) judged: Option<PolicyStanding<'m>>,
     /// Under the other policies.
     #[serde(rename = "otherPolicies", skip_serializing_if = "Vec::is_empty")]
-    pub(super) others: Vec<Judged<'m>>,
+    pub(super) others: Vec<PolicyStanding<'m>>,
 }
 
 /// The standing of an object under one policy.
 #[derive(Debug, Serialize)]
-pub(super) struct Judged<'p> {
+pub(super) struct PolicyStanding<'p> {
     pub(super) policy: &'p str,
     /// `None` under a convention without phases.
     #[serde(flatten)]
@@ -56,12 +56,12 @@ impl<'m> Record<'m> {
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.
         let subject = subject.ok();
         let selected = subject.iter().flat_map(|subject| {
-            policies.select(subject).map(|(_, policy)| Judged {
+            policies.select(subject).map(|(_, policy)| PolicyStanding {
                 policy: &policy.name,
                 standing: Standing::of(policy, &subject.object, &subject.resource),
             })
         });
-        let judged: Vec<Judged<'m>> = selected.collect();
+        let judged: Vec<PolicyStanding<'m>> = selected.collect();
         let mut judged = judged.into_iter();
         Ok(Self {
             entry,
@@ -101,7 +101,10 @@ fn inherit<'j>(tree: &mut Json<'j>, identity: &'j Identity) {
 }
 
 /// The policy is the first one of the entry.
-fn standing<S: Serializer>(judged: &Option<Judged<'_>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn standing<S: Serializer>(
+    judged: &Option<PolicyStanding<'_>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     judged.as_ref().and_then(|judged| judged.standing.as_ref()).serialize(serializer)
 }
 
