@@ -64,8 +64,8 @@ pub struct Installation {
 
     /// The oldest API server that has to accept the objects. Before 1.21, it does not serve version v1 of
     /// the PodDisruptionBudget.
-    #[arg(long, value_name = "VERSION", default_value = "1.27", value_parser = Version::parse)]
-    pub kubernetes_version: Version,
+    #[arg(long, value_name = "VERSION", default_value = "1.27", value_parser = KubernetesVersion::parse)]
+    pub kubernetes_version: KubernetesVersion,
 }
 
 /// The source of the serving certificate.
@@ -81,9 +81,9 @@ pub enum Certificates {
 
 /// The minor version of Kubernetes 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u32);
+pub struct KubernetesVersion(pub u32);
 
-impl Version {
+impl KubernetesVersion {
     /// Reads `1.27`, `v1.27` or `1.27.3`.
     fn parse(text: &str) -> Result<Self, String> {
         let minor = text.strip_prefix('v').unwrap_or(text).strip_prefix("1.");

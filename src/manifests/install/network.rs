@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Installation, NAME, Version, labels, selector};
+use super::{Installation, KubernetesVersion, NAME, labels, selector};
 
 pub(super) fn objects(installation: &Installation) -> [Value; 3] {
     [service(installation), network_policy(installation), disruption_budget(installation)]
@@ -59,14 +59,14 @@ fn disruption_budget(installation: &Installation) -> Value {
         "maxUnavailable": 1,
         "selector": selector(),
     });
-    if installation.kubernetes_version >= Version(27) {
+    if installation.kubernetes_version >= KubernetesVersion(27) {
         spec["#unhealthyPodEvictionPolicy"] =
             "The default would block the drain of a node with an unready pod.".into();
         spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow".into();
     }
     json!({
         // v1 is served since 1.21, v1beta1 was removed in 1.25.
-        "apiVersion": if installation.kubernetes_version >= Version(21) { "policy/v1" } else { "policy/v1beta1" },
+        "apiVersion": if installation.kubernetes_version >= KubernetesVersion(21) { "policy/v1" } else { "policy/v1beta1" },
         "kind": "PodDisruptionBudget",
         "metadata": installation.metadata(NAME),
         "spec": spec,

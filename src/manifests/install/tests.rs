@@ -16,7 +16,7 @@ fn installation(certificates: Certificates) -> Installation {
         manage_webhooks: true,
         failure_policy: FailurePolicy::Ignore,
         priority_class: None,
-        kubernetes_version: Version(27),
+        kubernetes_version: KubernetesVersion(27),
     }
 }
 
@@ -249,7 +249,7 @@ fn cert_manager_signs_the_secret_of_the_pods_and_injects_its_authority() {
 fn old_servers_get_the_objects_that_they_serve() {
     let budget = |minor| {
         let objects = Installation {
-            kubernetes_version: Version(minor),
+            kubernetes_version: KubernetesVersion(minor),
             ..installation(Certificates::Managed)
         }
         .objects();
@@ -280,9 +280,9 @@ fn only_a_server_that_manages_registrations_gets_their_failure_policy() {
 #[test]
 fn a_version_is_a_minor_version_of_kubernetes_1() {
     for text in ["1.27", "v1.27", "1.27.3", "v1.27.3"] {
-        assert_eq!(Version::parse(text), Ok(Version(27)), "{text}");
+        assert_eq!(KubernetesVersion::parse(text), Ok(KubernetesVersion(27)), "{text}");
     }
     for text in ["", "1", "1.", "2.27", "1.x", "27"] {
-        assert!(Version::parse(text).is_err(), "{text}");
+        assert!(KubernetesVersion::parse(text).is_err(), "{text}");
     }
 }
