@@ -2,47 +2,23 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
+use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, reason};
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
 #[derive(Debug, Default)]
 pub struct Plurals {
-    known: HashMap<(String, String), Known>,
-}
-
-/// The names of a CRD.
-#[derive(Debug)]
-struct Known {
-    plural: String,
-    /// By version.
-    status_subresource: HashMap<String, bool>,
+    /// By group and kind.
+    known: HashMap<(String, String), CustomResource>,
 }
 
 impl Plurals {
     /// Reads the CustomResourceDefinitions among objects. Ignores others.
     pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Diagnostic>) {
-        let (mut known, mut mistakes) = (HashMap::new(), Vec::new());
-        let is_crd = |manifest: &Manifest<'_>| {
-            manifest.identity.kind == "CustomResourceDefinition"
-                && manifest.identity.group() == "apiextensions.k8s.io"
-        };
-        for manifest in manifests.iter().filter(is_crd) {
-            match serde_json::from_str::<Crd>(manifest.text) {
-                Ok(Crd { spec }) => {
-                    let (group, kind) = (spec.group.clone(), spec.names.kind.clone());
-                    known.insert((group, kind), spec.into_known());
-                }
-                Err(error) => {
-                    let message =
-                        format!("not a valid CustomResourceDefinition: {}", reason(&error));
-                    mistakes.push(manifest.mistake("spec", message));
-                }
-            }
-        }
+        let (resources, mistakes) = custom_resources(manifests);
+        let key = |resource: &CustomResource| (resource.group.clone(), resource.kind.clone());
+        let known = resources.into_iter().map(|resource| (key(&resource), resource)).collect();
         (Self { known }, mistakes)
     }
 
@@ -71,12 +47,35 @@ impl Plurals {
 
     /// Whether the kind has a status subresource; `None` without a CRD.
     pub fn has_status_subresource(&self, identity: &Identity) -> Option<bool> {
-        self.find(identity)?.status_subresource.get(identity.version()).copied()
+        let mut versions = self.find(identity)?.versions.iter();
+        let version = versions.find(|version| version.name == identity.version());
+        version.map(|version| version.status_subresource)
     }
 
-    fn find(&self, identity: &Identity) -> Option<&Known> {
+    fn find(&self, identity: &Identity) -> Option<&CustomResource> {
         self.known.get(&(identity.group().to_owned(), identity.kind.clone()))
     }
+}
+
+/// The custom resources that objects define, and the mistakes in their definitions.
+pub(super) fn custom_resources(
+    manifests: &Manifests<'_>,
+) -> (Vec<CustomResource>, Vec<Diagnostic>) {
+    let (mut resources, mut mistakes) = (Vec::new(), Vec::new());
+    let is_crd = |manifest: &Manifest<'_>| {
+        manifest.identity.kind == "CustomResourceDefinition"
+            && manifest.identity.group() == "apiextensions.k8s.io"
+    };
+    for manifest in manifests.iter().filter(is_crd) {
+        match CustomResource::read(manifest.text.as_bytes()) {
+            Ok(resource) => resources.push(resource),
+            Err(error) => {
+                let message = format!("not a valid CustomResourceDefinition: {}", reason(&error));
+                mistakes.push(manifest.mistake("spec", message));
+            }
+        }
+    }
+    (resources, mistakes)
 }
 
 /// apimachinery's `UnsafeGuessKindToResource`, with two additions: a vowel before the y, and sibilants
@@ -93,56 +92,6 @@ fn guess(singular: &str) -> String {
     }
     let sibilant = ["s", "x", "z", "ch", "sh"].iter().any(|end| singular.ends_with(end));
     format!("{singular}{}", if sibilant { "es" } else { "s" })
-}
-
-#[derive(Deserialize)]
-struct Crd {
-    spec: Spec,
-}
-
-/// v1, and the fields of v1beta1.
-#[derive(Deserialize)]
-struct Spec {
-    group: String,
-    names: Names,
-    #[serde(default)]
-    versions: Vec<Version>,
-    version: Option<String>,
-    subresources: Option<Subresources>,
-}
-
-#[derive(Deserialize)]
-struct Names {
-    kind: String,
-    plural: String,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    name: String,
-    subresources: Option<Subresources>,
-}
-
-#[derive(Deserialize)]
-struct Subresources {
-    status: Option<IgnoredAny>,
-}
-
-impl Spec {
-    fn into_known(self) -> Known {
-        let has = |subresources: Option<&Subresources>| {
-            subresources.is_some_and(|subresources| subresources.status.is_some())
-        };
-        let top = self.subresources.as_ref();
-        let versions = self.versions.iter();
-        let mut status_subresource: HashMap<String, bool> = versions
-            .map(|version| (version.name.clone(), has(version.subresources.as_ref().or(top))))
-            .collect();
-        if let Some(version) = &self.version {
-            status_subresource.entry(version.clone()).or_insert_with(|| has(top));
-        }
-        Known { plural: self.names.plural, status_subresource }
-    }
 }
 
 #[cfg(test)]

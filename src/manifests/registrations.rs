@@ -224,7 +224,7 @@ fn webhook(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifests::resource::{CustomResource, Version};
+    use crate::manifests::resource::{CustomResource, ServedVersion};
     use crate::manifests::rules::{gaps, rules};
     use crate::manifests::yaml;
     use statusgate_core::policy::{PolicySet, Source};
@@ -258,10 +258,15 @@ mod tests {
         for rule in policies.policies().iter().flat_map(|policy| &policy.resources) {
             let group = rule.api_groups[0].exact().unwrap();
             let version =
-                Version { name: "v1".into(), status_subresource: rule.status_subresource };
+                ServedVersion { name: "v1".into(), status_subresource: rule.status_subresource };
             resources.extend(rule.resources.iter().filter_map(|glob| glob.exact()).map(|plural| {
                 let (group, plural) = (group.to_owned(), plural.to_owned());
-                CustomResource { group, plural, versions: vec![version.clone()] }
+                CustomResource {
+                    group,
+                    plural,
+                    kind: String::new(),
+                    versions: vec![version.clone()],
+                }
             }));
         }
         assert_eq!(gaps(&policies, &resources), []);

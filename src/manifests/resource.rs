@@ -13,13 +13,15 @@ pub struct CustomResource {
     pub group: String,
     /// `xvshnpostgresqls`.
     pub plural: String,
+    /// `XVSHNPostgreSQL`.
+    pub kind: String,
     /// The served versions.
-    pub versions: Vec<Version>,
+    pub versions: Vec<ServedVersion>,
 }
 
 /// A served version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
+pub struct ServedVersion {
     /// `v1`.
     pub name: String,
     /// Whether the status is written through `/status`.
@@ -34,18 +36,18 @@ impl CustomResource {
     /// When it is not a CustomResourceDefinition.
     pub fn read(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Definition { spec } = serde_json::from_slice(json)?;
-        let has_status = |of: Option<&Subresources>| {
-            of.is_some_and(|subresources| subresources.status.is_some())
-        };
-        let shared = spec.subresources.as_ref();
-        let served = spec.versions.iter().filter(|version| version.served);
-        let versions = served.map(|version| Version {
-            name: version.name.clone(),
-            status_subresource: has_status(version.subresources.as_ref().or(shared)),
+        let Spec { group, names, mut versions, version, subresources: shared } = spec;
+        if versions.is_empty() {
+            let only = |name| DefinedVersion { name, served: None, subresources: None };
+            versions.extend(version.map(only));
+        }
+        let served = versions.into_iter().filter(|version| version.served != Some(false));
+        let versions = served.map(|version| {
+            let subresources = version.subresources.as_ref().or(shared.as_ref());
+            let status_subresource = subresources.is_some_and(|of| of.status.is_some());
+            ServedVersion { name: version.name, status_subresource }
         });
-        let versions: Vec<Version> = versions.collect();
-        let (group, plural) = (spec.group, spec.names.plural);
-        Ok(Self { group, plural, versions })
+        Ok(Self { group, plural: names.plural, kind: names.kind, versions: versions.collect() })
     }
 
     /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name of its definition.
@@ -54,7 +56,7 @@ impl CustomResource {
     }
 
     /// The policies that judge status writes in this version, by their index.
-    pub(super) fn selected(&self, policies: &PolicySet, version: &Version) -> Vec<u16> {
+    pub(super) fn selected(&self, policies: &PolicySet, version: &ServedVersion) -> Vec<u16> {
         let subresource = if version.status_subresource { "status" } else { "" };
         let subject = Subject {
             resource: Resource {
@@ -81,19 +83,23 @@ struct Definition {
 struct Spec {
     group: String,
     names: Names,
+    #[serde(default)]
     versions: Vec<DefinedVersion>,
+    /// Of v1beta1, without a list.
+    version: Option<String>,
     subresources: Option<Subresources>,
 }
 
 #[derive(Deserialize)]
 struct Names {
     plural: String,
+    kind: String,
 }
 
 #[derive(Deserialize)]
 struct DefinedVersion {
     name: String,
-    served: bool,
+    served: Option<bool>,
     subresources: Option<Subresources>,
 }
 
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_definition_has_the_served_versions_and_their_subresource() {
-        let text = r#"{"kind": "CustomResourceDefinition", "spec": {"group": "a.io", "names": {"plural": "foos"},
+        let text = r#"{"kind": "CustomResourceDefinition", "spec": {"group": "a.io", "names": {"plural": "foos", "kind": "Foo"},
             "versions": [{"name": "v1", "served": true, "subresources": {"status": {}}, "schema": {}},
             {"name": "v2", "served": true, "subresources": {"scale": {}}},
             {"name": "v3", "served": true, "subresources": {"status": null}}, {"name": "v0", "served": false}]}}"#;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::resource::{CustomResource, Version};
+use super::resource::{CustomResource, ServedVersion};
 use statusgate_core::policy::PolicySet;
 
 /// The group of statusgate's own kinds. Objects of this group are never judged by policies: a policy
@@ -165,18 +165,18 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Gap> {
                         && rule.api_groups.iter().any(|glob| glob.matches(&resource.group))
                 };
                 let named: Vec<&CustomResource> = judged(resources).filter(is_named).collect();
-                let selects = |resource: &CustomResource, version: &Version| {
+                let selects = |resource: &CustomResource, version: &ServedVersion| {
                     resource.selected(policies, version).contains(&index)
                 };
-                let in_some_version = |change: fn(&Version) -> Version| {
+                let in_some_version = |change: fn(&ServedVersion) -> ServedVersion| {
                     named.iter().find(|resource| {
                         resource.versions.iter().any(|version| selects(resource, &change(version)))
                     })
                 };
-                if in_some_version(Version::clone).is_some() {
+                if in_some_version(ServedVersion::clone).is_some() {
                     continue;
                 }
-                let reason = match in_some_version(Version::with_other_subresource) {
+                let reason = match in_some_version(ServedVersion::with_other_subresource) {
                     _ if named.is_empty() => Reason::NotDefined,
                     None => Reason::OtherVersions,
                     Some(_) => Reason::WrongSubresource { served: !rule.status_subresource },
@@ -266,7 +266,11 @@ fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &CustomResource>
     resources.iter().filter(|resource| resource.group != OWN_GROUP)
 }
 
-fn is_matched(rules: &[RuleWithOperations], resource: &CustomResource, version: &Version) -> bool {
+fn is_matched(
+    rules: &[RuleWithOperations],
+    resource: &CustomResource,
+    version: &ServedVersion,
+) -> bool {
     let entry = entry(&resource.plural, version.status_subresource);
     operations(version.status_subresource).iter().all(|operation| {
         rules.iter().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
@@ -284,7 +288,7 @@ pub fn entry(plural: &str, status_subresource: bool) -> String {
     if status_subresource { format!("{plural}/status") } else { plural.to_owned() }
 }
 
-impl Version {
+impl ServedVersion {
     fn with_other_subresource(&self) -> Self {
         Self { name: self.name.clone(), status_subresource: !self.status_subresource }
     }
@@ -320,12 +324,12 @@ mod tests {
     /// Versions with `!` have no status subresource.
     fn resource(name: &str, versions: &[&str]) -> CustomResource {
         let (plural, group) = name.split_once('.').unwrap();
-        let version = |name: &&str| Version {
+        let version = |name: &&str| ServedVersion {
             name: name.trim_end_matches('!').to_owned(),
             status_subresource: !name.ends_with('!'),
         };
         let versions = versions.iter().map(version).collect();
-        CustomResource { group: group.into(), plural: plural.into(), versions }
+        CustomResource { group: group.into(), plural: plural.into(), kind: String::new(), versions }
     }
 
     #[test]

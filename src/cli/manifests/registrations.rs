@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::super::connection::{Connection, block_on};
+use super::super::plurals::custom_resources;
 use super::super::policies::Policies;
 use super::super::{Outcome, fail_with, say};
 use crate::cluster::Cluster;
@@ -18,7 +19,7 @@ use crate::manifests::rules::{gaps, rules};
 use crate::manifests::yaml;
 use crate::values;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Manifests, reason};
+use statusgate_core::source::Manifests;
 
 /// The arguments of `manifests registrations`.
 #[derive(Debug, clap::Args)]
@@ -120,23 +121,9 @@ async fn from_cluster(
 fn read_definitions(paths: &[PathBuf]) -> anyhow::Result<Vec<CustomResource>> {
     let (files, mistakes) = files::open(paths, true);
     let manifests = Manifests::read(&files);
-    let mistakes = mistakes.iter().chain(manifests.mistakes());
-    let mut errors: Vec<anyhow::Error> =
-        mistakes.map(|mistake| anyhow::anyhow!("{mistake}")).collect();
-    let mut resources = Vec::new();
-    let definitions = manifests.iter().filter(|manifest| {
-        manifest.identity.kind == "CustomResourceDefinition"
-            && manifest.identity.group() == "apiextensions.k8s.io"
-    });
-    for manifest in definitions {
-        match CustomResource::read(manifest.text.as_bytes()) {
-            Ok(resource) => resources.push(resource),
-            Err(error) => {
-                let message = format!("not a valid CustomResourceDefinition: {}", reason(&error));
-                errors.push(anyhow::Error::msg(manifest.mistake("spec", message)));
-            }
-        }
-    }
+    let (resources, more) = custom_resources(&manifests);
+    let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
+    let errors: Vec<_> = mistakes.map(|mistake| anyhow!("{mistake}")).collect();
     fail_with(errors.into_iter())?;
     Ok(resources)
 }
