@@ -96,7 +96,7 @@ fn with_comments(lines: &str) -> String {
         let indent = line.len() - content.len() - 2 * usize::from(begins);
         let element = content.strip_prefix("- ");
         let member = element.unwrap_or(content).strip_prefix("\"#\": ");
-        let about = member.or(element.filter(|element| element.starts_with("\"# ")));
+        let about = member.or_else(|| element.filter(|element| element.starts_with("\"# ")));
         // Without control characters, the escapes are those of JSON.
         if let Some(about) = about.and_then(|it| serde_json::from_str::<String>(it).ok()) {
             comment(about.trim_start_matches("# "), indent, &mut text);
