@@ -14,6 +14,7 @@
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
 //! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
+//! | [`relevance`] | which writes can matter to a webhook |
 //! | [`lint`] | what can be proven of a convention by walking that table |
 //!
 //! The crate is pure: no IO, no clock, no async and no Kubernetes client. Its Cargo.toml names none of
@@ -27,4 +28,5 @@ pub mod language;
 pub mod lint;
 pub mod model;
 pub mod policy;
+pub mod relevance;
 pub mod source;

@@ -132,6 +132,19 @@ pub(crate) const MAX_COMBINATIONS: usize = 1 << 20;
 /// The limit of the answers of one fact: each has a bit in a [`super::Cube`].
 const MAX_ANSWERS: usize = u128::BITS as usize;
 
+impl Fact {
+    /// Whether it is about the stored object.
+    pub(crate) const fn is_stored(&self) -> bool {
+        matches!(
+            self,
+            Self::Phase { old: true }
+                | Self::Condition { old: true, .. }
+                | Self::Field { old: true, .. }
+                | Self::Member { old: true, .. }
+        )
+    }
+}
+
 impl Space {
     /// The number of combinations; `None` above the limit.
     pub fn size(&self) -> Option<usize> {

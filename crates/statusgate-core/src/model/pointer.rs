@@ -30,7 +30,7 @@ const EACH: &str = "*";
 
 /// A JSON pointer (RFC 6901). The path of a list of conditions may contain one `*`, which stands for
 /// each element of an outer list. A lookup by such a path reads the first element.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer {
     /// `["status", "phase"]`.
     tokens: Vec<String>,

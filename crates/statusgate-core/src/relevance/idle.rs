@@ -1,0 +1,73 @@
+//! Whether a rule is silent about writes that leave everything that it reads as it is.
+
+use super::inputs::Inputs;
+use crate::engine::admits;
+use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, clauses, space_of, versions_of};
+use crate::language::Predicate;
+use crate::policy::Disposition;
+use crate::policy::convention::{Convention, Phase, Trigger};
+
+/// Above this number of combinations, the answer is no.
+const MAX_COMBINATIONS: usize = 4096;
+
+/// Whether no rule of a convention speaks about such a write. Rules that only add audit annotations do not
+/// count.
+pub(super) fn is_idle(convention: &Convention) -> bool {
+    let mut speaking =
+        clauses(convention).into_iter().filter(|clause| clause.action != Disposition::Audit);
+    let mut phases = convention.phase.iter().flat_map(|rules| &rules.phases);
+    speaking.all(|clause| is_idle_clause(convention, &clause))
+        && phases.all(|phase| is_idle_phase(convention, phase))
+}
+
+/// A violation by the written object alone is excused by the stored one, which has it too, unless the rule
+/// judges every write. Another rule may hold for two equal objects, so all combinations are tried.
+fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
+    let judges_all = match clause.trigger {
+        Some(Trigger::Watch(_)) => return true,
+        Some(trigger) => !trigger.is_introduced(),
+        None => false,
+    };
+    let question = clause.question();
+    if !judges_all && !asks_about_stored(convention, question.predicate) {
+        return true;
+    }
+    versions_of(convention).iter().all(|version| {
+        let stage = Stage { convention, version };
+        let scenes = same(&stage, space_of(convention, version, &[question]));
+        scenes.is_some_and(|scenes| scenes.iter().all(|scene| !stage.holds(scene, &question)))
+    })
+}
+
+/// Whether no such write contradicts a phase that the stored object alone does not contradict.
+fn is_idle_phase(convention: &Convention, phase: &Phase) -> bool {
+    let asks = |necessary: &&Predicate| asks_about_stored(convention, necessary);
+    let Some(necessary) = phase.necessary.as_ref().filter(asks) else { return true };
+    versions_of(convention).iter().all(|version| {
+        let mut space = space_of(convention, version, &[Question::plain(necessary)]);
+        space.retain(|fact| !matches!(fact, Fact::Phase { .. }));
+        let stage = Stage { convention, version };
+        let Some(scenes) = same(&stage, space) else { return false };
+        scenes.into_iter().all(|mut scene| {
+            stage.set_phase(&mut scene.object, &phase.name);
+            scene.old = Some(scene.object.clone());
+            let alone = Scene { old: None, ..scene.clone() };
+            let admitted = |scene| stage.look(scene, None, |facts| admits(facts, phase));
+            admitted(&scene) == Some(true) || admitted(&alone) == Some(false)
+        })
+    })
+}
+
+fn asks_about_stored(convention: &Convention, predicate: &Predicate) -> bool {
+    let mut inputs = Inputs::of(convention);
+    inputs.predicate(predicate);
+    inputs.stored
+}
+
+/// The scenes in which the stored object equals the written one; `None` if they are too many, or not all.
+fn same(stage: &Stage<'_>, mut space: Space) -> Option<Vec<Scene>> {
+    space.retain(|fact| !fact.is_stored());
+    let size = space.size().filter(|size| *size <= MAX_COMBINATIONS && !space.open)?;
+    let with_itself = |scene: Scene| Scene { old: Some(scene.object.clone()), ..scene };
+    Some(stage.scenes(&space, 0..size).map(with_itself).collect())
+}
