@@ -14,17 +14,17 @@ use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, webhooks, writes};
+use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, separates, webhooks, writes};
 use super::exchange::Exchange;
 use super::trouble::Trouble;
 use crate::cluster::registrations::{DefinitionEvent, Revision};
 use crate::cluster::{Cluster, ClusterError};
 use crate::manifests::registrations::{
-    Address, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings,
-    UNINSTALL, has_match_conditions, registrations,
+    Address, Calls, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS,
+    RegistrationSettings, UNINSTALL, has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
-use crate::manifests::rules::{Coverage, RuleWithOperations, coverage, rules};
+use crate::manifests::rules::{Coverage, RuleWithOperations, coverage};
 use crate::telemetry::Metrics;
 use crate::tls::rotation::Stored;
 use statusgate_core::model::Webhook;
@@ -232,10 +232,11 @@ impl Registrar {
             address: self.address.clone(),
             authorities: self.authorities().await?,
             failure_policy: self.failure_policy,
-            match_conditions: has_match_conditions(self.cluster.version()),
+            separate_agreement: separates(&stored, self.failure_policy),
         };
-        let rules = rules(policies, resources.unwrap_or_default());
-        let desired = registrations(&rules, &settings);
+        let match_conditions = has_match_conditions(self.cluster.version());
+        let calls = Calls::of(policies, resources.unwrap_or_default(), match_conditions);
+        let desired = registrations(&calls, &settings);
         let writes = writes(&desired, &stored, managed);
         if !self.rules || managed.rules {
             for (place, label, _) in LABELS {

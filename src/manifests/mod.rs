@@ -3,6 +3,7 @@
 //! Pure: from policies and a list of the custom resources of a cluster to JSON values. `cli/` prints them,
 //! and `manager/` compares them with the cluster.
 
+pub mod conditions;
 pub mod crds;
 pub mod install;
 pub mod registrations;

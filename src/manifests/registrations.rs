@@ -6,8 +6,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::rules::RuleWithOperations;
+use super::conditions;
+use super::resource::CustomResource;
+use super::rules::{RuleWithOperations, rules};
 use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 /// The name of the registrations about objects.
 pub const OBJECTS: &str = "statusgate";
@@ -23,20 +26,6 @@ pub const DOCUMENTS: &str = "/documents";
 
 /// The label that every namespace has since Kubernetes 1.21.
 pub const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
-
-/// The name of the match condition that omits writes without a change of the status.
-pub const STATUS_CHANGES: &str = "status-changes";
-
-/// For validating webhooks. A write that leaves the status as it is may not fail while no replica answers:
-/// without the status subresource, it may remove a finalizer.
-pub const STATUS_CHANGES_EXPRESSION: &str = "request.operation != 'UPDATE' \
-    || has(object.status) != has(oldObject.status) \
-    || (has(object.status) && object.status != oldObject.status)";
-
-/// In addition for the mutating webhook: a write through `/status` without a change lets it set the defaults
-/// of a stored object. The API server omits an empty `subResource`.
-pub const THROUGH_STATUS_EXPRESSION: &str =
-    "(has(request.subResource) && request.subResource == 'status')";
 
 /// The annotation of a registration that is about to be deleted: running servers leave all of them alone
 /// until one without it exists again.
@@ -84,8 +73,35 @@ pub struct RegistrationSettings {
     pub authorities: String,
     /// For the webhooks that may reject writes. Those about agreement and documents always ignore.
     pub failure_policy: FailurePolicy,
-    /// Whether the API server supports match conditions.
-    pub match_conditions: bool,
+    /// Whether agreement has a webhook of its own. With one failure policy for all rules, a second call for
+    /// each write would gain nothing.
+    pub separate_agreement: bool,
+}
+
+/// What the API server calls the webhooks about objects for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calls {
+    /// The rules of these webhooks.
+    pub rules: Vec<RuleWithOperations>,
+    /// The match conditions of the mutating webhook.
+    pub mutate: Vec<Value>,
+    /// Those of the validating webhooks.
+    pub validate: Vec<Value>,
+}
+
+impl Calls {
+    /// The calls that these policies need. `match_conditions`: whether the API server supports them.
+    pub fn of(policies: &PolicySet, resources: &[CustomResource], match_conditions: bool) -> Self {
+        let conditions = |webhook| match match_conditions {
+            true => conditions::match_conditions(policies, resources, webhook),
+            false => Vec::new(),
+        };
+        Self {
+            rules: rules(policies, resources),
+            mutate: conditions(Webhook::Mutate),
+            validate: conditions(Webhook::Validate),
+        }
+    }
 }
 
 impl Kind {
@@ -129,15 +145,19 @@ pub fn has_match_conditions(version: &str) -> bool {
 }
 
 /// The registrations, in the order of [`REGISTRATIONS`].
-pub fn registrations(rules: &[RuleWithOperations], settings: &RegistrationSettings) -> [Value; 3] {
-    let mandatory = settings.failure_policy;
-    let mut mutate = object_webhook(Webhook::Mutate, rules, mandatory, settings);
+pub fn registrations(calls: &Calls, settings: &RegistrationSettings) -> [Value; 3] {
+    let policy = settings.failure_policy;
+    let mut mutate = object_webhook(Webhook::Mutate, calls, policy, settings);
     mutate["reinvocationPolicy"] = "IfNeeded".into();
-    let validating = [
-        object_webhook(Webhook::Mandatory, rules, mandatory, settings),
-        // A wrong phase does less harm than a status that cannot be written.
-        object_webhook(Webhook::Agreement, rules, FailurePolicy::Ignore, settings),
-    ];
+    let validating = if settings.separate_agreement {
+        json!([
+            object_webhook(Webhook::Mandatory, calls, policy, settings),
+            // A wrong phase does less harm than a status that cannot be written.
+            object_webhook(Webhook::Agreement, calls, FailurePolicy::Ignore, settings),
+        ])
+    } else {
+        json!([object_webhook(Webhook::Validate, calls, policy, settings)])
+    };
     // With `Fail`, a wrong policy could not be corrected while no replica answers.
     let documents = webhook(
         DOCUMENTS_WEBHOOK,
@@ -149,7 +169,7 @@ pub fn registrations(rules: &[RuleWithOperations], settings: &RegistrationSettin
     let [first, second, third] = REGISTRATIONS;
     [
         registration(first, &json!([mutate])),
-        registration(second, &json!(validating)),
+        registration(second, &validating),
         registration(third, &json!([documents])),
     ]
 }
@@ -170,22 +190,17 @@ fn registration((kind, name): (Kind, &str), webhooks: &Value) -> Value {
 
 fn object_webhook(
     of: Webhook,
-    rules: &[RuleWithOperations],
+    calls: &Calls,
     failure_policy: FailurePolicy,
     settings: &RegistrationSettings,
 ) -> Value {
-    let mut webhook = webhook(&webhook_name(of), of.path(), rules, failure_policy, settings);
+    let mut webhook = webhook(&webhook_name(of), of.path(), &calls.rules, failure_policy, settings);
     webhook["namespaceSelector"] = json!({"matchExpressions": [
         {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": [settings.namespace]}
     ]});
-    if settings.match_conditions {
-        let expression = match of {
-            Webhook::Mutate => {
-                format!("{THROUGH_STATUS_EXPRESSION} || {STATUS_CHANGES_EXPRESSION}")
-            }
-            _ => STATUS_CHANGES_EXPRESSION.to_owned(),
-        };
-        webhook["matchConditions"] = json!([{"name": STATUS_CHANGES, "expression": expression}]);
+    let conditions = if of == Webhook::Mutate { &calls.mutate } else { &calls.validate };
+    if !conditions.is_empty() {
+        webhook["matchConditions"] = conditions.clone().into();
     }
     webhook
 }
@@ -224,10 +239,10 @@ fn webhook(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifests::resource::{CustomResource, ServedVersion};
-    use crate::manifests::rules::{gaps, rules};
+    use crate::manifests::resource::ServedVersion;
+    use crate::manifests::rules::gaps;
     use crate::manifests::yaml;
-    use statusgate_core::policy::{PolicySet, Source};
+    use statusgate_core::policy::Source;
 
     fn settings() -> RegistrationSettings {
         RegistrationSettings {
@@ -235,12 +250,12 @@ mod tests {
             address: Address::Service("statusgate".into()),
             authorities: String::new(),
             failure_policy: FailurePolicy::Ignore,
-            match_conditions: false,
+            separate_agreement: false,
         }
     }
 
     fn webhooks(settings: &RegistrationSettings) -> Vec<Value> {
-        let registrations = registrations(&[], settings);
+        let registrations = registrations(&Calls::default(), settings);
         registrations.iter().flat_map(|of| of["webhooks"].as_array().unwrap().clone()).collect()
     }
 
@@ -270,73 +285,35 @@ mod tests {
             }));
         }
         assert_eq!(gaps(&policies, &resources), []);
-        let documents = registrations(&rules(&policies, &resources), &settings());
-        insta::assert_snapshot!(yaml::print(&documents).unwrap());
+        let calls = Calls::of(&policies, &resources, true);
+        insta::assert_snapshot!(yaml::print(&registrations(&calls, &settings())).unwrap());
     }
 
     #[test]
     fn only_mandatory_webhooks_can_fail() {
-        let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings() };
-        assert_eq!(members(&settings, "/failurePolicy"), ["Fail", "Fail", "Ignore", "Ignore"]);
+        let failing = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings() };
+        assert_eq!(members(&failing, "/failurePolicy"), ["Fail", "Fail", "Ignore"]);
+        let separate = RegistrationSettings { separate_agreement: true, ..failing };
+        assert_eq!(members(&separate, "/failurePolicy"), ["Fail", "Fail", "Ignore", "Ignore"]);
     }
 
     #[test]
     fn a_url_gets_the_path_of_each_webhook() {
         let address = Address::Url("https://127.0.0.1:8443".into());
         let settings = RegistrationSettings { address, authorities: "PEM".into(), ..settings() };
+        let urls = |paths: &[&str]| {
+            let url = |path: &&str| format!("https://127.0.0.1:8443{path}").into();
+            paths.iter().map(url).collect::<Vec<Value>>()
+        };
+        assert_eq!(
+            members(&settings, "/clientConfig/url"),
+            urls(&["/mutate", "/validate", "/documents"])
+        );
+        assert_eq!(members(&settings, "/clientConfig/caBundle"), ["UEVN"; 3]);
+        assert_eq!(members(&settings, "/clientConfig/service"), vec![Value::Null; 3]);
+        let separate = RegistrationSettings { separate_agreement: true, ..settings };
         let paths = ["/mutate", "/validate/mandatory", "/validate/agreement", "/documents"];
-        let urls = paths.map(|path| format!("https://127.0.0.1:8443{path}"));
-        assert_eq!(members(&settings, "/clientConfig/url"), urls);
-        assert_eq!(members(&settings, "/clientConfig/caBundle"), ["UEVN"; 4]);
-        assert_eq!(members(&settings, "/clientConfig/service"), vec![Value::Null; 4]);
-    }
-
-    /// Whether the API server sends an UPDATE to the mutating and to the validating webhooks.
-    fn is_sent(subresource: &str, old: &Value, new: &Value) -> [bool; 2] {
-        let mut request = json!({"operation": "UPDATE"});
-        if !subresource.is_empty() {
-            request["subResource"] = subresource.into();
-        }
-        is_matched(&request, old, new)
-    }
-
-    fn is_matched(request: &Value, old: &Value, new: &Value) -> [bool; 2] {
-        let settings = RegistrationSettings { match_conditions: true, ..settings() };
-        let conditions = members(&settings, "/matchConditions/0/expression");
-        assert_eq!((&conditions[1], &conditions[3]), (&conditions[2], &Value::Null));
-        [&conditions[0], &conditions[1]].map(|condition| {
-            let program = cel::Program::compile(condition.as_str().unwrap()).unwrap();
-            let mut context = cel::Context::default();
-            context.add_variable("request", request).unwrap();
-            context.add_variable("object", new).unwrap();
-            context.add_variable("oldObject", old).unwrap();
-            program.execute(&context).unwrap() == cel::Value::Bool(true)
-        })
-    }
-
-    #[test]
-    fn a_write_that_leaves_the_status_as_it_is_can_never_fail() {
-        let old = json!({"metadata": {"finalizers": ["a"]}, "status": {"phase": "Ready"}});
-        let without_finalizer = json!({"metadata": {}, "status": {"phase": "Ready"}});
-        assert_eq!(is_sent("", &old, &without_finalizer), [false, false]);
-        let (empty, old_empty) = (json!({"metadata": {}}), json!({"metadata": {"finalizers": []}}));
-        assert_eq!(is_sent("", &old_empty, &empty), [false, false]);
-        // The mutating webhook sets defaults of the stored object.
-        assert_eq!(is_sent("status", &old, &old), [true, false]);
-        assert_eq!(is_sent("status", &empty, &empty), [true, false]);
-    }
-
-    #[test]
-    fn a_write_that_changes_the_status_is_judged() {
-        let (ready, failed) =
-            (json!({"status": {"phase": "Ready"}}), json!({"status": {"phase": "Failed"}}));
-        for subresource in ["", "status"] {
-            assert_eq!(is_sent(subresource, &ready, &failed), [true; 2]);
-            assert_eq!(is_sent(subresource, &json!({}), &ready), [true; 2]);
-            assert_eq!(is_sent(subresource, &ready, &json!({})), [true; 2]);
-        }
-        let create = json!({"operation": "CREATE"});
-        assert_eq!(is_matched(&create, &Value::Null, &json!({})), [true; 2]);
+        assert_eq!(members(&separate, "/clientConfig/url"), urls(&paths));
     }
 
     #[test]

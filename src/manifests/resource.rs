@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use statusgate_core::model::{Object, Operation, Resource, Subject, Writer};
+use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
+use statusgate_core::relevance::{Relevance, Relevances};
 
 /// A custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,11 +58,39 @@ impl CustomResource {
 
     /// The policies that judge status writes in this version, by their index.
     pub(super) fn selected(&self, policies: &PolicySet, version: &ServedVersion) -> Vec<u16> {
+        policies.select(&self.subject(version)).map(|(index, _)| index).collect()
+    }
+
+    /// Whether a policy judges status writes in some version.
+    pub(super) fn is_selected(&self, policies: &PolicySet) -> bool {
+        self.versions.iter().any(|version| !self.selected(policies, version).is_empty())
+    }
+
+    /// Which writes of the status can matter to a webhook; `None` if every write can. A write of the main
+    /// resource may change everything else together with the status, so every one can.
+    pub(super) fn relevance(
+        &self,
+        policies: &PolicySet,
+        relevances: &Relevances<'_>,
+        webhook: Webhook,
+    ) -> Option<Relevance> {
+        let selected =
+            self.versions.iter().filter(|version| !self.selected(policies, version).is_empty());
+        let of = |version: &ServedVersion| {
+            let subject = version.status_subresource.then(|| self.subject(version))?;
+            relevances.to(&subject, webhook)
+        };
+        let each = selected.map(of).collect::<Option<Vec<Relevance>>>()?;
+        each.into_iter().reduce(Relevance::or)
+    }
+
+    /// A write of the status in this version.
+    fn subject(&self, version: &ServedVersion) -> Subject<'_> {
         let subresource = if version.status_subresource { "status" } else { "" };
-        let subject = Subject {
+        Subject {
             resource: Resource {
                 group: self.group.as_str().into(),
-                version: version.name.as_str().into(),
+                version: version.name.clone().into(),
                 resource: self.plural.as_str().into(),
             },
             subresource: subresource.into(),
@@ -69,8 +98,7 @@ impl CustomResource {
             writer: Writer::default(),
             object: Object::default(),
             old: None,
-        };
-        policies.select(&subject).map(|(index, _)| index).collect()
+        }
     }
 }
 

@@ -262,7 +262,7 @@ fn expanded(rules: &[RuleWithOperations]) -> BTreeSet<[&str; 5]> {
     all
 }
 
-fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &CustomResource> {
+pub(super) fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &CustomResource> {
     resources.iter().filter(|resource| resource.group != OWN_GROUP)
 }
 

@@ -12,10 +12,10 @@ use super::super::{Outcome, fail_with, say};
 use crate::cluster::Cluster;
 use crate::files;
 use crate::manifests::registrations::{
-    Address, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
+    Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
-use crate::manifests::rules::{gaps, rules};
+use crate::manifests::rules::gaps;
 use crate::manifests::yaml;
 use crate::values;
 use statusgate_core::policy::PolicySet;
@@ -97,9 +97,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         address,
         authorities,
         failure_policy: args.failure_policy,
-        match_conditions: version.is_some_and(|version| has_match_conditions(&version)),
+        separate_agreement: args.failure_policy == FailurePolicy::Fail,
     };
-    let text = yaml::print(&registrations(&rules(&policies, &resources), &settings))?;
+    let match_conditions = version.is_some_and(|version| has_match_conditions(&version));
+    let calls = Calls::of(&policies, &resources, match_conditions);
+    let text = yaml::print(&registrations(&calls, &settings))?;
     io::stdout().lock().write_all(text.as_bytes())?;
     let gaps = gaps(&policies, &resources);
     for gap in &gaps {

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, ClusterError, Patience};
+use crate::manifests::conditions;
 use crate::manifests::registrations::{self, Kind};
 use statusgate_core::model::Webhook;
 
@@ -133,10 +134,10 @@ impl Hook {
         let generated = |requirement: &LabelSelectorRequirement| {
             requirement.key == registrations::NAMESPACE_LABEL && requirement.operator == "NotIn"
         };
-        let mut conditions = hook.match_conditions.iter().flatten();
+        let mut match_conditions = hook.match_conditions.iter().flatten();
         selects(hook.object_selector.as_ref(), |_| false)
             || selects(hook.namespace_selector.as_ref(), generated)
-            || conditions.any(|condition| condition.name != registrations::STATUS_CHANGES)
+            || match_conditions.any(|condition| !conditions::is_ours(&condition.name))
     }
 }
 

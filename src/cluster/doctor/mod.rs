@@ -3,6 +3,7 @@
 //! [`CheckInput`] is everything that is read from the API server first. To add a check, write a function
 //! over the input and add it to [`CHECKS`].
 
+mod conditions;
 mod documents;
 mod hook;
 mod managed;
@@ -28,7 +29,7 @@ use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
 /// The checks, in the order of the report.
-const CHECKS: [RunCheck; 10] = [
+const CHECKS: [RunCheck; 11] = [
     |input| done(vec![api_server(input)]),
     |input| done(managed::check(input)),
     |input| done(documents::check(input)),
@@ -36,6 +37,7 @@ const CHECKS: [RunCheck; 10] = [
     |input| done(schemas(input)),
     |input| done(settings::presence(&input.hooks, &input.unread)),
     |input| done(rules::coverage(input)),
+    |input| Box::pin(conditions::check(input)),
     |input| done(input.hooks.iter().flat_map(settings::sane).collect()),
     |input| Box::pin(service::check(input)),
     |input| Box::pin(serving::check(input)),

@@ -5,10 +5,12 @@ mod tests;
 
 use serde_json::{Value, json};
 
+use crate::manifests::conditions;
 use crate::manifests::registrations::{
-    DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, STATUS_CHANGES,
+    DOCUMENTS_WEBHOOK, FailurePolicy, Kind, RAISE, REGISTRATIONS, webhook_name,
 };
 use crate::manifests::rules::{RuleWithOperations, are_equivalent};
+use statusgate_core::model::Webhook;
 
 /// What this server keeps up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,18 @@ pub(super) fn rules_of(webhook: &Value) -> Vec<RuleWithOperations> {
     rules.filter_map(|rule| serde_json::from_value(rule.clone()).ok()).collect()
 }
 
+/// Whether the checks of agreement have a webhook of their own: as in the stored registration, because
+/// the failure policies of its webhooks belong to the user.
+pub(super) fn separates(stored: &[Option<Value>; 3], failure_policy: FailurePolicy) -> bool {
+    let exists = |of: &Webhook| {
+        let name = webhook_name(*of);
+        stored[1].iter().flat_map(webhooks).any(|webhook| webhook["name"] == name)
+    };
+    let separate = [Webhook::Mandatory, Webhook::Agreement];
+    separate.iter().any(exists)
+        || (failure_policy == FailurePolicy::Fail && !exists(&Webhook::Validate))
+}
+
 /// Whether a webhook belongs to statusgate.
 pub(super) fn is_ours(webhook: &Value) -> bool {
     webhook["name"].as_str().is_some_and(|name| name.ends_with(".statusgate.dev"))
@@ -146,7 +160,7 @@ fn operations(desired: &Value, stored: &Value, managed: Managed) -> Vec<Value> {
             if !are_equivalent(&rules_of(webhook), &rules_of(twin)) {
                 add(format!("{path}/rules"), twin["rules"].clone());
             }
-            if let Some(conditions) = conditions(twin, webhook) {
+            if let Some(conditions) = match_conditions(twin, webhook) {
                 add(format!("{path}/matchConditions"), conditions);
             }
         }
@@ -190,16 +204,13 @@ fn operations(desired: &Value, stored: &Value, managed: Managed) -> Vec<Value> {
     operations
 }
 
-/// The match conditions with ours in addition, if it is missing or different. Those of the user stay.
-fn conditions(desired: &Value, stored: &Value) -> Option<Value> {
+/// The match conditions with ours, if those are different. Those of the user stay.
+fn match_conditions(desired: &Value, stored: &Value) -> Option<Value> {
     let list = |webhook: &Value| webhook["matchConditions"].as_array().cloned().unwrap_or_default();
+    let is_ours = |condition: &Value| condition["name"].as_str().is_some_and(conditions::is_ours);
+    let (known, others): (Vec<Value>, Vec<Value>) = list(stored).into_iter().partition(is_ours);
     let ours = list(desired);
-    let known = list(stored);
-    if ours.iter().all(|condition| known.contains(condition)) {
-        return None;
-    }
-    let others = known.into_iter().filter(|condition| condition["name"] != STATUS_CHANGES);
-    Some(others.chain(ours).collect())
+    (ours != known).then(|| others.into_iter().chain(ours).collect())
 }
 
 const FAIL: &str = FailurePolicy::Fail.name();

@@ -1,7 +1,7 @@
 //! Each write, from a desired and a stored state.
 
 use super::*;
-use crate::manifests::registrations::{Address, RegistrationSettings, registrations};
+use crate::manifests::registrations::{Address, Calls, RegistrationSettings, registrations};
 
 const ALL: Managed = Managed { rules: true, authorities: true };
 const RULES: Managed = Managed { rules: true, authorities: false };
@@ -13,18 +13,22 @@ fn rule(plural: &str) -> RuleWithOperations {
     serde_json::from_value(rule).unwrap()
 }
 
+fn calls(resource: &str) -> Calls {
+    Calls { rules: vec![rule(resource)], ..Calls::default() }
+}
+
 fn settings(authorities: &str) -> RegistrationSettings {
     RegistrationSettings {
         namespace: "n".into(),
         address: Address::Service("statusgate".into()),
         authorities: authorities.into(),
         failure_policy: FailurePolicy::Ignore,
-        match_conditions: false,
+        separate_agreement: true,
     }
 }
 
 fn desired(authorities: &str) -> [Value; 3] {
-    registrations(&[rule("foos/status")], &settings(authorities))
+    registrations(&calls("foos/status"), &settings(authorities))
 }
 
 /// As the API server stores it.
@@ -68,7 +72,7 @@ fn registrations_that_agree_are_not_written() {
 
 #[test]
 fn only_rules_and_authorities_are_changed_and_only_if_they_are_managed() {
-    let mut stored = stored(&registrations(&[rule("bars/status")], &settings("OLD")));
+    let mut stored = stored(&registrations(&calls("bars/status"), &settings("OLD")));
     let user = json!({"name": "user.example.org", "clientConfig": {"caBundle": "x"}});
     let validating = stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap();
     validating.insert(0, user);
@@ -118,7 +122,7 @@ fn a_missing_webhook_is_added_also_to_a_registration_without_any() {
 #[test]
 fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() {
     let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("") };
-    let desired = registrations(&[rule("foos/status")], &settings);
+    let desired = registrations(&calls("foos/status"), &settings);
     let created = writes(&desired, &[None, None, None], RULES);
     let created = created.into_iter().map(|write| {
         let RegistrationWrite::Create { registration, .. } = write else { panic!("{write:?}") };
@@ -157,7 +161,7 @@ fn a_webhook_without_a_ca_bundle_fails_no_write_until_another_tool_has_set_it() 
 #[test]
 fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
     let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("") };
-    let desired = registrations(&[rule("foos/status")], &settings);
+    let desired = registrations(&calls("foos/status"), &settings);
     let mut stored = stored(&desired);
     let [first, second, third] = &mut stored;
     *third = None;
@@ -182,7 +186,7 @@ fn a_webhook_without_a_ca_bundle_in_an_existing_registration_fails_no_write() {
 #[test]
 fn documents_can_be_corrected_without_replicas_whatever_a_user_sets() {
     let settings = RegistrationSettings { failure_policy: FailurePolicy::Fail, ..settings("CA") };
-    let desired = registrations(&[rule("foos/status")], &settings);
+    let desired = registrations(&calls("foos/status"), &settings);
     let mut stored = stored(&desired);
     for webhook in stored.iter_mut().flatten().flat_map(|of| of["webhooks"].as_array_mut().unwrap())
     {
@@ -201,7 +205,7 @@ fn another_url_replaces_the_address_and_a_changed_service_stays() {
     assert_eq!(writes(&desired("CA"), &service, ALL), []);
     let address = Address::Url("https://127.0.0.1:1".into());
     let url =
-        registrations(&[rule("foos/status")], &RegistrationSettings { address, ..settings("") });
+        registrations(&calls("foos/status"), &RegistrationSettings { address, ..settings("") });
     let patches = patches(&writes(&url, &service, RULES));
     assert_eq!(patches.len(), 3);
     let bundle = &desired("CA")[0]["webhooks"][0]["clientConfig"]["caBundle"];
@@ -211,12 +215,16 @@ fn another_url_replaces_the_address_and_a_changed_service_stays() {
 }
 
 #[test]
-fn our_match_condition_is_added_to_those_of_the_user() {
+fn our_match_conditions_replace_older_ones_and_leave_those_of_the_user() {
     let mut stored = stored(&desired("CA"));
     let own = json!({"name": "own", "expression": "true"});
-    stored[1].as_mut().unwrap()["webhooks"][0]["matchConditions"] = json!([own]);
-    let supported = RegistrationSettings { match_conditions: true, ..settings("CA") };
-    let desired = registrations(&[rule("foos/status")], &supported);
+    let old = json!({"name": "relevant-changes-2", "expression": "true"});
+    stored[1].as_mut().unwrap()["webhooks"][0]["matchConditions"] = json!([old, own]);
+    let condition = |name: &str| json!({"name": name, "expression": "false"});
+    let of = |name| vec![condition(name)];
+    let (mutate, validate) = (of("status-changes"), of("relevant-changes-1"));
+    let calls = Calls { mutate, validate, ..calls("foos/status") };
+    let desired = registrations(&calls, &settings("CA"));
     let patches = patches(&writes(&desired, &stored, ALL));
     let [of_mutating, ours] =
         [0, 1].map(|index| &desired[index]["webhooks"][0]["matchConditions"][0]);
@@ -231,4 +239,22 @@ fn our_match_condition_is_added_to_those_of_the_user() {
             ])
         ]
     );
+}
+
+#[test]
+fn agreement_has_a_separate_webhook_as_registered_and_if_none_is_with_fail() {
+    use FailurePolicy::{Fail, Ignore};
+    let none = [None, None, None];
+    assert!(separates(&none, Fail) && !separates(&none, Ignore));
+    let stored = |separate_agreement| {
+        let settings = RegistrationSettings { separate_agreement, ..settings("CA") };
+        stored(&registrations(&calls("foos/status"), &settings))
+    };
+    assert!(!separates(&stored(false), Fail) && !separates(&stored(false), Ignore));
+    for index in [0, 1] {
+        let mut stored = stored(true);
+        assert!(separates(&stored, Fail) && separates(&stored, Ignore));
+        stored[1].as_mut().unwrap()["webhooks"].as_array_mut().unwrap().remove(index);
+        assert!(separates(&stored, Fail) && separates(&stored, Ignore));
+    }
 }
