@@ -235,10 +235,13 @@ impl<'c> Lines<'c> {
 
     /// Reasons with the same meaning share a line.
     fn reasons(&mut self, kind: &'c ConditionType, name: &str) {
+        fn expects(row: &ReasonRow) -> impl Iterator<Item = (&str, Vec<&str>)> {
+            row.expects().map(|(member, texts)| (member, texts.collect()))
+        }
         let mut groups: Vec<(&ReasonRow, Vec<String>)> = Vec::new();
         for (reason, row) in &kind.reasons {
             let same = |(other, _): &&mut (&ReasonRow, Vec<String>)| {
-                other.expects().eq(row.expects()) && other.action() == row.action()
+                expects(other).eq(expects(row)) && other.action() == row.action()
             };
             match groups.iter_mut().find(same) {
                 Some((_, reasons)) => reasons.push(reason.clone()),
@@ -246,7 +249,7 @@ impl<'c> Lines<'c> {
             }
         }
         for (row, reasons) in groups {
-            let expects = row.expects();
+            let expects = expects(row);
             let expects =
                 expects.map(|(member, texts)| format!("{member} is not {}", words::texts(&texts)));
             let (reasons, expects) = (words::any_of(reasons.into_iter()), words::any_of(expects));

@@ -107,7 +107,9 @@ impl<'c> Lint<'c> {
             }
             let reasons: Vec<&str> = kind.reasons.keys().map(String::as_str).collect();
             for row in kind.reasons.values().filter(|row| row.action().can_deny()) {
-                let expected = row.expects().map(|(member, texts)| is_one_of(member, &texts));
+                let expected = row.expects();
+                let expected =
+                    expected.map(|(member, texts)| is_one_of(member, &texts.collect::<Vec<_>>()));
                 let asks = expected.chain([is_one_of("reason", &reasons)]).collect();
                 rulings.push(ruling(&kind.reason_rule, asks));
             }

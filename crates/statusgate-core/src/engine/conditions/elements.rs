@@ -115,8 +115,8 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let Some(row) = known.reasons.get(reason) else { return };
         for (member, texts) in row.expects() {
             let value = self.item.get(member).and_then(Json::as_str).unwrap_or_default();
-            if !texts.contains(&value) {
-                let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+            if !texts.clone().any(|text| text == value) {
+                let texts: Vec<String> = texts.map(quoted).collect();
                 let message = format!(
                     "reason {} requires {member} {}, not {}",
                     quoted(reason),

@@ -117,7 +117,7 @@ pub(crate) fn reason(
 ) -> String {
     let goes = |row: &ReasonRow| {
         let mut of_status = row.expects().filter(|(member, _)| *member == "status");
-        of_status.all(|(_, values)| values.contains(&status.name()))
+        of_status.all(|(_, mut values)| values.any(|value| value == status.name()))
     };
     let known = list.and_then(|list| list.types.find(kind));
     let mut rows = known.iter().flat_map(|known| &known.reasons);
@@ -158,7 +158,7 @@ pub(crate) fn condition(
     let known: Option<&ConditionType> = list.types.find(kind);
     let row = known.and_then(|known| known.reasons.get(reason));
     for (member, values) in row.into_iter().flat_map(ReasonRow::expects) {
-        let first = values.iter().find(|value| !value.is_empty());
+        let first = values.clone().find(|value| !value.is_empty());
         if let Some(value) = first.filter(|_| member != "status") {
             condition.insert(member.to_owned(), (*value).into());
         }

@@ -38,9 +38,9 @@ impl Page {
         let mut rows = Vec::new();
         for kind in &list.types.known {
             for (reason, row) in &kind.reasons {
-                let expects = row
-                    .expects()
-                    .map(|(member, values)| format!("{member} {}", words::texts(&values)));
+                let expects = row.expects().map(|(member, values)| {
+                    format!("{member} {}", words::texts(&values.collect::<Vec<_>>()))
+                });
                 rows.push([
                     kind.name.clone(),
                     reason.clone(),

@@ -63,18 +63,15 @@ impl Presence {
 
 impl ReasonRow {
     /// Members and their admissible texts; the empty text also stands for absence.
-    pub fn expects(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    pub fn expects(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str> + Clone)> {
         let (status, others) = match self {
             Self::Status(status) => (Some(status), None),
             Self::Members(members) => (members.status.as_ref(), Some(&members.others)),
         };
-        let names = |names: &[ConditionStatus]| names.iter().map(|name| name.name()).collect();
-        let status = status.map(|status| ("status", names(status)));
+        let status = status.map(|status| ("status", texts(status, &[])));
         let others = others.into_iter().flatten();
-        status.into_iter().chain(others.map(|(member, scalars)| {
-            let texts = scalars.iter().map(|scalar| text(scalar).unwrap_or_default());
-            (member.as_str(), texts.collect())
-        }))
+        let others = others.map(|(member, scalars)| (member.as_str(), texts(&[], scalars)));
+        status.into_iter().chain(others)
     }
 
     /// What happens when a member has another text.
@@ -162,6 +159,14 @@ fn check_texts(row: &ReasonRow, at: At<'_>) {
 
 /// A text as members of conditions have it; none for a number. YAML reads an unquoted `True` as a
 /// boolean; in a condition it can only mean the status.
+fn texts<'r>(
+    statuses: &'r [ConditionStatus],
+    scalars: &'r [Scalar],
+) -> impl Iterator<Item = &'r str> + Clone {
+    let scalars = scalars.iter().map(|scalar| text(scalar).unwrap_or_default());
+    statuses.iter().map(|status| status.name()).chain(scalars)
+}
+
 fn text(scalar: &Scalar) -> Option<&str> {
     match scalar.value() {
         Value::Bool(value) => Some(if *value { "True" } else { "False" }),
