@@ -117,8 +117,8 @@ start_server() {
     done
 }
 
-# The CPU time of all threads in nanoseconds. /proc/PID/stat has only hundredths of a second, a third of a percent of a round.
-cpu_of() { cat "/proc/${children[$1]}/task/"*/schedstat | awk '{ sum += $1 } END { printf "%.0f", sum }'; }
+# cpu_of PID: the CPU time of all threads in nanoseconds. /proc/PID/stat has only hundredths of a second, a third of a percent of a round.
+cpu_of() { cat "/proc/$1/task/"*/schedstat | awk '{ sum += $1 } END { printf "%.0f", sum }'; }
 
 url() { echo "https://127.0.0.1:${port[$1]}/$2"; }
 
@@ -129,12 +129,12 @@ readonly CONNECTIONS=64
 # would delay signals.
 drive_webhook() {
     local before after requests taken p50 p99 failed
-    before=$(cpu_of "$1")
+    before=$(cpu_of "${children[$1]}")
     # One thread, to leave the other cores to the server.
     run wrk wrk --threads 1 --connections "$CONNECTIONS" --duration "${4}s" --timeout 10s -s "$bench/wrk.lua" \
         "$(url "$1" "$2")" -- review "$3" "${5:-0}" >"$work/wrk" || die "wrk failed: $(<"$work/wrk")"
     alive "$1"
-    after=$(cpu_of "$1")
+    after=$(cpu_of "${children[$1]}")
     read -r _ requests taken p50 p99 failed < <(grep '^result ' "$work/wrk") || die "wrk said nothing: $(<"$work/wrk")"
     ((requests > 0)) || die "$1 answered nothing on /$2"
     ((failed == 0)) || die "$failed of $requests requests to /$2 of $1 failed: $(<"$work/wrk")"

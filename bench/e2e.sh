@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Measures /status patches per second of a real API server: without a webhook (a), with the null server registered as both webhooks
-# (b), and with statusgate as both (c).
+# Measures what a registration costs a real API server: /status patches per second and the CPU of the API server, without a webhook,
+# with the null server and with statusgate.
 #
 #     bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]          also as `make bench-e2e`
 #
-# The order alternates (a b c, a c b, …), because etcd grows with every patch and slows the later run. The ratio is the median over
-# the rounds. A missed target is printed, but is not an error. A rejected patch is an error: both registrations use failurePolicy
-# Fail, so that every failed webhook call is visible.
+# Every second round has the opposite order, because etcd grows with every patch and slows the later run. Ratios are of one round.
+# A missed target is printed, but is not an error. A rejected patch is an error: the hand-written registrations use failurePolicy
+# Fail, and so do the printed ones where they can, so that failed calls are visible.
 set -euo pipefail
 
 usage() {
     cat <<'USAGE'
 usage: bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]
-  --seconds N      how long each of a, b and c is in a round (6)
+  --seconds N      how long each variant is measured in a round (6)
   --rounds N       how many rounds (6)
   --objects N      how many objects are patched in turn (100)
   --connections N  how many patches are under way at once (8)
@@ -37,6 +37,10 @@ done
 ((connections < objects)) || die "more connections than objects: patches would wait for one another"
 readonly BYTES_OF_OBJECT=3000 # reviews have about 11 KB
 readonly RESOURCE=apis/vshn.appcat.vshn.io/v1/xvshnpostgresqls
+# NAME:SERVER:CHANGES:REVIEWS: which member each patch changes, and how many reviews it causes at least. Of the printed webhooks, two
+# read the message and three read the instanceNamespace. No rule reads the currentVersion.
+readonly VARIANTS=(none:none:message:0 validate:statusgate:message:1 null:null:message:0 both:statusgate:message:2
+    printed:statusgate:message:2 every:statusgate:instanceNamespace:3 unread:statusgate:currentVersion:0)
 # The operator, because most writers have their rights from RBAC.
 readonly TOKEN=operator-token
 
@@ -58,6 +62,8 @@ start_control_plane() {
     # shellcheck source=/dev/null
     . "$work/plane/env"
     export KUBECONFIG
+    api_server=$(<"$work/plane/kube-apiserver.pid")
+    version=$(kubectl --request-timeout 20s get --raw /version | sed -n 's/.*"gitVersion": *"\([^"]*\)".*/\1/p')
 }
 
 kubectl_() { kubectl --request-timeout 20s "$@" >/dev/null; }
@@ -77,10 +83,20 @@ create_objects() {
     kubectl_ create -f "$work/objects.json"
 }
 
-registration() { # SERVER
-    local kind path authority
+registration() {
+    local kind path authority kinds=(Mutating Validating)
+    case $variant in
+        validate) kinds=(Validating) ;;
+        printed | every | unread)
+            # Exit code 1: the example policies name resources that have no definition here.
+            "$statusgate" manifests registrations --crds "$root/deploy/crds/appcat-example.yaml" --url "https://127.0.0.1:${port[$server]}" \
+                --ca-file "$work/certs/ca.crt" --failure-policy Fail --kubernetes-version "$version" 2>"$work/unregistered" \
+                || (($? == 1)) || die "no registrations: $(<"$work/unregistered")"
+            return
+            ;;
+    esac
     authority=$(base64 -w0 <"$work/certs/ca.crt")
-    for kind in Mutating Validating; do
+    for kind in "${kinds[@]}"; do
         path=mutate && [[ $kind == Mutating ]] || path=validate
         cat <<YAML
 ---
@@ -90,7 +106,7 @@ metadata: {name: bench}
 webhooks:
   - name: $path.bench.statusgate.dev
     admissionReviewVersions: [v1]
-    clientConfig: {url: "https://127.0.0.1:${port[$1]}/$path", caBundle: $authority}
+    clientConfig: {url: "https://127.0.0.1:${port[$server]}/$path", caBundle: $authority}
     failurePolicy: Fail
     matchPolicy: Equivalent
     sideEffects: None
@@ -101,113 +117,158 @@ YAML
     done
 }
 
-# Sends one patch; the answer is in $work/answer.
-patch_one() {
-    local code
+# patch STATUS [QUERY]: sends one patch. $code is the HTTP code; the answer is in $work/answer.
+patch() {
     code=$(curl -sS --max-time 20 --cacert "$APISERVER_CA" -H "Authorization: Bearer $TOKEN" -X PATCH -o "$work/answer" -w '%{http_code}' \
-        -H 'Content-Type: application/merge-patch+json' \
-        --data "{\"status\":{\"currentVersion\":\"15.$SRANDOM\"}}" "$APISERVER_URL/$RESOURCE/pg-1/status") || return
-    [[ $code == 200 ]]
+        -H 'Content-Type: application/merge-patch+json' --data "{\"status\":$1}" "$APISERVER_URL/$RESOURCE/pg-1/status${2-}")
 }
 
-# The API server sees a registration a moment later: patch until it calls the webhook.
-register() { # SERVER
+# Every webhook is called for this change.
+patch_one() { patch "{\"instanceNamespace\":\"vshn-$SRANDOM\"}" && [[ $code == 200 ]]; }
+
+# Whether the webhook rejects an invalid phase: the CRD has no enum. A dry run, because without a webhook it would be stored.
+judged() { patch '{"phase":"Invalid"}' '?dryRun=All' && [[ $code == 422 ]]; }
+
+called() {
+    patch_one || die "the API server rejects a patch: $(<"$work/answer")"
+    if [[ $server == null ]]; then
+        (($(counter "${probe[null]}" statusgate_connections_accepted_total) >= 1))
+    else
+        judged
+    fi
+}
+
+# The API server sees a registration a moment later.
+register() {
     local until=$((SECONDS + 20))
-    start_server "$1"
-    registration "$1" | kubectl_ apply -f -
-    until (($(counter "${probe[$1]}" statusgate_connections_accepted_total) >= 1)); do
-        patch_one || die "the API server rejects a patch: $(<"$work/answer")"
-        ((SECONDS < until)) || die "the API server does not call $1"
+    start_server "$server"
+    registration >"$work/$variant.yaml"
+    kubectl_ apply -f "$work/$variant.yaml"
+    until called; do
+        ((SECONDS < until)) || die "$variant: the API server does not call $server: $(<"$work/answer")"
         pause 0.1
     done
 }
 
-unregister() { # SERVER
+unregister() {
     local until=$((SECONDS + 20))
-    kubectl_ delete mutatingwebhookconfiguration,validatingwebhookconfiguration bench
-    stop "$1"
-    # The server is stopped and failurePolicy is Fail: patches are rejected until the API server sees both deletions.
+    kubectl_ delete -f "$work/$variant.yaml"
+    stop "$server"
+    # The server is stopped and failurePolicy is Fail: patches are rejected until the API server sees every deletion.
     until patch_one; do
         ((SECONDS < until)) || die "patches are rejected without a webhook: $(<"$work/answer")"
         pause 0.1
     done
 }
 
-# drive NAME SECONDS none|null|statusgate: sets $line to patches per second, p50 and p99 in ms, and the server's CPU per patch in us.
-# A command substitution would delay signals.
+# Sets $now to the CPU time of the API server and the server in ns, and the reviews and those that allowed the write as it was.
+count() {
+    now=("$(cpu_of "$api_server")" 0 0 0)
+    [[ $server == none ]] && return
+    now[1]=$(cpu_of "${children[$server]}")
+    [[ $server == null ]] && return
+    now[2]=$(counter "${probe[$server]}" 'statusgate_requests_total{')
+    now[3]=$(counter "${probe[$server]}" 'statusgate_decisions_total{.*decision="allowed"')
+}
+
+# drive NAME SECONDS: sets $requests, $now to the differences of `count`, and $line to patches per second, p50 and p99 in ms, the CPU
+# of the API server and of the server in ms a patch, and reviews a patch. A command substitution would delay signals.
 drive() {
-    local requests taken p50 p99 failed before=0 after=0
-    [[ $3 == none ]] || before=$(cpu_of "$3")
+    local before taken p50 p99 failed i
+    count
+    before=("${now[@]}")
     run wrk wrk --threads 1 --connections "$connections" --duration "${2}s" --timeout 30s -s "$bench/wrk.lua" \
-        "$APISERVER_URL/$RESOURCE" -- status "$TOKEN" "$objects" "$1" >"$work/wrk" 2>&1 || die "wrk failed: $(<"$work/wrk")"
-    [[ $3 == none ]] || after=$(cpu_of "$3")
+        "$APISERVER_URL/$RESOURCE" -- status "$TOKEN" "$objects" "$1" "$changes" >"$work/wrk" 2>&1 || die "wrk failed: $(<"$work/wrk")"
+    count
+    for i in "${!now[@]}"; do now[i]=$((now[i] - before[i])); done
     read -r _ requests taken p50 p99 failed < <(grep '^result ' "$work/wrk") || die "wrk said nothing: $(<"$work/wrk")"
     ((requests > 0)) || die "the API server answered nothing"
     ((failed == 0)) || die "$failed of $requests patches failed: $(<"$work/wrk")"
-    line=$(awk -v r="$requests" -v s="$taken" -v p50="$p50" -v p99="$p99" -v ns="$((after - before))" \
-        'BEGIN { printf "%.2f %.1f %.1f %.1f\n", r / s, p50 / 1000, p99 / 1000, ns / r / 1000 }')
+    line=$(awk -v r="$requests" -v s="$taken" -v p50="$p50" -v p99="$p99" -v api="${now[0]}" -v own="${now[1]}" -v n="${now[2]}" \
+        'BEGIN { printf "%.2f %.1f %.1f %.3f %.4f %.2f\n", r / s, p50 / 1000, p99 / 1000, api / r / 1e6, own / r / 1e6, n / r }')
 }
 
-measure() { # ROUND none|null|statusgate
-    [[ $2 == none ]] || register "$2"
+measure() { # ROUND VARIANT
+    local variant server changes reviews requests
+    IFS=: read -r variant server changes reviews <<<"$2"
+    [[ $server == none ]] || register
     # Warm-up: connections and, in the first round, first statuses.
-    drive "warm-$1-$2" 1 "$2"
-    drive "round-$1-$2" "$seconds" "$2"
-    echo "$2 $1 $line" >>"$work/rounds"
+    drive "warm-$1-$variant" 1
+    drive "round-$1-$variant" "$seconds"
+    echo "$variant $1 $line" >>"$work/rounds"
     # Progress, because a run takes minutes.
-    printf 'round %d of %d  %-11s %8.1f patches/s\n' "$1" "$rounds" "$2" "${line%% *}" >&2
-    [[ $2 == none ]] && return
-    alive "$2"
-    [[ $2 == null ]] || check_counters
-    unregister "$2"
-}
-
-# Checks that both webhooks were called and allowed every patch. The null server always allows.
-check_counters() {
-    local webhook all good
-    for webhook in mutate validate; do
-        all=$(counter "${probe[statusgate]}" "statusgate_requests_total{.*webhook=\"$webhook\"")
-        good=$(counter "${probe[statusgate]}" "statusgate_decisions_total{.*webhook=\"$webhook\",decision=\"allowed\"")
-        ((all > seconds)) || die "/$webhook was called $all times only"
-        # In the first round, statuses get their defaults, so `patched` is expected too.
-        ((good * 2 > all)) || die "of $all calls of /$webhook, $good were allowed as they were"
-    done
+    printf 'round %d of %d  %-11s %8.1f patches/s\n' "$1" "$rounds" "$variant" "${line%% *}" >&2
+    [[ $server == none ]] && return
+    alive "$server"
+    # The null server always allows, and does not count.
+    ((now[2] >= requests * reviews)) || die "$variant: $requests patches caused ${now[2]} reviews only"
+    # Statuses may get their defaults, so `patched` is expected too.
+    ((now[3] * 2 >= now[2])) || die "$variant: of ${now[2]} reviews, ${now[3]} allowed the write as it was"
+    # Otherwise an absent registration would look fast.
+    [[ $server == null ]] || judged || die "$variant: the API server accepts an invalid phase: $(<"$work/answer")"
+    unregister
 }
 
 build >&2
 start_control_plane
 create_objects
 printf 'API server %s, %d objects, %d connections, %d rounds of %d s each; %s CPUs, load %s\n' \
-    "$(kubectl --request-timeout 20s get --raw /version | sed -n 's/.*"gitVersion": *"\([^"]*\)".*/\1/p')" \
-    "$objects" "$connections" "$rounds" "$seconds" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
+    "$version" "$objects" "$connections" "$rounds" "$seconds" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)"
 patch_one || die "the API server rejects a patch: $(<"$work/answer")"
 for ((round = 1; round <= rounds; round++)); do
-    measure "$round" none
-    if ((round % 2)); then order=(null statusgate); else order=(statusgate null); fi
-    for server in "${order[@]}"; do measure "$round" "$server"; done
+    for ((i = 0; i < ${#VARIANTS[@]}; i++)); do
+        measure "$round" "${VARIANTS[round % 2 ? i : ${#VARIANTS[@]} - 1 - i]}"
+    done
 done
 
+conditional=1
+grep -q matchConditions "$work/printed.yaml" || conditional=0
 awk "$MEDIAN"'
-    { rate[$1, $2] = $3; value[$1, 3, $2] = $3; value[$1, 4, $2] = $4; value[$1, 5, $2] = $5; value[$1, 6, $2] = $6; if ($2 > n) n = $2 }
+    { for (i = 3; i <= NF; i++) value[$1, i, $2] = $i; if ($2 > n) n = $2 }
     function of(what, column,    i, list) {
         for (i = 1; i <= n; i++) list[i] = value[what, column, i]
         return median(list, n)
     }
-    function row(title, what) { printf "%-32s %10.1f %9.1f %9.1f %14.0f\n", title, of(what, 3), of(what, 4), of(what, 5), of(what, 6) }
+    # Sets least and most. Returns the median.
     function ratio(one, other,    i, list) {
-        for (i = 1; i <= n; i++) list[i] = rate[one, i] / rate[other, i]
+        for (i = 1; i <= n; i++) {
+            list[i] = value[one, 3, i] / value[other, 3, i]
+            if (i == 1 || list[i] < least) least = list[i]
+            if (i == 1 || list[i] > most) most = list[i]
+        }
         return median(list, n)
     }
+    function row(title, what,    middle) {
+        middle = ratio(what, "none")
+        printf "%-36s %10.1f %8.3f (%.3f to %.3f) %8.1f %8.1f %14.2f %10.3f %9.2f\n", title, of(what, 3), middle, least, most,
+            of(what, 4), of(what, 5), of(what, 6), of(what, 7), of(what, 8)
+    }
+    function target(title, what, goal,    reached) {
+        reached = ratio(what, "none")
+        printf "%s: %.3f of none, at least %.2f   %s\n", title, reached, goal, (reached >= goal ? "met" : "MISSED")
+    }
     END {
-        printf "\n%-32s %10s %9s %9s %14s\n", "", "patches/s", "p50 ms", "p99 ms", "its CPU us"
-        row("(a) no webhook", "none")
-        row("(b) null server as both", "null")
-        row("(c) statusgate as both", "statusgate")
-        printf "\n(b) / (a)  %.3f\n(c) / (a)  %.3f\n", ratio("null", "none"), ratio("statusgate", "none")
-        printf "(c) / (b)  %.3f\n", ratio("statusgate", "null")
+        printf "\n%-36s %10s %25s %8s %8s %14s %10s %9s\n", "", "patches/s", "of none (spread)", "p50 ms", "p99 ms", "API server ms",
+            "server ms", "reviews"
+        row("no webhook", "none")
+        row("statusgate as /validate", "validate")
+        row("null server as both", "null")
+        row("statusgate as both", "both")
+        row("printed, two webhooks read the field", "printed")
+        row("printed, all read the field", "every")
+        row("printed, no rule reads the field", "unread")
+        print "API server and server: CPU time a patch. Reviews: of statusgate, a patch."
+        if (conditional) {
+            target("printed, two webhooks read the field", "printed", 0.85)
+            target("printed, all read the field", "every", 0.85)
+            target("printed, no rule reads the field", "unread", 0.95)
+        } else
+            print "The printed registrations have no match conditions, which need Kubernetes 1.28: the targets 0.85 and 0.95 do not apply."
+        middle = ratio("both", "null")
+        printf "statusgate / null server, both as both: %.3f (%.3f to %.3f)\n", middle, least, most
         # The ratio of two noisy rates is precise to a few percent. All CPUs are busy, so CPU is what a patch costs.
-        more = of("statusgate", 6) - of("null", 6)
-        share = more * of("null", 3) / cpus / 1e4
+        more = of("both", 7) - of("null", 7)
+        share = more * of("null", 3) / cpus / 10
         printf "CPU of statusgate minus CPU of the null server: %.0f us a patch, %.1f %% of what a patch takes on %d CPUs, of at most 2 %%   %s\n", \
-            more, share, cpus, (share <= 2 ? "met" : "MISSED")
-    }' cpus="$(nproc)" "$work/rounds"
+            more * 1000, share, cpus, (share <= 2 ? "met" : "MISSED")
+    }' cpus="$(nproc)" conditional="$conditional" "$work/rounds"

@@ -1,6 +1,6 @@
 -- The wrk script of the benchmarks: `wrk … -s bench/wrk.lua URL -- review FILE PAUSE` posts a file repeatedly, with pauses of 0 to 2 * PAUSE ms;
--- `… -- status TOKEN OBJECTS SEED` patches the statuses of pg-1 … pg-N in turn. It prints a last line for the scripts:
--- `result REQUESTS SECONDS P50_US P99_US FAILED`.
+-- `… -- status TOKEN OBJECTS SEED MEMBER` patches the statuses of pg-1 … pg-N in turn, each time with another value of MEMBER.
+-- It prints a last line for the scripts: `result REQUESTS SECONDS P50_US P99_US FAILED`.
 
 local counter = 0
 
@@ -24,29 +24,32 @@ function init(args)
         end
         return
     end
-    local token, objects, seed = args[2], tonumber(args[3]), args[4]
+    local token, objects, seed, changed = args[2], tonumber(args[3]), args[4], args[5]
     local path = wrk.path
     local headers = {
         ["Authorization"] = "Bearer " .. token,
         ["Content-Type"] = "application/merge-patch+json",
     }
-    -- A merge patch replaces lists, so it has the complete list. The version changes each time, because the API server does not store
+    -- A merge patch replaces lists, so it has the complete list. One member changes each time, because the API server does not store
     -- an empty change. The conditions stay: AppCat warns if one changes without its time.
+    local values = { currentVersion = "15.6", instanceNamespace = "vshn-postgresql", message = "ready" }
+    values[changed] = "%s"
     local time = '"lastTransitionTime":"2026-03-02T08:21:30Z"'
     local condition = '{"type":"%s","status":"True","reason":"%s",' .. time .. ',"message":"%s"}'
-    local start = '{"status":{"phase":"Ready","instanceNamespace":"vshn-postgresql",' .. time .. ',"conditions":['
+    local status = '{"status":{"phase":"Ready",' .. time .. ',"conditions":['
         .. condition:format("Synced", "ReconcileSuccess", "in step") .. "," .. condition:format("PodReady", "Running", "3 of 3") .. ","
-        .. condition:format("Ready", "Available", "ready") .. '],"currentVersion":"'
+        .. condition:format("Ready", "Available", "ready") .. '],"currentVersion":"' .. values.currentVersion
+        .. '","instanceNamespace":"' .. values.instanceNamespace .. '","message":"' .. values.message .. '"}}'
     local number = offset
     request = function()
         number = number + 1
-        local body = start .. seed .. "-" .. offset .. "-" .. number .. '"}}'
+        local body = status:format(seed .. "-" .. offset .. "-" .. number)
         return wrk.format("PATCH", path .. "/pg-" .. (number % objects + 1) .. "/status", headers, body)
     end
     -- Print the first rejection for debugging.
-    response = function(status, _, answer)
-        if status ~= 200 then
-            io.stderr:write("status " .. status .. ": " .. answer:sub(1, 400) .. "\n")
+    response = function(code, _, answer)
+        if code ~= 200 then
+            io.stderr:write("status " .. code .. ": " .. answer:sub(1, 400) .. "\n")
             response = nil
             wrk.thread:stop()
         end

@@ -37,6 +37,7 @@ run needs a DIR that is empty or does not exist. When the API is ready, it creat
   DIR/kubeconfig-billing        system:serviceaccount:billing:billing-controller
   DIR/kubeconfig-portal         portal, a plain user
   DIR/env                       KUBECONFIG, APISERVER_URL and APISERVER_CA, to be sourced
+  DIR/etcd.pid, DIR/kube-apiserver.pid
   DIR/ready                     created last; contains how often the API became ready: 1
 and prints one line, "ready URL". The bearer tokens are admin-token, crossplane-token and so on.
 
@@ -328,6 +329,7 @@ start() {
     shift
     setpriv --pdeathsig KILL -- "$bin/$name" "$@" </dev/null >>"$dir/$name.log" 2>&1 9>&- &
     children[$name]=$!
+    echo $! >"$dir/$name.pid"
 }
 
 # Without fsync: the data need not survive a power failure, and every write would wait for the disk.
