@@ -6,7 +6,7 @@
 #
 # Every second round has the opposite order, because etcd grows with every patch and slows the later run. Ratios are of one round.
 # A missed target is printed, but is not an error. A rejected patch is an error: the hand-written registrations use failurePolicy
-# Fail, and so do the printed ones where they can, so that failed calls are visible.
+# Fail, so that failed calls are visible. The printed ones have the default, Ignore; the number of reviews shows missing calls.
 set -euo pipefail
 
 usage() {
@@ -37,10 +37,10 @@ done
 ((connections < objects)) || die "more connections than objects: patches would wait for one another"
 readonly BYTES_OF_OBJECT=3000 # reviews have about 11 KB
 readonly RESOURCE=apis/vshn.appcat.vshn.io/v1/xvshnpostgresqls
-# NAME:SERVER:CHANGES:REVIEWS: which member each patch changes, and how many reviews it causes at least. Of the printed webhooks, two
-# read the message and three read the instanceNamespace. No rule reads the currentVersion.
+# NAME:SERVER:CHANGES:REVIEWS: which member each patch changes, and how many reviews it causes at least. Of the printed webhooks, the
+# validating one reads the message, and both read the instanceNamespace. No rule reads the currentVersion.
 readonly VARIANTS=(none:none:message:0 validate:statusgate:message:1 null:null:message:0 both:statusgate:message:2
-    printed:statusgate:message:2 every:statusgate:instanceNamespace:3 unread:statusgate:currentVersion:0)
+    printed:statusgate:message:1 every:statusgate:instanceNamespace:2 unread:statusgate:currentVersion:0)
 # The operator, because most writers have their rights from RBAC.
 readonly TOKEN=operator-token
 
@@ -90,7 +90,7 @@ registration() {
         printed | every | unread)
             # Exit code 1: the example policies name resources that have no definition here.
             "$statusgate" manifests registrations --crds "$root/deploy/crds/appcat-example.yaml" --url "https://127.0.0.1:${port[$server]}" \
-                --ca-file "$work/certs/ca.crt" --failure-policy Fail --kubernetes-version "$version" 2>"$work/unregistered" \
+                --ca-file "$work/certs/ca.crt" --kubernetes-version "$version" 2>"$work/unregistered" \
                 || (($? == 1)) || die "no registrations: $(<"$work/unregistered")"
             return
             ;;
@@ -154,7 +154,7 @@ unregister() {
     local until=$((SECONDS + 20))
     kubectl_ delete -f "$work/$variant.yaml"
     stop "$server"
-    # The server is stopped and failurePolicy is Fail: patches are rejected until the API server sees every deletion.
+    # The server is stopped: with failurePolicy Fail, patches are rejected until the API server sees every deletion.
     until patch_one; do
         ((SECONDS < until)) || die "patches are rejected without a webhook: $(<"$work/answer")"
         pause 0.1
@@ -254,13 +254,12 @@ awk "$MEDIAN"'
         row("statusgate as /validate", "validate")
         row("null server as both", "null")
         row("statusgate as both", "both")
-        row("printed, two webhooks read the field", "printed")
-        row("printed, all read the field", "every")
+        row("printed, validate reads the field", "printed")
+        row("printed, both read the field", "every")
         row("printed, no rule reads the field", "unread")
         print "API server and server: CPU time a patch. Reviews: of statusgate, a patch."
         if (conditional) {
-            target("printed, two webhooks read the field", "printed", 0.85)
-            target("printed, all read the field", "every", 0.85)
+            target("printed, validate reads the field", "printed", 0.85)
             target("printed, no rule reads the field", "unread", 0.95)
         } else
             print "The printed registrations have no match conditions, which need Kubernetes 1.28: the targets 0.85 and 0.95 do not apply."

@@ -19,6 +19,7 @@ const ORDER: [&str; 20] = [
     "policy",
     "engine",
     "explain",
+    "relevance",
     "lint",
     // src
     "wire",
