@@ -33,30 +33,13 @@ const THROUGH_STATUS_EXPRESSION: &str =
 /// have none.
 const MAX_CONDITIONS: usize = 32;
 
+/// The API server parses no expression of more than 100,000 characters (cel-go's
+/// `ExpressionSizeCodePointLimit`). Resources whose condition would be longer have none.
+const MAX_LENGTH: usize = 90_000;
+
 /// The words that CEL does not accept as the name of a member.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
+const RESERVED: &str = "as break const continue else false for function if import in let loop namespace null \
+     package return true var void while";
 
 /// Whether a match condition of this name is one of statusgate's.
 pub fn is_ours(name: &str) -> bool {
@@ -87,12 +70,15 @@ pub fn match_conditions(
         }
     }
     let is_only = groups.len() == 1 && !unconditional;
-    let relevant =
-        groups.iter().take(MAX_CONDITIONS).enumerate().map(|(index, (relevance, of))| {
-            let others = (!is_only).then(|| others(of));
-            let clauses: Vec<String> = others.into_iter().chain(clauses(relevance)).collect();
-            condition(format!("{RELEVANT_CHANGES}-{}", index + 1), clauses.join("\n|| "))
-        });
+    let expressions = groups.iter().map(|(relevance, of)| {
+        let others = (!is_only).then(|| others(of));
+        let clauses: Vec<String> = others.into_iter().chain(clauses(relevance)).collect();
+        clauses.join("\n|| ")
+    });
+    let expressions = expressions.filter(|text| text.len() <= MAX_LENGTH).take(MAX_CONDITIONS);
+    let relevant = expressions.enumerate().map(|(index, expression)| {
+        condition(format!("{RELEVANT_CHANGES}-{}", index + 1), expression)
+    });
     std::iter::once(condition(STATUS_CHANGES.to_owned(), status_changes)).chain(relevant).collect()
 }
 
@@ -155,13 +141,13 @@ fn place(object: &str, names: &[String]) -> (String, String) {
         }
         let is_word = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
             && !name.starts_with(|char: char| char.is_ascii_digit())
-            && !RESERVED.contains(&name.as_str());
+            && !RESERVED.split(' ').any(|word| word == name);
         if is_word {
             value = format!("{value}.{name}");
             tests.push(format!("has({value})"));
         } else {
             let name = Value::from(name.as_str());
-            tests.push(format!("{name} in {value}"));
+            tests.push(format!("({name} in {value})"));
             value = format!("{value}[{name}]");
         }
     }
@@ -171,6 +157,8 @@ fn place(object: &str, names: &[String]) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifests::resource::ServedVersion;
+    use statusgate_core::policy::Source;
 
     /// Whether the API server sends an UPDATE to the mutating and to the validating webhooks.
     fn is_sent(subresource: &str, old: &Value, new: &Value) -> [bool; 2] {
@@ -218,5 +206,109 @@ mod tests {
         }
         let create = json!({"operation": "CREATE"});
         assert_eq!(is_matched(&create, &Value::Null, &json!({})), [true; 2]);
+    }
+
+    fn pointer(path: &str) -> Pointer {
+        path.parse().unwrap()
+    }
+
+    #[test]
+    fn a_condition_has_a_value_for_every_object() {
+        let missing = |path: &str, none| Missing { places: vec![pointer(path)], none };
+        let relevance = Relevance {
+            changed: ["phase", "some-thing", "namespace", "a'b\"c"].map(String::from).into(),
+            missing: [
+                missing("/status/a/b", NoValue::Empty),
+                missing("/status/in/x", NoValue::Null),
+                missing("/status/c", NoValue::Absent),
+            ]
+            .into(),
+            null: [pointer("/status/a/d")].into(),
+            deleting: true,
+        };
+        let expression = clauses(&relevance).join("\n|| ");
+        let program = cel::Program::compile(&expression).unwrap();
+        let whole = json!({"a": {"b": 1}, "in": {"x": 1}, "c": 1});
+        let mut statuses = vec![json!(null), json!("text"), json!([1]), json!({}), whole.clone()];
+        for member in ["a", "in", "c", "phase", "some-thing", "namespace", "a'b\"c"] {
+            for value in
+                [json!(null), json!(""), json!("x"), json!([]), json!({"b": null, "d": null})]
+            {
+                let mut status = whole.clone();
+                status[member] = value;
+                statuses.push(status);
+            }
+        }
+        let is_called = |old: &Value, new: &Value| {
+            let mut context = cel::Context::default();
+            context.add_variable("request", json!({"operation": "UPDATE"})).unwrap();
+            context.add_variable("object", json!({"metadata": {}, "status": new})).unwrap();
+            context.add_variable("oldObject", json!({"metadata": {}, "status": old})).unwrap();
+            program.execute(&context).unwrap() == cel::Value::Bool(true)
+        };
+        for old in &statuses {
+            for new in &statuses {
+                is_called(old, new);
+            }
+        }
+        assert!(!is_called(&whole, &whole));
+        let called = |member: &str, value: Value| {
+            let mut new = whole.clone();
+            new[member] = value;
+            is_called(&whole, &new)
+        };
+        assert!(
+            ["phase", "some-thing", "namespace", "a'b\"c"]
+                .iter()
+                .all(|name| called(name, json!(1)))
+        );
+        assert!(called("a", json!({"b": ""})) && called("in", json!({"x": null})));
+        assert!(called("a", json!({"b": 1, "d": null})));
+        assert!(!called("c", json!(null)) && !called("unread", json!(1)));
+    }
+
+    #[test]
+    fn only_resources_with_the_same_needs_share_a_condition() {
+        let policy = |name: &str, more: &str| {
+            let text = format!(
+                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+                 spec: {{convention: metav1, resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{name}]}}], {more}}}"
+            );
+            Source { name: format!("{name}.yaml"), text }
+        };
+        let names = |policies: &[Source]| -> Vec<String> {
+            let policies = PolicySet::compile(policies).unwrap();
+            let plurals = (0..40).map(|number| format!("r{number}")).chain(["s".to_owned()]);
+            let resource = |plural| CustomResource {
+                group: "g".to_owned(),
+                plural,
+                kind: "K".to_owned(),
+                versions: vec![ServedVersion { name: "v1".to_owned(), status_subresource: true }],
+            };
+            let resources: Vec<CustomResource> = plurals.map(resource).collect();
+            let conditions = match_conditions(&policies, &resources, Webhook::Validate);
+            let text =
+                |of: &Value| of["expression"].as_str().unwrap().lines().next().unwrap().to_owned();
+            conditions[1..].iter().map(text).collect()
+        };
+        let of = |plurals: &str| {
+            format!("!(request.resource.group == 'g' && request.resource.resource in [{plurals}])")
+        };
+        let field = "fields: [{path: /status/x, type: string}]";
+        let alone = [policy("r1", ""), policy("r2", "")];
+        assert_eq!(names(&alone), ["request.operation != 'UPDATE'"]);
+        let two = [policy("r1", ""), policy("r2", ""), policy("r3", field)];
+        assert_eq!(names(&two), [of("'r1', 'r2'"), of("'r3'")]);
+        // One whose rules judge every write has no condition, so the others need their names.
+        let state =
+            "rules: [{name: r, message: m, trigger: state, expression: 'self.status.x == 1'}]";
+        assert_eq!(names(&[policy("r1", ""), policy("s", state)]), [of("'r1'")]);
+        let many = (0..40).map(|number| {
+            policy(
+                &format!("r{number}"),
+                &format!("fields: [{{path: /status/x{number}, type: string}}]"),
+            )
+        });
+        assert_eq!(names(&many.collect::<Vec<_>>()).len(), MAX_CONDITIONS);
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 /// A module may use itself and the modules before it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     // crates/statusgate-core/src
     "model",
     "kstatus",

@@ -56,15 +56,15 @@ pub enum NoValue {
 #[derive(Debug)]
 pub struct Relevances<'p> {
     policies: &'p PolicySet,
-    /// Whether the rules of a convention are silent where nothing that they read changed. This takes
-    /// milliseconds, and many policies follow one convention.
-    idle: RefCell<HashMap<*const Convention, bool>>,
+    /// The members that the rules of each convention read; `None` if they may speak although none of these
+    /// changed. This takes milliseconds, and many policies follow one convention.
+    read: RefCell<HashMap<*const Convention, Option<BTreeSet<String>>>>,
 }
 
 impl<'p> Relevances<'p> {
     /// Of these policies.
     pub fn of(policies: &'p PolicySet) -> Self {
-        Self { policies, idle: RefCell::default() }
+        Self { policies, read: RefCell::default() }
     }
 
     /// The writes of `/status` that can matter to a webhook. `None` if every write can: a rule judges every
@@ -86,11 +86,11 @@ impl<'p> Relevances<'p> {
         }
         for (_, policy) in selected.policies() {
             let convention = &*policy.convention;
-            let mut idle = self.idle.borrow_mut();
-            if !*idle.entry(ptr::from_ref(convention)).or_insert_with(|| is_idle(convention)) {
-                return None;
-            }
-            relevance.rules(policy, selected.owns(policy))?;
+            let mut known = self.read.borrow_mut();
+            let read = || is_idle(convention).then(|| read_by_rules(convention));
+            let read = known.entry(ptr::from_ref(convention)).or_insert_with(read).as_ref()?;
+            relevance.changed.extend(read.iter().cloned());
+            relevance.policy(policy, selected.owns(policy))?;
         }
         Some(relevance)
     }
@@ -169,19 +169,10 @@ impl Relevance {
         self.add(inputs);
     }
 
-    /// What the rules of a policy read.
-    fn rules(&mut self, policy: &Policy, owns_phase: bool) -> Option<()> {
+    /// What the phase of a policy and the policy itself read.
+    fn policy(&mut self, policy: &Policy, owns_phase: bool) -> Option<()> {
         let convention = &*policy.convention;
         let mut inputs = Inputs::of(convention);
-        for clause in clauses(convention) {
-            inputs.predicate(&clause.when);
-        }
-        for list in &convention.conditions {
-            inputs.path(list.outer.as_ref().map_or(&list.path, |outer| &outer.path));
-        }
-        for rule in &convention.rules {
-            rule.trigger.iter().for_each(|trigger| inputs.trigger(trigger));
-        }
         if let Some(rules) = convention.phase.as_deref().filter(|_| owns_phase) {
             inputs.phase(rules);
             inputs.evidence(rules);
@@ -189,12 +180,7 @@ impl Relevance {
             rules.reason.iter().for_each(|reason| inputs.path(&reason.path));
             rules.transition_time.iter().for_each(|time| inputs.path(&time.path));
         }
-        if let Some(generation) = &convention.generation {
-            inputs.generation(generation);
-        }
-        for field in convention.fields.iter().chain(&policy.fields) {
-            inputs.path(&field.path);
-        }
+        policy.fields.iter().for_each(|field| inputs.path(&field.path));
         policy.owners.iter().for_each(|owner| inputs.path(&owner.path));
         for rule in &policy.rules {
             let is_idle = match &rule.trigger {
@@ -217,6 +203,20 @@ impl Relevance {
         self.deleting |= inputs.deleting;
         self.changed.extend(inputs.members);
     }
+}
+
+/// The members that the rules of a convention read, except for those about the phase.
+fn read_by_rules(convention: &Convention) -> BTreeSet<String> {
+    let mut inputs = Inputs::of(convention);
+    clauses(convention).iter().for_each(|clause| inputs.predicate(&clause.when));
+    for list in &convention.conditions {
+        inputs.path(list.outer.as_ref().map_or(&list.path, |outer| &outer.path));
+    }
+    let triggers = convention.rules.iter().flat_map(|rule| &rule.trigger);
+    triggers.for_each(|trigger| inputs.trigger(trigger));
+    convention.generation.iter().for_each(|generation| inputs.generation(generation));
+    convention.fields.iter().for_each(|field| inputs.path(&field.path));
+    inputs.members
 }
 
 /// The member of the status that has a place in it; `None` for a place elsewhere.
