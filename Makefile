@@ -32,8 +32,8 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
 
 .PHONY: test-random
-test-random: ## run the property tests with a random seed, for at most a minute
-	hack/random-properties.sh
+test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
+	SEED="$(SEED)" hack/random-properties.sh "$(SECONDS)"
 
 .PHONY: fuzz
 fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= PROFILE=
