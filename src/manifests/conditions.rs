@@ -18,8 +18,8 @@ const STATUS_CHANGES: &str = "status-changes";
 /// The names of those that omit changes that no rule reads begin with this.
 const RELEVANT_CHANGES: &str = "relevant-changes";
 
-/// For validating webhooks. A write that leaves the status as it is may not fail while no replica answers:
-/// without the status subresource, it may remove a finalizer.
+/// For resources without a condition of their own. A write that leaves the status as it is may not fail while
+/// no replica answers: without the status subresource, it may remove a finalizer.
 const STATUS_CHANGES_EXPRESSION: &str = "request.operation != 'UPDATE' \
     || has(object.status) != has(oldObject.status) \
     || (has(object.status) && object.status != oldObject.status)";
@@ -29,12 +29,12 @@ const STATUS_CHANGES_EXPRESSION: &str = "request.operation != 'UPDATE' \
 const THROUGH_STATUS_EXPRESSION: &str =
     "(has(request.subResource) && request.subResource == 'status')";
 
-/// A webhook has at most 64 match conditions; the user may add some. The resources of further conditions
-/// have none.
+/// A webhook has at most 64 match conditions; the user may add some. The resources of further sets only have
+/// [`STATUS_CHANGES`].
 const MAX_CONDITIONS: usize = 32;
 
 /// The API server parses no expression of more than 100,000 characters (cel-go's
-/// `ExpressionSizeCodePointLimit`). Resources whose condition would be longer have none.
+/// `ExpressionSizeCodePointLimit`). The same for resources whose condition would be longer.
 const MAX_LENGTH: usize = 90_000;
 
 /// The words that CEL does not accept as the name of a member.
@@ -46,44 +46,51 @@ pub fn is_ours(name: &str) -> bool {
     name == STATUS_CHANGES || name.starts_with(RELEVANT_CHANGES)
 }
 
-/// The match conditions of a webhook.
+/// The match conditions of a webhook: each resource has one, and the others are true for it, because the API
+/// server always evaluates all of them.
 pub fn match_conditions(
     policies: &PolicySet,
     resources: &[CustomResource],
     webhook: Webhook,
 ) -> Vec<Value> {
-    let condition = |name, expression| json!({"name": name, "expression": expression});
-    let status_changes = match webhook {
-        Webhook::Mutate => format!("{THROUGH_STATUS_EXPRESSION} || {STATUS_CHANGES_EXPRESSION}"),
-        _ => STATUS_CHANGES_EXPRESSION.to_owned(),
-    };
-    let mut groups: BTreeMap<Relevance, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
-    let mut unconditional = false;
+    let mut sets: BTreeMap<Option<Relevance>, Resources<'_>> = BTreeMap::new();
     let relevances = Relevances::of(policies);
-    for resource in judged(resources) {
-        match resource.relevance(policies, &relevances, webhook) {
-            Some(relevance) => {
-                let plurals = groups.entry(relevance).or_default();
-                plurals.entry(&resource.group).or_default().insert(&resource.plural);
+    for resource in judged(resources).filter(|resource| resource.is_selected(policies)) {
+        let set = sets.entry(resource.relevance(policies, &relevances, webhook)).or_default();
+        set.entry(&resource.group).or_default().insert(&resource.plural);
+    }
+    let is_only = sets.len() == 1;
+    let expression = |clauses: Vec<String>, of: &Resources<'_>| {
+        let others = (!is_only).then(|| others(of));
+        others.into_iter().chain(clauses).collect::<Vec<_>>().join("\n|| ")
+    };
+    let mut rest = sets.remove(&None).unwrap_or_default();
+    let mut relevant = Vec::new();
+    for (relevance, resources) in &sets {
+        let expression = expression(relevance.iter().flat_map(clauses).collect(), resources);
+        if expression.len() <= MAX_LENGTH && relevant.len() < MAX_CONDITIONS {
+            let name = format!("{RELEVANT_CHANGES}-{}", relevant.len() + 1);
+            relevant.push(json!({"name": name, "expression": expression}));
+        } else {
+            for (group, plurals) in resources {
+                rest.entry(group).or_default().extend(plurals);
             }
-            None => unconditional |= resource.is_selected(policies),
         }
     }
-    let is_only = groups.len() == 1 && !unconditional;
-    let expressions = groups.iter().map(|(relevance, of)| {
-        let others = (!is_only).then(|| others(of));
-        let clauses: Vec<String> = others.into_iter().chain(clauses(relevance)).collect();
-        clauses.join("\n|| ")
-    });
-    let expressions = expressions.filter(|text| text.len() <= MAX_LENGTH).take(MAX_CONDITIONS);
-    let relevant = expressions.enumerate().map(|(index, expression)| {
-        condition(format!("{RELEVANT_CHANGES}-{}", index + 1), expression)
-    });
-    std::iter::once(condition(STATUS_CHANGES.to_owned(), status_changes)).chain(relevant).collect()
+    if !rest.is_empty() {
+        let through_status = (webhook == Webhook::Mutate).then_some(THROUGH_STATUS_EXPRESSION);
+        let clauses = through_status.into_iter().chain([STATUS_CHANGES_EXPRESSION]);
+        let expression = expression(clauses.map(str::to_owned).collect(), &rest);
+        relevant.insert(0, json!({"name": STATUS_CHANGES, "expression": expression}));
+    }
+    relevant
 }
 
+/// Plurals by API group.
+type Resources<'r> = BTreeMap<&'r str, BTreeSet<&'r str>>;
+
 /// The request is about another resource than these.
-fn others(resources: &BTreeMap<&str, BTreeSet<&str>>) -> String {
+fn others(resources: &Resources<'_>) -> String {
     let of_group = |(group, plurals): (&&str, &BTreeSet<&str>)| {
         let plurals: Vec<String> = plurals.iter().map(|plural| format!("'{plural}'")).collect();
         let plurals = plurals.join(", ");
@@ -160,6 +167,23 @@ mod tests {
     use crate::manifests::resource::ServedVersion;
     use statusgate_core::policy::Source;
 
+    fn policy(name: &str, status_subresource: bool, more: &str) -> Source {
+        let text = format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
+             spec: {{convention: metav1, resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{name}], statusSubresource: {status_subresource}}}], {more}}}"
+        );
+        Source { name: format!("{name}.yaml"), text }
+    }
+
+    fn resource(plural: &str, status_subresource: bool) -> CustomResource {
+        CustomResource {
+            group: "g".to_owned(),
+            plural: plural.to_owned(),
+            kind: "K".to_owned(),
+            versions: vec![ServedVersion { name: "v1".to_owned(), status_subresource }],
+        }
+    }
+
     /// Whether the API server sends an UPDATE to the mutating and to the validating webhooks.
     fn is_sent(subresource: &str, old: &Value, new: &Value) -> [bool; 2] {
         let mut request = json!({"operation": "UPDATE"});
@@ -171,7 +195,8 @@ mod tests {
 
     fn is_matched(request: &Value, old: &Value, new: &Value) -> [bool; 2] {
         [Webhook::Mutate, Webhook::Validate].map(|webhook| {
-            let conditions = match_conditions(&PolicySet::compile(&[]).unwrap(), &[], webhook);
+            let policies = PolicySet::compile(&[policy("r1", false, "")]).unwrap();
+            let conditions = match_conditions(&policies, &[resource("r1", false)], webhook);
             let [Value::Object(condition)] = &conditions[..] else { panic!("{conditions:?}") };
             let expression = condition["expression"].as_str().unwrap();
             let program = cel::Program::compile(expression).unwrap();
@@ -268,47 +293,45 @@ mod tests {
     }
 
     #[test]
-    fn only_resources_with_the_same_needs_share_a_condition() {
-        let policy = |name: &str, more: &str| {
-            let text = format!(
-                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: {name}}}\n\
-                 spec: {{convention: metav1, resources: [{{apiGroups: [g], apiVersions: [v1], resources: [{name}]}}], {more}}}"
-            );
-            Source { name: format!("{name}.yaml"), text }
-        };
+    fn each_resource_has_one_condition_with_those_of_the_same_needs() {
         let names = |policies: &[Source]| -> Vec<String> {
             let policies = PolicySet::compile(policies).unwrap();
             let plurals = (0..40).map(|number| format!("r{number}")).chain(["s".to_owned()]);
-            let resource = |plural| CustomResource {
-                group: "g".to_owned(),
-                plural,
-                kind: "K".to_owned(),
-                versions: vec![ServedVersion { name: "v1".to_owned(), status_subresource: true }],
-            };
-            let resources: Vec<CustomResource> = plurals.map(resource).collect();
+            let resources: Vec<CustomResource> =
+                plurals.map(|plural| resource(&plural, true)).collect();
             let conditions = match_conditions(&policies, &resources, Webhook::Validate);
-            let text =
-                |of: &Value| of["expression"].as_str().unwrap().lines().next().unwrap().to_owned();
-            conditions[1..].iter().map(text).collect()
+            let text = |of: &Value| {
+                let first = of["expression"].as_str().unwrap().lines().next().unwrap();
+                format!("{}: {first}", of["name"].as_str().unwrap())
+            };
+            conditions.iter().map(text).collect()
         };
-        let of = |plurals: &str| {
-            format!("!(request.resource.group == 'g' && request.resource.resource in [{plurals}])")
+        let of = |name: &str, plurals: &str| {
+            format!(
+                "{name}: !(request.resource.group == 'g' && request.resource.resource in [{plurals}])"
+            )
         };
         let field = "fields: [{path: /status/x, type: string}]";
-        let alone = [policy("r1", ""), policy("r2", "")];
-        assert_eq!(names(&alone), ["request.operation != 'UPDATE'"]);
-        let two = [policy("r1", ""), policy("r2", ""), policy("r3", field)];
-        assert_eq!(names(&two), [of("'r1', 'r2'"), of("'r3'")]);
-        // One whose rules judge every write has no condition, so the others need their names.
+        let alone = [policy("r1", true, ""), policy("r2", true, "")];
+        assert_eq!(names(&alone), ["relevant-changes-1: request.operation != 'UPDATE'"]);
+        let two = [policy("r1", true, ""), policy("r2", true, ""), policy("r3", true, field)];
+        let sets = [of("relevant-changes-1", "'r1', 'r2'"), of("relevant-changes-2", "'r3'")];
+        assert_eq!(names(&two), sets);
         let state =
             "rules: [{name: r, message: m, trigger: state, expression: 'self.status.x == 1'}]";
-        assert_eq!(names(&[policy("r1", ""), policy("s", state)]), [of("'r1'")]);
-        let many = (0..40).map(|number| {
+        let judges_all = [policy("r1", true, ""), policy("s", true, state)];
+        let sets = [of("status-changes", "'s'"), of("relevant-changes-1", "'r1'")];
+        assert_eq!(names(&judges_all), sets);
+        let many = (0..34).map(|number| {
             policy(
                 &format!("r{number}"),
+                true,
                 &format!("fields: [{{path: /status/x{number}, type: string}}]"),
             )
         });
-        assert_eq!(names(&many.collect::<Vec<_>>()).len(), MAX_CONDITIONS);
+        let many = names(&many.collect::<Vec<_>>());
+        assert_eq!(many.len(), 1 + MAX_CONDITIONS);
+        // In the order of their fields.
+        assert_eq!(many[0], of("status-changes", "'r8', 'r9'"));
     }
 }
