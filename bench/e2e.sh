@@ -4,7 +4,8 @@
 #
 #     bench/e2e.sh [--seconds N] [--rounds N] [--objects N] [--connections N]          also as `make bench-e2e`
 #
-# Every second round has the opposite order, because etcd grows with every patch and slows the later run. Ratios are of one round.
+# Each variant is measured next to the same patches without a webhook, in alternating order, because etcd grows with every patch and slows
+# the later run. Ratios are of these pairs.
 # A missed target is printed, but is not an error. A rejected patch is an error: the hand-written registrations use failurePolicy
 # Fail, so that failed calls are visible. The printed ones have the default, Ignore; the number of reviews shows missing calls.
 set -euo pipefail
@@ -39,8 +40,8 @@ readonly BYTES_OF_OBJECT=3000 # reviews have about 11 KB
 readonly RESOURCE=apis/vshn.appcat.vshn.io/v1/xvshnpostgresqls
 # NAME:SERVER:CHANGES:REVIEWS: which member each patch changes, and how many reviews it causes at least. Of the printed webhooks, the
 # validating one reads the message, and both read the instanceNamespace. No rule reads the currentVersion.
-readonly VARIANTS=(none:none:message:0 validate:statusgate:message:1 null:null:message:0 both:statusgate:message:2
-    printed:statusgate:message:1 every:statusgate:instanceNamespace:2 unread:statusgate:currentVersion:0)
+readonly VARIANTS=(validate:statusgate:message:1 null:null:message:0 both:statusgate:message:2 printed:statusgate:message:1
+    every:statusgate:instanceNamespace:2 unread:statusgate:currentVersion:0)
 # The operator, because most writers have their rights from RBAC.
 readonly TOKEN=operator-token
 
@@ -188,16 +189,17 @@ drive() {
         'BEGIN { printf "%.2f %.1f %.1f %.3f %.4f %.2f\n", r / s, p50 / 1000, p99 / 1000, api / r / 1e6, own / r / 1e6, n / r }')
 }
 
-measure() { # ROUND VARIANT
+# measure ROUND VARIANT: with its registrations, or with the server `none`.
+measure() {
     local variant server changes reviews requests
     IFS=: read -r variant server changes reviews <<<"$2"
     [[ $server == none ]] || register
     # Warm-up: connections and, in the first round, first statuses.
-    drive "warm-$1-$variant" 1
-    drive "round-$1-$variant" "$seconds"
-    echo "$variant $1 $line" >>"$work/rounds"
+    drive "warm-$1-$variant-$server" 1
+    drive "round-$1-$variant-$server" "$seconds"
+    echo "$variant $([[ $server == none ]] && echo none || echo with) $1 $line" >>"$work/rounds"
     # Progress, because a run takes minutes.
-    printf 'round %d of %d  %-11s %8.1f patches/s\n' "$1" "$rounds" "$variant" "${line%% *}" >&2
+    printf 'round %d of %d  %-9s %-10s %8.1f patches/s\n' "$1" "$rounds" "$variant" "$server" "${line%% *}" >&2
     [[ $server == none ]] && return
     alive "$server"
     # The null server always allows, and does not count.
@@ -217,40 +219,45 @@ printf 'API server %s, %d objects, %d connections, %d rounds of %d s each; %s CP
 patch_one || die "the API server rejects a patch: $(<"$work/answer")"
 for ((round = 1; round <= rounds; round++)); do
     for ((i = 0; i < ${#VARIANTS[@]}; i++)); do
-        measure "$round" "${VARIANTS[round % 2 ? i : ${#VARIANTS[@]} - 1 - i]}"
+        pair=("${VARIANTS[i]}")
+        IFS=: read -r variant _ changes _ <<<"${pair[0]}"
+        none=$variant:none:$changes:0
+        if ((round % 2)); then pair=("$none" "${pair[@]}"); else pair+=("$none"); fi
+        for one in "${pair[@]}"; do measure "$round" "$one"; done
     done
 done
 
 conditional=1
 grep -q matchConditions "$work/printed.yaml" || conditional=0
 awk "$MEDIAN"'
-    { for (i = 3; i <= NF; i++) value[$1, i, $2] = $i; if ($2 > n) n = $2 }
-    function of(what, column,    i, list) {
-        for (i = 1; i <= n; i++) list[i] = value[what, column, i]
+    { for (i = 4; i <= NF; i++) value[$1, $2, i, $3] = $i; if ($3 > n) n = $3 }
+    function of(what, with, column,    i, list) {
+        for (i = 1; i <= n; i++) list[i] = value[what, with, column, i]
         return median(list, n)
     }
     # Sets least and most. Returns the median.
-    function ratio(one, other,    i, list) {
+    function ratio(one, other, without,    i, list) {
         for (i = 1; i <= n; i++) {
-            list[i] = value[one, 3, i] / value[other, 3, i]
+            list[i] = value[one, "with", 4, i] / value[other, without, 4, i]
             if (i == 1 || list[i] < least) least = list[i]
             if (i == 1 || list[i] > most) most = list[i]
         }
         return median(list, n)
     }
     function row(title, what,    middle) {
-        middle = ratio(what, "none")
-        printf "%-36s %10.1f %8.3f (%.3f to %.3f) %8.1f %8.1f %14.2f %10.3f %9.2f\n", title, of(what, 3), middle, least, most,
-            of(what, 4), of(what, 5), of(what, 6), of(what, 7), of(what, 8)
+        middle = ratio(what, what, "none")
+        printf "%-36s %9.1f %9.1f %8.3f (%.3f to %.3f) %7.1f %7.1f %8.2f %8.2f %10.3f %8.2f\n", title, of(what, "none", 4), of(what, "with", 4),
+            middle, least, most, of(what, "with", 5), of(what, "with", 6), of(what, "none", 7), of(what, "with", 7), of(what, "with", 8),
+            of(what, "with", 9)
     }
     function target(title, what, goal,    reached) {
-        reached = ratio(what, "none")
+        reached = ratio(what, what, "none")
         printf "%s: %.3f of none, at least %.2f   %s\n", title, reached, goal, (reached >= goal ? "met" : "MISSED")
     }
     END {
-        printf "\n%-36s %10s %25s %8s %8s %14s %10s %9s\n", "", "patches/s", "of none (spread)", "p50 ms", "p99 ms", "API server ms",
+        printf "\n%-36s %19s %25s %15s %17s\n", "", "patches/s", "", "ms", "API server ms"
+        printf "%-36s %9s %9s %25s %7s %7s %8s %8s %10s %8s\n", "", "none", "with", "with / none (spread)", "p50", "p99", "none", "with",
             "server ms", "reviews"
-        row("no webhook", "none")
         row("statusgate as /validate", "validate")
         row("null server as both", "null")
         row("statusgate as both", "both")
@@ -263,11 +270,11 @@ awk "$MEDIAN"'
             target("printed, no rule reads the field", "unread", 0.95)
         } else
             print "The printed registrations have no match conditions, which need Kubernetes 1.28: the targets 0.85 and 0.95 do not apply."
-        middle = ratio("both", "null")
+        middle = ratio("both", "null", "with")
         printf "statusgate / null server, both as both: %.3f (%.3f to %.3f)\n", middle, least, most
         # The ratio of two noisy rates is precise to a few percent. All CPUs are busy, so CPU is what a patch costs.
-        more = of("both", 7) - of("null", 7)
-        share = more * of("null", 3) / cpus / 10
+        more = of("both", "with", 8) - of("null", "with", 8)
+        share = more * of("null", "with", 4) / cpus / 10
         printf "CPU of statusgate minus CPU of the null server: %.0f us a patch, %.1f %% of what a patch takes on %d CPUs, of at most 2 %%   %s\n", \
             more * 1000, share, cpus, (share <= 2 ? "met" : "MISSED")
     }' cpus="$(nproc)" conditional="$conditional" "$work/rounds"
