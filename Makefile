@@ -72,6 +72,10 @@ test-arm64: ## build the release for arm64 and run it in an emulator; not part o
 lint: format deny ## check formatting, dependencies, and run clippy, with warnings as errors
 	$(CARGO) clippy --all-targets -- -D warnings
 
+.PHONY: tools
+tools: ## install the cargo subcommands that the tests need in target/tools
+	for tool in cargo-deny cargo-auditable cargo-cyclonedx; do hack/tool.sh $$tool; done
+
 .PHONY: format
 format: ## check formatting
 	$(CARGO) fmt --all --check
