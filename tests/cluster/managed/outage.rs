@@ -51,12 +51,15 @@ fn reviews_go_on_without_an_api_server_and_changes_are_live_soon_after() {
     in_own_cluster(async |plane| {
         let installation = Installation::new(plane, &[]).await;
         plane.create_policy().await;
+        let policies = plane.objects(POLICY);
+        // Without it, the match conditions of the registrations do not depend on the enforcement.
+        let no_repair = json!({"spec": {"writers": null}});
+        policies.merge("appcat", no_repair).await.expect("a changed policy");
         let replicas = installation.two().await;
         let name = plane.composite("outage").await;
         plane.judged(&name).await;
         plane.enforced(2).await;
         let (kept_before, caller) = (plane.kept().await, Caller::new(plane).await);
-        let policies = plane.objects(POLICY);
         for (hangs, enforcement) in [(true, "Warn"), (false, "Deny")] {
             let what = if hangs { "hangs" } else { "is down" };
             let lines = || {
