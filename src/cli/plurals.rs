@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::manifests::resource::CustomResource;
+use statusgate_core::language::plural_of_kind;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, reason};
 
@@ -32,7 +33,7 @@ impl Plurals {
             return known.plural.clone();
         }
         let singular = identity.kind.to_ascii_lowercase();
-        let guess = guess(&singular);
+        let guess = plural_of_kind(&singular);
         let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
         let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
         let named = |plural: &&String| {
@@ -78,22 +79,6 @@ pub(super) fn custom_resources(
     (resources, mistakes)
 }
 
-/// apimachinery's `UnsafeGuessKindToResource`, with two additions: a vowel before the y, and sibilants
-/// other than s. apimachinery guesses `gatewaies`, and discovery corrects it.
-fn guess(singular: &str) -> String {
-    if let Some(stem) = singular.strip_suffix('y')
-        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
-    {
-        return format!("{stem}ies");
-    }
-    // The only built-in kind in the plural.
-    if singular == "endpoints" {
-        return singular.to_owned();
-    }
-    let sibilant = ["s", "x", "z", "ch", "sh"].iter().any(|end| singular.ends_with(end));
-    format!("{singular}{}", if sibilant { "es" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,21 +99,6 @@ mod tests {
         // Another group or version is another resource.
         assert_eq!(plural("example.com/v1", "VSHNRedis"), "vshnredises");
         assert_eq!(plural("vshn.appcat.vshn.io/v9", "VSHNRedis"), "vshnredises");
-    }
-
-    #[test]
-    fn guesses_follow_english() {
-        for (kind, plural) in [
-            ("Gateway", "gateways"),
-            ("HelmRepository", "helmrepositories"),
-            ("Ingress", "ingresses"),
-            ("Switch", "switches"),
-            ("Box", "boxes"),
-            ("Endpoints", "endpoints"),
-            ("Kafka", "kafkas"),
-        ] {
-            assert_eq!(guess(&kind.to_lowercase()), plural);
-        }
     }
 
     #[test]
