@@ -24,6 +24,27 @@ pub(super) enum Limit {
     Audit,
 }
 
+/// What fails a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    Deny,
+    Warn,
+    Audit,
+    Unjudged,
+}
+
+impl FailOn {
+    /// The mildest of these actions; Deny if there is none.
+    pub(super) fn limit(all: &[Self]) -> Limit {
+        let has = |one| all.contains(&one);
+        match () {
+            () if has(Self::Audit) => Limit::Audit,
+            () if has(Self::Warn) => Limit::Warn,
+            () => Limit::Deny,
+        }
+    }
+}
+
 impl OneAction {
     /// The action.
     pub(super) const fn action(self) -> Action {

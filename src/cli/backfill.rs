@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::backfill_report::Reporter;
 use super::connection::block_on;
 use super::output::Output;
+use super::policies::judging;
 use super::signals::Signals;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
@@ -70,7 +71,7 @@ pub struct Args {
 /// When the run ends early.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies_or_examples(&args.on.policies.paths)?;
-    let policies = PolicySet::compile(&sources)?;
+    let policies = judging(&sources)?;
     let policies = if args.repair { policies.repairing() } else { policies };
     block_on(backfill(args, &sources, Arc::new(policies)))
 }

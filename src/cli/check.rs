@@ -1,17 +1,17 @@
 //! `statusgate check`: judges manifests like the webhooks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::bail;
 use jiff::Timestamp;
 
-use super::action::{Limit, OneAction};
+use super::action::{FailOn, Limit, OneAction};
 use super::entry::Entry;
 use super::filter::Filter;
 use super::input::Input;
-use super::plurals::Plurals;
+use super::plurals::{Plurals, read_crds};
 use super::policies::{Policies, following};
 use super::report::{Format, Judged, Located, Report, plural};
 use super::request::Request;
@@ -28,14 +28,15 @@ use statusgate_core::source::{Diagnostic, Manifest, Manifests};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit code 0: no finding at or above --fail-on. 1: findings. 2: some documents could \
-                  not be read; the results of the others are printed."
+                  not be used; the results of the others are printed."
 )]
 pub struct Args {
     #[command(flatten)]
     input: Input,
 
     /// The previous objects. They determine transitions, and only new violations are findings.
-    /// Matched by group, kind, namespace and name; an object without a match is new. May be repeated.
+    /// Matched by group, kind, namespace and name; an object without a match is new, and an old one
+    /// without a match is an error. May be repeated.
     #[arg(long, value_name = "FILE")]
     old: Vec<PathBuf>,
 
@@ -72,9 +73,15 @@ pub struct Args {
     #[arg(long)]
     no_mutate: bool,
 
-    /// The mildest action that causes exit code 1. `warn` includes repairs. Case does not matter.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "deny")]
-    fail_on: Limit,
+    /// The mildest action that causes exit code 1; `warn` includes repairs. `unjudged`: also an object that
+    /// no policy selects, or no object at all. May be repeated. Case does not matter. Default: deny.
+    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
+
+    /// Exit with 2 on files that hold no manifests, such as the values and templates of a chart. Otherwise
+    /// they are skipped and counted.
+    #[arg(long)]
+    strict: bool,
 
     #[command(flatten)]
     filter: Filter,
@@ -110,38 +117,57 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         ..PolicySpec::for_everything(name)
     });
     let policies = following(&args.policies.paths, spec)?;
-    args.filter.check(&policies)?;
+    args.filter.check(&policies, !args.policies.paths.is_empty())?;
     let (files, unread) = args.input.open(None)?;
-    let (plurals, mut mistakes) = args.input.plurals(&args.crds);
-    let (old_files, more) = open(&args.old, args.input.recursive);
+    let crds = read_crds(&args.crds, args.input.recursive)?;
+    let mut mistakes = match args.convention {
+        None if !crds.is_empty() => args.policies.unserved(&policies, &crds)?,
+        _ => Vec::new(),
+    };
+    let plurals = Plurals::of(crds);
+    let (old_files, more) = open(&args.old, args.input.recursive, &[]);
     mistakes.extend(more);
     let old = Manifests::read(&old_files);
     mistakes.extend_from_slice(old.mistakes());
     mistakes.extend(unread);
-    let manifests = Manifests::read(&files);
+    let mut manifests = Manifests::read(&files);
+    let skipped = if args.strict { Vec::new() } else { manifests.take_others() };
     mistakes.extend_from_slice(manifests.mistakes());
     old.warnings().iter().chain(manifests.warnings()).for_each(say);
 
     let now = args.now.get();
-    let bench = Bench { args, policies: &policies, plurals: &plurals, old: by_key(&old), now };
+    let (old, more) = by_key(&old, &manifests);
+    mistakes.extend(more);
+    let bench = Bench { args, policies: &policies, plurals: &plurals, old, now };
     let mut objects = Vec::with_capacity(manifests.iter().len());
+    let (mut stored, mut doubts) = (0, BTreeSet::new());
     for manifest in manifests.iter() {
+        stored += usize::from(bench.old.contains_key(&key(&manifest)));
         match bench.judge(&manifest) {
             Ok((judged, mistake)) => {
+                if judged.entry.unjudged.is_none() {
+                    doubts.extend(plurals.doubt(manifest.identity, &policies));
+                }
                 objects.push(judged);
                 mistakes.extend(mistake);
             }
             Err(mistake) => mistakes.push(mistake),
         }
     }
+    doubts.iter().for_each(say);
     let filtered_out = args.filter.apply(&mut objects);
+    let mut skipped: Vec<Box<str>> = skipped.into_iter().map(|other| other.file).collect();
+    skipped.dedup();
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
         policies: &policies,
         objects,
         mistakes,
+        skipped,
+        stored: (!args.old.is_empty()).then_some(stored),
         filtered_out,
-        fail_on: args.fail_on,
+        fail_on: FailOn::limit(&args.fail_on),
+        unjudged_fails: args.fail_on.contains(&FailOn::Unjudged),
         summary: args.summary,
         verbose: args.verbose,
     };
@@ -151,7 +177,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !report.mistakes.is_empty() {
         // GitHub shows both streams in one log, and its annotations contain the mistakes.
         report.mistakes.iter().filter(|_| args.output != Format::Github).for_each(say);
-        bail!("{} could not be read", plural(report.mistakes.len(), "document"));
+        bail!("{} could not be used", plural(report.mistakes.len(), "document"));
+    }
+    if report.lacks_judgement() {
+        say("not everything was judged, and --fail-on has unjudged");
     }
     Ok(Outcome::of(report.fails()))
 }
@@ -209,6 +238,22 @@ fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {
     (identity.group(), &identity.kind, &identity.namespace, &identity.name)
 }
 
-fn by_key<'m>(manifests: &'m Manifests<'_>) -> HashMap<Key<'m>, Manifest<'m>> {
-    manifests.iter().map(|manifest| (key(&manifest), manifest)).collect()
+/// The old objects, and those of them that are useless: a key that is taken, or that no new object has.
+fn by_key<'m>(
+    old: &'m Manifests<'_>,
+    new: &Manifests<'_>,
+) -> (HashMap<Key<'m>, Manifest<'m>>, Vec<Diagnostic>) {
+    let wanted: HashSet<Key<'_>> = new.iter().map(|manifest| key(&manifest)).collect();
+    let (mut all, mut mistakes) = (HashMap::new(), Vec::new());
+    for manifest in old.iter() {
+        let key = key(&manifest);
+        if !wanted.contains(&key) {
+            let message = "no new object has the group, kind, namespace and name of this old one";
+            mistakes.push(manifest.mistake("", message.to_owned()));
+        } else if all.insert(key, manifest).is_some() {
+            let message = "there is an old object of this group, kind, namespace and name already";
+            mistakes.push(manifest.mistake("", message.to_owned()));
+        }
+    }
+    (all, mistakes)
 }

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 use super::Outcome;
+use super::policies::compile;
 use crate::files;
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::explain::{Graph, Page, data, render};
@@ -54,12 +55,12 @@ enum Output {
 /// When documents cannot be read, or there is no such convention or rule, or it has no phases to draw.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.policies)?;
-    let policies = PolicySet::compile(&sources)?;
+    let policies = compile(&sources)?;
     if args.resolved && args.output != Output::Yaml {
         bail!("--resolved requires -o yaml");
     }
     let text = match &args.name {
-        Some(id) if id.contains('/') => rule::explain(id, &policies, args.output)?,
+        Some(id) if id.contains('/') => rule::explain(id, &policies, args)?,
         Some(name) => {
             let Some(convention) = policies.conventions().get(name) else {
                 bail!("{}", unknown(name, policies.conventions().keys().map(String::as_str)));
@@ -149,10 +150,19 @@ pub(super) fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clo
     format!("unknown convention \"{name}\"; {}", did_you_mean(name, known))
 }
 
-/// The same for a rule. A convention has dozens of rules, so not all are listed.
-pub(super) fn unknown_rule<'w>(id: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
+/// The same for a rule. A convention has dozens of rules, so not all are listed. `given`: whether --policies is.
+pub(super) fn unknown_rule<'w>(
+    id: &str,
+    known: impl Iterator<Item = &'w str> + Clone,
+    given: bool,
+) -> String {
+    let document = id.split('/').next().unwrap_or_default();
+    let is_known = known.clone().any(|rule| rule.split('/').next() == Some(document));
     let help = match near(id, known) {
         Some(name) => format!("did you mean \"{name}\"?"),
+        None if !given && !is_known => {
+            format!("if {document} is your own, name its documents with --policies")
+        }
         None => "`statusgate explain CONVENTION` lists the rules of a convention".to_owned(),
     };
     format!("unknown rule \"{id}\"; {help}")

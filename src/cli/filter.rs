@@ -4,8 +4,9 @@ use anyhow::bail;
 
 use super::action::OneAction;
 use super::explain;
+use super::policies::rule_ids;
 use super::report::{Judged, Located};
-use statusgate_core::policy::{Glob, Policy, PolicySet};
+use statusgate_core::policy::{Glob, PolicySet};
 
 /// Which findings to report. The others are counted, but neither printed nor a reason to fail.
 #[derive(Debug, clap::Args)]
@@ -21,13 +22,13 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Rejects rules that no policy has.
-    pub(super) fn check(&self, policies: &PolicySet) -> anyhow::Result<()> {
-        let rules = policies.policies().iter().flat_map(Policy::rules);
-        let ids: Vec<String> = rules.map(|(id, _)| id.to_string()).collect();
+    /// Rejects rules that no policy has. `given`: whether the policies are those of the user.
+    pub(super) fn check(&self, policies: &PolicySet, given: bool) -> anyhow::Result<()> {
+        let ids = rule_ids(policies);
         let unknown = self.rules.iter().find(|rule| !ids.iter().any(|id| rule.matches(id)));
         if let Some(rule) = unknown {
-            bail!("{}", explain::unknown_rule(&rule.to_string(), ids.iter().map(String::as_str)));
+            let known = ids.iter().map(String::as_str);
+            bail!("{}", explain::unknown_rule(&rule.to_string(), known, given));
         }
         Ok(())
     }
@@ -65,7 +66,7 @@ mod tests {
     fn check(args: &[&str]) -> Result<(), String> {
         let command = Command::try_parse_from([&["check"], args].concat()).unwrap();
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        command.filter.check(&policies).map_err(|error| error.to_string())
+        command.filter.check(&policies, false).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -78,6 +79,9 @@ mod tests {
                 .to_owned())
         );
         let error = check(&["--rule", "nothing/*"]).unwrap_err();
-        assert!(error.starts_with("unknown rule \"nothing/*\"; "), "{error}");
+        let help = "; if nothing is your own, name its documents with --policies";
+        assert_eq!(error, format!("unknown rule \"nothing/*\"{help}"));
+        let error = check(&["--rule", "appcat/nothing-like-it"]).unwrap_err();
+        assert!(error.ends_with("`statusgate explain CONVENTION` lists the rules of a convention"));
     }
 }

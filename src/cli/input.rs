@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use super::plurals::Plurals;
-use super::say;
 use crate::files;
-use statusgate_core::source::{Diagnostic, Manifests, Source};
+use statusgate_core::language::Glob;
+use statusgate_core::source::{Diagnostic, Source};
 
 /// Where the manifests are.
 #[derive(Debug, clap::Args)]
@@ -24,6 +23,11 @@ pub(super) struct Input {
     /// Include subfolders.
     #[arg(short = 'R', long)]
     pub(super) recursive: bool,
+
+    /// Leave out these files and folders: a name (values.yaml), a folder and all in it ('templates/*'), or a
+    /// path. `*` stands for any text. May be repeated.
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<Glob>,
 }
 
 impl Input {
@@ -50,17 +54,7 @@ impl Input {
         if paths.is_empty() {
             bail!("name a file, a folder, or - for standard input");
         }
-        Ok(files::open(&paths, self.recursive))
-    }
-
-    /// Reads CustomResourceDefinitions. Returns the plurals of kinds, and the mistakes.
-    pub(super) fn plurals(&self, crds: &[PathBuf]) -> (Plurals, Vec<Diagnostic>) {
-        let (files, mut mistakes) = files::open(crds, self.recursive);
-        let crds = Manifests::read(&files);
-        crds.warnings().iter().for_each(say);
-        let (plurals, more) = Plurals::of_crds(&crds);
-        mistakes.extend(crds.mistakes().iter().cloned().chain(more));
-        (plurals, mistakes)
+        Ok(files::open(&paths, self.recursive, &self.exclude))
     }
 }
 

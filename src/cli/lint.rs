@@ -7,6 +7,8 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::output::Output;
+use super::plurals::read_crds;
+use super::policies::{compile, mistakes_in_selectors};
 use super::{Outcome, explain};
 use crate::files;
 use statusgate_core::lint::{self, Remark, Report};
@@ -22,6 +24,10 @@ pub struct Args {
     /// conventions. A policy is judged by what it adds to its convention.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
+
+    /// CustomResourceDefinitions: what the policies select must exist in them. May be repeated.
+    #[arg(long, value_name = "PATH", requires = "paths")]
+    crds: Vec<PathBuf>,
 
     /// A built-in convention. May be repeated.
     #[arg(long, value_name = "NAME")]
@@ -73,10 +79,23 @@ struct Found {
 
 fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagnostics>> {
     // Errors in documents are findings; an unknown name is an error of the command line.
-    let policies = match PolicySet::compile(sources) {
+    let policies = match compile(sources) {
         Ok(policies) => policies,
         Err(mistakes) => return Ok(Err(mistakes)),
     };
+    if !args.paths.is_empty()
+        && policies.policies().is_empty()
+        && policies.given_names().next().is_none()
+    {
+        bail!("there is neither a convention nor a policy in these documents");
+    }
+    let crds = read_crds(&args.crds, true)?;
+    if !crds.is_empty() {
+        let mistakes = mistakes_in_selectors(sources, &policies, &crds);
+        if !mistakes.is_empty() {
+            return Ok(Err(mistakes));
+        }
+    }
     for name in &args.convention {
         if !PolicySet::built_in_names().any(|known| known == name) {
             bail!("{}", explain::unknown(name, PolicySet::built_in_names()));
@@ -114,9 +133,6 @@ fn as_text(found: &Found) -> String {
                 text.push_str(&format!("      {line}\n"));
             }
         }
-    }
-    if text.is_empty() {
-        text.push_str("there is neither a convention nor a policy in these documents\n");
     }
     text
 }

@@ -1,10 +1,16 @@
 //! From kinds, which manifests contain, to plurals, which policies select.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
+use anyhow::{anyhow, bail};
+
+use super::{fail_with, say};
+use crate::files;
 use crate::manifests::resource::CustomResource;
+use statusgate_core::language::plural_of_kind;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, reason};
+use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, one_line, reason};
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
 #[derive(Debug, Default)]
@@ -14,12 +20,11 @@ pub struct Plurals {
 }
 
 impl Plurals {
-    /// Reads the CustomResourceDefinitions among objects. Ignores others.
-    pub fn of_crds(manifests: &Manifests<'_>) -> (Self, Vec<Diagnostic>) {
-        let (resources, mistakes) = custom_resources(manifests);
+    /// The plurals of CRDs.
+    pub fn of(resources: Vec<CustomResource>) -> Self {
         let key = |resource: &CustomResource| (resource.group.clone(), resource.kind.clone());
         let known = resources.into_iter().map(|resource| (key(&resource), resource)).collect();
-        (Self { known }, mistakes)
+        Self { known }
     }
 
     /// The plural of an object's kind: from its CRD; otherwise a candidate that a policy names for the
@@ -28,21 +33,21 @@ impl Plurals {
     /// Policies come before the guess, because plurals may be irregular: that of AppCat's VSHNRedis is
     /// `vshnredis`.
     pub fn plural(&self, identity: &Identity, policies: &PolicySet) -> String {
-        if let Some(known) = self.find(identity) {
-            return known.plural.clone();
-        }
-        let singular = identity.kind.to_ascii_lowercase();
-        let guess = guess(&singular);
-        let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
-        let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
-        let named = |plural: &&String| {
-            rules().any(|rule| {
-                rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
-                    && rule.api_groups.iter().any(|glob| glob.matches(identity.group()))
-                    && rule.api_versions.iter().any(|glob| glob.matches(identity.version()))
-            })
-        };
-        std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone()
+        self.find(identity)
+            .map_or_else(|| derived(identity, policies), |known| known.plural.clone())
+    }
+
+    /// Says that a policy, not the kind, decided on the plural; `None` where they agree or a CRD decided.
+    pub fn doubt(&self, identity: &Identity, policies: &PolicySet) -> Option<String> {
+        let (derived, guess) = (derived(identity, policies), plural_of_kind(&identity.kind));
+        let is_doubtful = self.find(identity).is_none() && derived != guess;
+        let kind = one_line(&identity.kind);
+        is_doubtful.then(|| {
+            format!(
+                "note: {kind} is judged as {derived}, which a policy names; the kind suggests {guess}: \
+                 --crds gives the plural"
+            )
+        })
     }
 
     /// Whether the kind has a status subresource; `None` without a CRD.
@@ -57,10 +62,42 @@ impl Plurals {
     }
 }
 
+/// The plural that a policy names, otherwise the one that the kind suggests.
+fn derived(identity: &Identity, policies: &PolicySet) -> String {
+    let singular = identity.kind.to_ascii_lowercase();
+    let guess = plural_of_kind(&singular);
+    let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
+    let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
+    let named = |plural: &&String| {
+        rules().any(|rule| {
+            rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
+                && rule.api_groups.iter().any(|glob| glob.matches(identity.group()))
+                && rule.api_versions.iter().any(|glob| glob.matches(identity.version()))
+        })
+    };
+    std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone()
+}
+
+/// Reads the CustomResourceDefinitions of files and folders. Other objects are ignored.
+///
+/// # Errors
+/// All mistakes, and files without a definition.
+pub(super) fn read_crds(paths: &[PathBuf], recursive: bool) -> anyhow::Result<Vec<CustomResource>> {
+    let (files, mistakes) = files::open(paths, recursive, &[]);
+    let manifests = Manifests::read(&files);
+    manifests.warnings().iter().for_each(say);
+    let (resources, more) = custom_resources(&manifests);
+    let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
+    let errors: Vec<_> = mistakes.map(|mistake| anyhow!("{mistake}")).collect();
+    fail_with(errors.into_iter())?;
+    if resources.is_empty() && !paths.is_empty() {
+        bail!("--crds names no CustomResourceDefinition");
+    }
+    Ok(resources)
+}
+
 /// The custom resources that objects define, and the mistakes in their definitions.
-pub(super) fn custom_resources(
-    manifests: &Manifests<'_>,
-) -> (Vec<CustomResource>, Vec<Diagnostic>) {
+fn custom_resources(manifests: &Manifests<'_>) -> (Vec<CustomResource>, Vec<Diagnostic>) {
     let (mut resources, mut mistakes) = (Vec::new(), Vec::new());
     let is_crd = |manifest: &Manifest<'_>| {
         manifest.identity.kind == "CustomResourceDefinition"
@@ -76,22 +113,6 @@ pub(super) fn custom_resources(
         }
     }
     (resources, mistakes)
-}
-
-/// apimachinery's `UnsafeGuessKindToResource`, with two additions: a vowel before the y, and sibilants
-/// other than s. apimachinery guesses `gatewaies`, and discovery corrects it.
-fn guess(singular: &str) -> String {
-    if let Some(stem) = singular.strip_suffix('y')
-        && !stem.ends_with(['a', 'e', 'i', 'o', 'u'])
-    {
-        return format!("{stem}ies");
-    }
-    // The only built-in kind in the plural.
-    if singular == "endpoints" {
-        return singular.to_owned();
-    }
-    let sibilant = ["s", "x", "z", "ch", "sh"].iter().any(|end| singular.ends_with(end));
-    format!("{singular}{}", if sibilant { "es" } else { "s" })
 }
 
 #[cfg(test)]
@@ -114,21 +135,14 @@ mod tests {
         // Another group or version is another resource.
         assert_eq!(plural("example.com/v1", "VSHNRedis"), "vshnredises");
         assert_eq!(plural("vshn.appcat.vshn.io/v9", "VSHNRedis"), "vshnredises");
-    }
-
-    #[test]
-    fn guesses_follow_english() {
-        for (kind, plural) in [
-            ("Gateway", "gateways"),
-            ("HelmRepository", "helmrepositories"),
-            ("Ingress", "ingresses"),
-            ("Switch", "switches"),
-            ("Box", "boxes"),
-            ("Endpoints", "endpoints"),
-            ("Kafka", "kafkas"),
-        ] {
-            assert_eq!(guess(&kind.to_lowercase()), plural);
-        }
+        let doubt =
+            |kind| Plurals::default().doubt(&identity("vshn.appcat.vshn.io/v1", kind), &policies);
+        assert_eq!(
+            doubt("VSHNRedis").unwrap(),
+            "note: VSHNRedis is judged as vshnredis, which a policy names; the kind suggests \
+             vshnredises: --crds gives the plural"
+        );
+        assert_eq!(doubt("XVSHNPostgreSQL"), None);
     }
 
     #[test]
@@ -137,7 +151,8 @@ mod tests {
             apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {group: g.io, version: v1, names: {kind: Ox, plural: oxen}, subresources: {status: {}}}\n---\n\
             apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: g.io}\n---\n{apiVersion: v1, kind: Secret}";
         let files = [Source::new("crds.yaml", text)];
-        let (plurals, mistakes) = Plurals::of_crds(&Manifests::read(&files));
+        let (resources, mistakes) = custom_resources(&Manifests::read(&files));
+        let plurals = Plurals::of(resources);
         let policies = PolicySet::compile(&[] as &[Source]).unwrap();
         let (v1, v2) = (identity("g.io/v1", "Mouse"), identity("g.io/v2", "Mouse"));
         assert_eq!(plurals.plural(&v1, &policies), "mice");

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 
-use super::explain;
+use super::{explain, say};
 use crate::files;
+use crate::manifests::resource::CustomResource;
+use crate::manifests::selectors::unserved;
+use crate::server::NO_POLICY;
 use statusgate_core::documents::PolicySpec;
-use statusgate_core::policy::PolicySet;
+use statusgate_core::policy::{Diagnostic, Diagnostics, Policy, PolicySet, Source};
 
 /// Where the policies are.
 #[derive(Debug, clap::Args)]
@@ -20,21 +23,78 @@ pub struct Policies {
 impl Policies {
     /// Reads and compiles the policies.
     pub(super) fn load(&self) -> anyhow::Result<PolicySet> {
-        Ok(PolicySet::compile(&files::load_policies_or_examples(&self.paths)?)?)
+        following(&self.paths, None)
+    }
+
+    /// The names in the selectors of these policies that no CRD has. The example policies select more than
+    /// one product has.
+    pub(super) fn unserved(
+        &self,
+        policies: &PolicySet,
+        crds: &[CustomResource],
+    ) -> anyhow::Result<Vec<Diagnostic>> {
+        if self.paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sources = files::load_policies(&self.paths)?;
+        Ok(mistakes_in_selectors(&sources, policies, crds).into_iter().collect())
     }
 }
 
 /// The policies of some paths, or one policy, which may name a convention of these paths.
+///
+/// # Errors
+/// Documents that cannot be read or are wrong, and paths without a policy: nothing would be judged.
 pub(super) fn following(paths: &[PathBuf], spec: Option<PolicySpec>) -> anyhow::Result<PolicySet> {
     let Some(spec) = spec else {
-        return Ok(PolicySet::compile(&files::load_policies_or_examples(paths)?)?);
+        return judging(&files::load_policies_or_examples(paths)?);
     };
-    let sources = files::load_policies(paths)?;
     // First compile these alone: errors then show their location.
-    let given = PolicySet::compile(&sources)?;
+    let given = compile(&files::load_policies(paths)?)?;
     let (name, known) = (&spec.convention, given.conventions());
     if !known.contains_key(name) {
         bail!("{}", explain::unknown(name, known.keys().map(String::as_str)));
     }
     Ok(given.with_policies(&[("all", spec)])?)
+}
+
+/// Compiles the documents of a command that judges.
+///
+/// # Errors
+/// All mistakes, and documents without a policy.
+pub(super) fn judging(sources: &[Source]) -> anyhow::Result<PolicySet> {
+    let policies = compile(sources)?;
+    if policies.policies().is_empty() {
+        bail!("{NO_POLICY}");
+    }
+    Ok(policies)
+}
+
+/// Compiles documents, with a note for each one that is skipped.
+pub(super) fn compile(sources: &[Source]) -> Result<PolicySet, Diagnostics> {
+    let policies = PolicySet::compile(sources)?;
+    policies.skipped().iter().for_each(say);
+    Ok(policies)
+}
+
+/// The names in the selectors of policies that no CRD has, as mistakes in their documents.
+pub(super) fn mistakes_in_selectors(
+    sources: &[Source],
+    policies: &PolicySet,
+    crds: &[CustomResource],
+) -> Diagnostics {
+    let mistakes = unserved(policies, crds).into_iter().filter_map(|found| {
+        let message = format!("the CustomResourceDefinitions do not have {}", found.what);
+        let place = found.place;
+        let mut mistake = PolicySet::mistake_in_selector(sources, &found.policy, place, message)?;
+        mistake.help = found.help;
+        Some(mistake)
+    });
+    Diagnostics::new(sources, mistakes.collect())
+}
+
+/// The ids of all rules that judge.
+pub(super) fn rule_ids(policies: &PolicySet) -> Vec<String> {
+    let rules = policies.policies().iter().flat_map(Policy::rules);
+    rules.map(|(id, _)| id.to_string()).collect()
 }

@@ -41,7 +41,7 @@ impl Unfit {
         }
         let message = match error {
             ObjectError::NotAnObject(error) => reason(error),
-            ObjectError::TooLarge => error.to_string(),
+            ObjectError::TooLarge(_) => error.to_string(),
         };
         Self { is_old, field: "status", message }
     }
@@ -88,8 +88,8 @@ impl<'a> Request<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifests::resource::{CustomResource, ServedVersion};
     use statusgate_core::policy::Source;
-    use statusgate_core::source::Manifests;
 
     #[test]
     fn the_crd_or_the_policy_decides_on_the_subresource() {
@@ -100,11 +100,9 @@ mod tests {
         };
         let text = [policy("with", "as", true), policy("without", "bs", false)].join("---\n");
         let policies = PolicySet::compile(&[Source { name: "p".into(), text }]).unwrap();
-        let crds = [Source::new(
-            "c",
-            "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {group: g, names: {kind: A, plural: as}, versions: [{name: v1}]}}",
-        )];
-        let (crds, _) = Plurals::of_crds(&Manifests::read(&crds));
+        let versions = vec![ServedVersion { name: "v1".into(), status_subresource: false }];
+        let (group, plural, kind) = ("g".into(), "as".into(), "A".into());
+        let crds = Plurals::of(vec![CustomResource { group, plural, kind, versions }]);
         let asked = |kind: &str, old: Option<&'static str>, plurals: &Plurals| {
             let identity = Identity {
                 api_version: "g/v1".into(),

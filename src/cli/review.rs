@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let name = args.file.display();
     let body = match read_bytes(&args.file, BODY_BYTES as u64) {
         Err(ReadError::TooLarge(_)) => {
-            bail!("HTTP 413: {name} is larger than {} MiB", BODY_BYTES >> 20)
+            bail!("{name}: larger than {} MiB: the server answers with HTTP 413", BODY_BYTES >> 20)
         }
         read => read.with_context(|| name.to_string())?,
     };
@@ -83,7 +83,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     });
     if reply.status != 200 {
-        bail!("HTTP {}: {}", reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
+        let (code, said) = (reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
+        bail!("{name}: {said}: the server answers with HTTP {code}");
     }
     let mut out = io::stdout().lock();
     match args.output {

@@ -155,7 +155,11 @@ async fn start_managed(
     } else {
         files::load_policies_or_examples(&settings.policies)
     };
+    let watches = options.watch_policies;
     let policies = opening.policies(files.map_err(StartError::BrokenPolicies)?)?;
+    if !watches && policies.current().policies().is_empty() {
+        return Err(StartError::NoPolicy.into());
+    }
     let (kubeconfig, context) = (args.managed.kubeconfig(), args.managed.context());
     let prepared = Prepared::new(options, kubeconfig, context, &opening, policies).await?;
     if let Some(bundle) = prepared.certificate() {

@@ -11,6 +11,7 @@ use anyhow::bail;
 use self::record::Record;
 use super::input::Input;
 use super::output::Output;
+use super::plurals::{Plurals, read_crds};
 use super::policies::Policies;
 use super::time::Now;
 use super::{Outcome, say};
@@ -52,11 +53,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let now = args.now.get().as_second();
     // The default is standard input, except for a terminal: there the command would seem to hang.
     args.input.check_stdin(&[&args.crds])?;
+    let plurals = Plurals::of(read_crds(&args.crds, args.input.recursive)?);
     let (files, unread) = args.input.open((!io::stdin().is_terminal()).then_some("-"))?;
     let manifests = Manifests::read(&files);
     manifests.warnings().iter().for_each(say);
-    let (plurals, mistakes) = args.input.plurals(&args.crds);
-    let mistakes = mistakes.iter().chain(&unread).chain(manifests.mistakes());
+    let mistakes = unread.iter().chain(manifests.mistakes());
     let mut mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
     let mut records = Vec::with_capacity(manifests.iter().len());
     for manifest in manifests.iter() {

@@ -22,7 +22,7 @@ pub(super) fn read_object(text: &str) -> Result<Object<'_>, serde_json::Error> {
         }
         Ok(object) => Ok(object),
         Err(ObjectError::NotAnObject(error)) => Err(error),
-        Err(error @ ObjectError::TooLarge) => Err(serde_json::Error::custom(error)),
+        Err(error @ ObjectError::TooLarge(_)) => Err(serde_json::Error::custom(error)),
     }
 }
 

@@ -7,24 +7,36 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
-use statusgate_core::source::{Diagnostic, Source};
+use statusgate_core::language::Glob;
+use statusgate_core::source::{Diagnostic, STDIN, Source};
 
-/// Reads manifests: files, folders and standard input (`-`), in the order in which they are named.
-/// What cannot be read is a mistake in addition to the others.
-pub fn open(paths: &[PathBuf], recursive: bool) -> (Vec<Source>, Vec<Diagnostic>) {
-    let hint = if recursive { "" } else { "; --recursive looks into its subfolders" };
+/// Reads manifests: files, folders and standard input (`-`), in the order in which they are named, without
+/// the excluded ones. What cannot be read is a mistake in addition to the others.
+pub fn open(
+    paths: &[PathBuf],
+    recursive: bool,
+    exclude: &[Glob],
+) -> (Vec<Source>, Vec<Diagnostic>) {
+    let hint = match (recursive, exclude) {
+        (_, [_, ..]) => " that is not excluded",
+        (true, []) => "",
+        (false, []) => "; --recursive looks into its subfolders",
+    };
     collect(paths.iter().flat_map(|path| {
         if path.as_os_str() == "-" {
-            return vec![read("stdin", io::stdin().lock())];
+            return vec![read(STDIN, io::stdin().lock())];
         }
-        read_path(path, recursive, hint)
+        if is_excluded(path, exclude) {
+            return Vec::new();
+        }
+        read_path(path, recursive, exclude, hint)
     }))
 }
 
 /// Reads policies: files and folders without their subfolders. `-` is the name of a file: a server
 /// reads its policies again and again.
 pub fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
-    collect(paths.iter().flat_map(|path| read_path(path, false, "")))
+    collect(paths.iter().flat_map(|path| read_path(path, false, &[], "")))
 }
 
 /// Reads the bytes of a file or of standard input (`-`) up to a limit.
@@ -67,7 +79,7 @@ fn collect(all: impl Iterator<Item = Opened>) -> (Vec<Source>, Vec<Diagnostic>) 
 /// Left out are hidden names (editors write such files, and a mounted ConfigMap has a `..data` folder
 /// that holds all its files once more), kustomize's own files, links to folders (they can form a
 /// circle), pipes and devices. A path that is named itself is read in any case.
-fn read_path(path: &Path, recursive: bool, hint: &str) -> Vec<Opened> {
+fn read_path(path: &Path, recursive: bool, exclude: &[Glob], hint: &str) -> Vec<Opened> {
     if !path.is_dir() {
         return vec![read_file(path)];
     }
@@ -75,7 +87,8 @@ fn read_path(path: &Path, recursive: bool, hint: &str) -> Vec<Opened> {
     let entries = WalkDir::new(path).min_depth(1).max_depth(depth).sort_by_file_name();
     let is_wanted = |entry: &DirEntry| {
         let name = entry.file_name().as_encoded_bytes();
-        entry.depth() == 0 || !(name.starts_with(b".") || name.starts_with(b"kustomization."))
+        let is_hidden = name.starts_with(b".") || name.starts_with(b"kustomization.");
+        entry.depth() == 0 || !(is_hidden || is_excluded(entry.path(), exclude))
     };
     let read = entries.into_iter().filter_entry(is_wanted).filter_map(|entry| match entry {
         // One folder without permission must not hide its neighbors.
@@ -94,6 +107,13 @@ fn read_path(path: &Path, recursive: bool, hint: &str) -> Vec<Opened> {
         return vec![Err(Diagnostic::unread(path.display().to_string(), message))];
     }
     read
+}
+
+/// Whether a name matches: the whole path, or its end from one of its folders on.
+fn is_excluded(path: &Path, exclude: &[Glob]) -> bool {
+    let path = path.to_string_lossy();
+    let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+    std::iter::once(&*path).chain(ends).any(|end| exclude.iter().any(|glob| glob.matches(end)))
 }
 
 fn is_document(entry: &DirEntry) -> bool {
@@ -156,12 +176,33 @@ mod tests {
         }
         std::os::unix::fs::symlink(root, root.join("b/again")).unwrap();
         let texts = |recursive| -> Vec<String> {
-            let (files, mistakes) = open(&[root.to_owned()], recursive);
+            let (files, mistakes) = open(&[root.to_owned()], recursive, &[]);
             assert_eq!(mistakes, []);
             files.into_iter().map(|file| file.text).collect()
         };
         assert_eq!(texts(false), ["a.yml", "e.yaml", "z.json"]);
         assert_eq!(texts(true), ["a.yml", "b/c/d.yaml", "e.yaml", "z.json"]);
+    }
+
+    #[test]
+    fn a_path_is_excluded_by_its_name_its_folder_or_all_of_it() {
+        let path = Path::new("charts/db/templates/claim.yaml");
+        let is_excluded = |glob: &str| is_excluded(path, &[glob.into()]);
+        for glob in ["claim.yaml", "templates/*", "*/templates/*", "charts/*", "*.yaml"] {
+            assert!(is_excluded(glob), "{glob}");
+        }
+        for glob in ["claim", "template", "harts/*", "db", "*.yml"] {
+            assert!(!is_excluded(glob), "{glob}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("templates")).unwrap();
+        for name in ["templates/a.yaml", "b.yaml", "values.yaml"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let exclude = ["templates".into(), "values.yaml".into()];
+        let (files, mistakes) = open(&[folder.path().to_owned()], true, &exclude);
+        let texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
+        assert_eq!((texts, mistakes), (vec!["b.yaml"], Vec::new()));
     }
 
     #[test]
@@ -191,7 +232,7 @@ mod tests {
         fs::write(path("latin"), b"a: 1\nb: \xff").unwrap();
         fs::create_dir(path("empty")).unwrap();
         let paths = ["nowhere", "latin", "empty", "good"].map(path);
-        let (files, mistakes) = open(&paths, false);
+        let (files, mistakes) = open(&paths, false, &[]);
         assert_eq!(files.len(), 1);
         let said: Vec<&str> = mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
         assert!(said[0].starts_with("this cannot be read: No such file"), "{said:?}");
@@ -218,7 +259,7 @@ mod tests {
         for name in ["a/claims.yaml", "c/claims.yaml", "z.yaml"] {
             fs::write(folder.path().join("in").join(name), name).unwrap();
         }
-        let (files, mistakes) = open(&[folder.path().join("in")], true);
+        let (files, mistakes) = open(&[folder.path().join("in")], true, &[]);
         let texts: Vec<&str> = files.iter().map(|file| file.text.as_str()).collect();
         assert_eq!(texts, ["a/claims.yaml", "c/claims.yaml", "z.yaml"]);
         assert_eq!(mistakes.len(), 1);
@@ -237,14 +278,14 @@ mod tests {
         symlink("nowhere", path("broken.yaml")).unwrap();
         fs::write(path("good"), "a: 1").unwrap();
         symlink("good", path("link.yaml")).unwrap();
-        let (files, mistakes) = open(&[folder.path().to_owned()], false);
+        let (files, mistakes) = open(&[folder.path().to_owned()], false, &[]);
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names, [path("link.yaml").display().to_string()]);
         assert_eq!(mistakes.len(), 1);
         assert_eq!(*mistakes[0].file, *path("broken.yaml").display().to_string());
         // Such as `/dev/stdin`, or what a shell makes of `<(…)`.
         symlink("/dev/null", path("null")).unwrap();
-        let (files, mistakes) = open(&[path("null")], false);
+        let (files, mistakes) = open(&[path("null")], false, &[]);
         assert_eq!((files.len(), mistakes), (1, Vec::new()));
     }
 }

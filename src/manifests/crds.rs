@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use statusgate_core::documents::DocumentKind;
 
 /// The API group of the documents.
-pub const GROUP: &str = "statusgate.dev";
+pub use statusgate_core::documents::GROUP;
 
 /// The version of the documents.
 pub const VERSION: &str = "v1alpha1";

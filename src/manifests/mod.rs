@@ -9,4 +9,5 @@ pub mod install;
 pub mod registrations;
 pub mod resource;
 pub mod rules;
+pub mod selectors;
 pub mod yaml;

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::resource::{CustomResource, ServedVersion};
+use super::selectors::unserved;
+use statusgate_core::documents::GROUP;
 use statusgate_core::policy::PolicySet;
-
-/// The group of statusgate's own kinds. Objects of this group are never judged by policies: a policy
-/// could forbid its own repair.
-const OWN_GROUP: &str = "statusgate.dev";
 
 /// A rule of a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +84,7 @@ impl RuleWithOperations {
     /// The rule for policies and conventions.
     pub(super) fn documents() -> Self {
         let resources = ["statuspolicies", "statusconventions"];
-        Self::of(OWN_GROUP, &["v1alpha1"], &["CREATE", "UPDATE"], &resources)
+        Self::of(GROUP, &["v1alpha1"], &["CREATE", "UPDATE"], &resources)
     }
 
     /// A rule for both scopes: claims are namespaced and composites cluster-scoped.
@@ -230,6 +228,12 @@ pub fn coverage(
             list.push(gap.resource);
         }
     }
+    // Missing plurals are gaps.
+    for name in unserved(policies, resources) {
+        if let Some(of) = coverage.get_mut(&name.policy).filter(|_| name.place.1 != "resources") {
+            of.absent.push(name.what);
+        }
+    }
     for Coverage { covered, missing, absent } in coverage.values_mut() {
         for list in [covered, missing, absent] {
             list.sort_unstable();
@@ -262,8 +266,9 @@ fn expanded(rules: &[RuleWithOperations]) -> BTreeSet<[&str; 5]> {
     all
 }
 
+/// Without the kinds of statusgate itself, which no policy judges: it could forbid its own repair.
 pub(super) fn judged(resources: &[CustomResource]) -> impl Iterator<Item = &CustomResource> {
-    resources.iter().filter(|resource| resource.group != OWN_GROUP)
+    resources.iter().filter(|resource| resource.group != GROUP)
 }
 
 fn is_matched(

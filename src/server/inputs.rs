@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::certificate::{CertificateWatch, ServingCertificate};
 use super::drain::StageWatch;
-use super::policies::PolicyStore;
+use super::policies::{PolicyStore, log_skipped};
 use super::reload::{Reloader, reloader};
 use super::settings::{CertificateSource, ServerSettings};
 use super::{StartError, clock};
@@ -38,7 +38,7 @@ impl Inputs {
             &used,
             move || Ok(files::load_policies(&paths)?),
             move |files: &Vec<Source>, _| {
-                store.replace_files(files.clone())?;
+                log_skipped(&*store.replace_files(files.clone())?);
                 Ok(())
             },
         ));

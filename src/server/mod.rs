@@ -67,6 +67,9 @@ pub use self::readiness::Readiness;
 pub use self::routes::DocumentReview;
 pub use self::settings::{BODY_BYTES, CertificateSource, Limits, ServerSettings};
 
+/// The error of documents without a policy.
+pub const NO_POLICY: &str = "--policies names no StatusPolicy: nothing would be judged";
+
 /// Starts serving. Returns when the server is ready. Requires a tokio runtime.
 ///
 /// # Errors
@@ -76,6 +79,9 @@ pub fn start(settings: &ServerSettings) -> Result<Running, StartError> {
     let files =
         files::load_policies_or_examples(&settings.policies).map_err(StartError::BrokenPolicies)?;
     let policies = opening.policies(files)?;
+    if policies.current().policies().is_empty() {
+        return Err(StartError::NoPolicy);
+    }
     opening.start(settings, &policies, None)
 }
 
@@ -121,6 +127,7 @@ impl Opening {
     /// Invalid policies.
     pub fn policies(&self, files: Vec<Source>) -> Result<PolicyStore, StartError> {
         let store = PolicyStore::new(files, &self.metrics).map_err(StartError::BrokenPolicies)?;
+        policies::log_skipped(&store.current());
         self.metrics.reloaded(inputs::POLICIES, clock::now().as_second());
         Ok(store)
     }
@@ -301,6 +308,9 @@ pub enum StartError {
     /// Policies that cannot be read, or are wrong. The text has all mistakes with file, line and caret.
     #[error("{0}")]
     BrokenPolicies(Diagnostics),
+    /// The documents hold no policy, and the cluster gives none.
+    #[error("{NO_POLICY}")]
+    NoPolicy,
     /// A certificate, key or CA file cannot be read.
     #[error("failed to read {name}")]
     FailedReadFile {

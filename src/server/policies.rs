@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::snapshot::Snapshot;
 use crate::telemetry::Metrics;
-use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::policy::{Diagnostics, PolicySet, Skipped, Source};
 
 /// The policies of a server. Clones share them. A set that does not compile never replaces the one in use.
 #[derive(Clone)]
@@ -86,6 +86,13 @@ impl PolicyStore {
         self.published.send_replace(Arc::clone(&policies));
         *sources = changed;
         Ok(policies)
+    }
+}
+
+/// Logs the documents of files that are no policies.
+pub(super) fn log_skipped(policies: &PolicySet) {
+    for Skipped { place, what } in policies.skipped() {
+        tracing::info!(%place, what, "skipped a document that is not a policy or convention");
     }
 }
 

@@ -363,7 +363,7 @@ fn an_impossible_request_exits_with_2() {
         ),
         (
             vec!["qqqqqqq/zzzzzzz"],
-            "unknown rule \"qqqqqqq/zzzzzzz\"; `statusgate explain CONVENTION` lists the rules of a convention\n",
+            "unknown rule \"qqqqqqq/zzzzzzz\"; if qqqqqqq is your own, name its documents with --policies\n",
         ),
         (
             vec!["appcat/phase-ready", "-o", "mermaid"],

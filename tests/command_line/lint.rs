@@ -73,3 +73,48 @@ fn exit_codes_differ_for_sound_faulty_and_unreadable_documents() {
     assert_eq!(code, Some(2));
     assert!(said.contains("did you mean \"appcat\"?"), "{said}");
 }
+
+#[test]
+fn documents_without_a_convention_or_policy_are_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deployment.yaml");
+    let path = path.to_str().unwrap();
+    let nothing = "there is neither a convention nor a policy in these documents\n";
+    std::fs::write(path, "# none\n").unwrap();
+    assert_eq!(run(&[path]), (Some(2), String::new(), nothing.to_owned()));
+    std::fs::write(path, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n").unwrap();
+    let note = "note: skipped: this is a Deployment of apps/v1, not a policy or convention";
+    let said = format!("{path}:1:1: {note}\n{nothing}");
+    assert_eq!(run(&[path]), (Some(2), String::new(), said));
+}
+
+#[test]
+fn what_a_policy_selects_must_exist_in_the_crds() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let policy = |plural: &str| {
+        format!(
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\nspec:\n  convention: metav1\n  resources:\n  - {{apiGroups: [example.com], apiVersions: [v1], resources: [{plural}]}}\n"
+        )
+    };
+    let crd = write(
+        "crd.yaml",
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: example.com, names: {kind: Mouse, plural: mice}, versions: [{name: v1, served: true}]}\n",
+    );
+    let (right, wrong) =
+        (write("right.yaml", &policy("mice")), write("wrong.yaml", &policy("mise")));
+    let (code, out, err) = run(&[&right, "--crds", &crd]);
+    assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");
+    let (code, out, _) = run(&[&wrong, "--crds", &crd]);
+    assert_eq!(code, Some(1), "{out}");
+    let said =
+        "error: the CustomResourceDefinitions do not have the resource mise in example.com\n";
+    assert!(out.starts_with(said) && out.contains("wrong.yaml:7:63"), "{out}");
+    assert!(out.ends_with("help: did you mean \"mice\"?\n"), "{out}");
+    let (code, _, err) = run(&[&wrong, "--crds", &wrong]);
+    assert_eq!((code, err.as_str()), (Some(2), "--crds names no CustomResourceDefinition\n"));
+}

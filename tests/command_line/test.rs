@@ -51,7 +51,7 @@ fn a_failing_case_shows_the_difference() {
     let cases = [
         case("holds", "{verdict: deny, findings: [{rule: appcat/phase-value, action: Deny}]}"),
         case("verdict", "{verdict: allow}"),
-        case("rule", "{findings: [{rule: appcat/other, field: status.phase}]}"),
+        case("rule", "{findings: [{rule: appcat/phase-ready, field: status.phase}]}"),
         case("field", "{findings: [{rule: appcat/phase-value, field: status.other}]}"),
         case("message", "{findings: [{rule: appcat/phase-value, message: no such words}]}"),
         case("patch", "{patch: [{op: add, path: /status/x, value: 1}]}"),
@@ -67,7 +67,7 @@ fn a_failing_case_shows_the_difference() {
     );
     for part in [
         "      verdict:\n        - allow\n        + deny\n",
-        "        - *: status.phase: * [appcat/other]\n        + deny: status.phase: ",
+        "        - *: status.phase: * [appcat/phase-ready]\n        + deny: status.phase: ",
         "        - *: status.other: * [appcat/phase-value]\n        + deny: status.phase: ",
         "        - *: *: no such words [appcat/phase-value]\n        + deny: status.phase: ",
         "        - {\"op\":\"add\",\"path\":\"/status/x\",\"value\":1}\n",
@@ -84,18 +84,55 @@ fn a_failing_case_shows_the_difference() {
     );
     let (code, _, err) = test(folder.path(), &["cases", "--filter", "nothing"]);
     assert_eq!((code, err.as_str()), (2, "no case has \"nothing\" in its name\n"));
-    // A folder without cases is not an error.
+    // The formats are complete without cases, but nothing tested is no success.
     let none = desk(&[("policy.yaml", POLICY), ("empty.yaml", "# none\n")]);
     for (output, starts) in
         [("table", "0 cases: 0"), ("json", "{\n  \"cases\": []"), ("junit", "<?xml")]
     {
         let (code, out, err) = test(none.path(), &[".", "-o", output]);
-        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        let said = "there is no case in these files: nothing was tested\n";
+        assert_eq!((code, err.as_str()), (2, said), "{out}");
         assert!(out.starts_with(starts), "{out}");
         let (code, out, _) = test(folder.path(), &["cases", "--filter", "nothing", "-o", output]);
         assert_eq!(code, 2, "{out}");
         assert!(out.starts_with(starts), "{out}");
     }
+}
+
+#[test]
+fn an_expected_finding_of_an_unknown_rule_is_an_error() {
+    let cases = [
+        case("near", "{findings: [{rule: appcat/phase-vallue}]}"),
+        case("far", "{findings: [{rule: appcat/phase-value}, {rule: velero-backup/nope}]}"),
+        case("holds", "{verdict: deny}"),
+    ];
+    let folder = desk(&[("a.yaml", &format!("convention: appcat\ncases:\n{}", cases.concat()))]);
+    let (code, out, err) = test(folder.path(), &["a.yaml"]);
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(out, "ok    a.yaml: holds\n1 case: 1 passed, 0 failed\n");
+    for said in [
+        "error: no policy of this file has the rule \"appcat/phase-vallue\"\n --> a.yaml:5:30\n",
+        "help: did you mean \"appcat/phase-value\"?\n",
+        "error: no policy of this file has the rule \"velero-backup/nope\"\n --> a.yaml:8:58\n",
+        "2 mistakes in the cases\n",
+    ] {
+        assert!(err.contains(said), "{said}\n{err}");
+    }
+}
+
+#[test]
+fn mistakes_in_policies_are_counted_once_and_apart_from_those_in_cases() {
+    let suite = format!("policies: policy.yaml\ncases:\n{}", case("a", "{verdict: deny}"));
+    let folder = desk(&[
+        ("policy.yaml", &POLICY.replace("convention:", "convntion:")),
+        ("a.yaml", &suite),
+        ("b.yaml", &suite),
+    ]);
+    let (code, _, err) = test(folder.path(), &["a.yaml", "b.yaml"]);
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(err.matches("unknown key \"convntion\"").count(), 1, "{err}");
+    assert_eq!(err.matches("not run: there are mistakes in policy.yaml").count(), 2, "{err}");
+    assert!(err.ends_with("\n2 mistakes in the policies\n"), "{err}");
 }
 
 /// The sample in the documentation is a valid file of cases.
@@ -230,7 +267,7 @@ cases:
     for (file, said) in [
         ("nowhere", "this cannot be read: "),
         ("wrong.yaml", "a case that expects nothing cannot fail"),
-        ("unknown.yaml", "these policies are invalid"),
+        ("unknown.yaml", "not run: there are mistakes in convention apcat"),
     ] {
         let told = |mistake: &Value| {
             mistake["file"] == file && mistake["message"].as_str().unwrap().contains(said)
@@ -253,7 +290,7 @@ cases:
         "a case that expects nothing cannot fail",
         "\"soon\" is not a time such as 2024-06-01T12:00:00Z",
         "no policy selects this Tihng: nothing is tested",
-        "these policies are invalid",
+        "not run: there are mistakes in convention apcat",
         "unknown convention \"apcat\"; did you mean \"appcat\"?",
         "invalid YAML",
         "nowhere: error: this cannot be read",
@@ -281,7 +318,7 @@ fn errors_in_policies_and_in_cases_are_reported_together() {
     for file in ["a.yaml:3", "b.yaml:3", "c.yaml:3"] {
         assert!(err.contains(file), "{err}");
     }
-    assert_eq!(err.matches("these policies are invalid").count(), 2, "{err}");
+    assert_eq!(err.matches("not run: there are mistakes in").count(), 2, "{err}");
     assert!(err.contains("nowhere.yaml: this cannot be read: No such file"), "{err}");
     assert!(err.contains("psec"), "{err}");
 }

@@ -3,16 +3,16 @@
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Output, unknown_rule};
+use super::{Args, Output, unknown_rule};
 use statusgate_core::explain::{Block, Page, RuleText, render};
 use statusgate_core::lint::{Example, Examples, Pair};
 use statusgate_core::policy::{Policy, PolicySet};
 
 /// The text of a rule of a convention or of a policy.
-pub(super) fn explain(id: &str, policies: &PolicySet, output: Output) -> anyhow::Result<String> {
-    let (rule, examples) = find(id, policies)?;
+pub(super) fn explain(id: &str, policies: &PolicySet, args: &Args) -> anyhow::Result<String> {
+    let (rule, examples) = find(id, policies, !args.policies.is_empty())?;
     let examples = examples.of_rule(id);
-    Ok(match output {
+    Ok(match args.output {
         Output::Table => render::text(&page(&rule, &examples)),
         Output::Markdown => render::markdown(&page(&rule, &examples)),
         Output::Json => format!("{:#}\n", data(&rule, &examples)),
@@ -22,7 +22,7 @@ pub(super) fn explain(id: &str, policies: &PolicySet, output: Output) -> anyhow:
     })
 }
 
-fn find(id: &str, policies: &PolicySet) -> anyhow::Result<(RuleText, Examples)> {
+fn find(id: &str, policies: &PolicySet, given: bool) -> anyhow::Result<(RuleText, Examples)> {
     let name = id.split_once('/').map_or(id, |(name, _)| name);
     if let Some(convention) = policies.conventions().get(name)
         && let Some(rule) = RuleText::of_convention(convention, id)
@@ -39,7 +39,7 @@ fn find(id: &str, policies: &PolicySet) -> anyhow::Result<(RuleText, Examples)> 
     let of_policies = policies.policies().iter().flat_map(Policy::rules);
     let ids = of_conventions.chain(of_policies).map(|(id, _)| id.to_string());
     let ids: Vec<String> = ids.collect();
-    bail!("{}", unknown_rule(id, ids.iter().map(String::as_str)))
+    bail!("{}", unknown_rule(id, ids.iter().map(String::as_str), given))
 }
 
 fn page(rule: &RuleText, examples: &Pair) -> Page {

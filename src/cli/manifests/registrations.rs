@@ -3,14 +3,13 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 
 use super::super::connection::{Connection, block_on};
-use super::super::plurals::custom_resources;
+use super::super::plurals::read_crds;
 use super::super::policies::Policies;
-use super::super::{Outcome, fail_with, say};
+use super::super::{Outcome, say};
 use crate::cluster::Cluster;
-use crate::files;
 use crate::manifests::registrations::{
     Address, Calls, FailurePolicy, RegistrationSettings, has_match_conditions, registrations,
 };
@@ -19,7 +18,6 @@ use crate::manifests::rules::gaps;
 use crate::manifests::yaml;
 use crate::values;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::Manifests;
 
 /// The arguments of `manifests registrations`.
 #[derive(Debug, clap::Args)]
@@ -85,7 +83,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (resources, version) = if args.from_cluster {
         block_on(from_cluster(args, &policies))?
     } else {
-        (read_definitions(&args.crds)?, None)
+        (read_crds(&args.crds, true)?, None)
     };
     let version = args.kubernetes_version.clone().or(version);
     let address = match &args.url {
@@ -118,16 +116,6 @@ async fn from_cluster(
     let cluster: Cluster = args.connection.open().await?;
     let resources = cluster.custom_resources(policies).await?;
     Ok((resources, Some(cluster.version().to_owned())))
-}
-
-fn read_definitions(paths: &[PathBuf]) -> anyhow::Result<Vec<CustomResource>> {
-    let (files, mistakes) = files::open(paths, true);
-    let manifests = Manifests::read(&files);
-    let (resources, more) = custom_resources(&manifests);
-    let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
-    let errors: Vec<_> = mistakes.map(|mistake| anyhow!("{mistake}")).collect();
-    fail_with(errors.into_iter())?;
-    Ok(resources)
 }
 
 /// The certificates of a file, without the rest: a key in it must not be printed.

@@ -42,6 +42,9 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
         let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");
         let result = match failed.split_first() {
             None => match &object.entry.unjudged {
+                Some(reason) if report.unjudged_fails => {
+                    Outcome::Failed(reason.clone(), "unjudged".to_owned(), String::new())
+                }
                 Some(reason) => Outcome::Skipped(reason.clone()),
                 None => Outcome::Passed,
             },

@@ -43,9 +43,15 @@ pub(super) struct Report<'p> {
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
     pub(super) mistakes: Vec<Diagnostic>,
+    /// The files that hold no manifests, or some documents that are none.
+    pub(super) skipped: Vec<Box<str>>,
+    /// How many objects have a stored object, if there are any of those.
+    pub(super) stored: Option<usize>,
     /// The findings that filters removed.
     pub(super) filtered_out: usize,
     pub(super) fail_on: Limit,
+    /// Whether an object fails the run that no policy selects.
+    pub(super) unjudged_fails: bool,
     /// A table of rules instead of findings.
     pub(super) summary: bool,
     pub(super) verbose: bool,
@@ -110,9 +116,16 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Whether a finding fails the run.
+    /// Whether a finding or an unjudged object fails the run.
     pub(super) fn fails(&self) -> bool {
-        self.findings().any(|(_, found, _)| self.fail_on.includes(found.action))
+        self.lacks_judgement()
+            || self.findings().any(|(_, found, _)| self.fail_on.includes(found.action))
+    }
+
+    /// Whether an unjudged object fails the run, or that there is none at all.
+    pub(super) fn lacks_judgement(&self) -> bool {
+        let mut unjudged = self.objects.iter().map(|object| object.entry.unjudged.is_some());
+        self.unjudged_fails && (self.objects.is_empty() || unjudged.any(|unjudged| unjudged))
     }
 
     fn findings(&self) -> impl Iterator<Item = (&Judged, &Found, &Place)> {
@@ -153,6 +166,9 @@ impl std::fmt::Display for Report<'_> {
         if totals.judged < objects {
             write!(formatter, ", {} not judged", objects - totals.judged)?;
         }
+        if let Some(stored) = self.stored {
+            write!(formatter, "; {stored} of {counted} have a stored object")?;
+        }
         write!(formatter, "; {}", by_action(&totals.findings))?;
         if self.filtered_out > 0 {
             write!(formatter, "; {} filtered out", plural(self.filtered_out, "finding"))?;
@@ -161,7 +177,10 @@ impl std::fmt::Display for Report<'_> {
             write!(formatter, "; {} would be patched", totals.patched)?;
         }
         if !self.mistakes.is_empty() {
-            write!(formatter, "; {} could not be read", plural(self.mistakes.len(), "document"))?;
+            write!(formatter, "; {} could not be used", plural(self.mistakes.len(), "document"))?;
+        }
+        if !self.skipped.is_empty() {
+            write!(formatter, "; {} skipped: no manifests", plural(self.skipped.len(), "file"))?;
         }
         Ok(())
     }
@@ -235,8 +254,11 @@ mod tests {
             objects: objects.collect(),
             mistakes: manifests.mistakes().to_vec(),
             policies: &POLICIES,
+            skipped: Vec::new(),
+            stored: None,
             filtered_out: 0,
             fail_on: Limit::Deny,
+            unjudged_fails: false,
             summary: false,
             verbose: true,
         }
@@ -263,11 +285,26 @@ mod tests {
     }
 
     #[test]
+    fn an_unjudged_object_and_no_object_fail_a_run_that_demands_judgement() {
+        let mut report = Report { unjudged_fails: true, ..report() };
+        report.objects[0].findings.clear();
+        assert!(report.fails());
+        report.objects.remove(1);
+        assert!(!report.fails());
+        report.objects.clear();
+        assert!(report.fails());
+    }
+
+    #[test]
     fn totals_are_one_line() {
         assert_eq!(
             report().to_string(),
-            "2 objects in 1 file: 1 judged (p 1), 1 not judged; 1 deny, 1 repair, 1 warn, 1 audit; 1 would be patched; 1 document could not be read"
+            "2 objects in 1 file: 1 judged (p 1), 1 not judged; 1 deny, 1 repair, 1 warn, 1 audit; 1 would be patched; 1 document could not be used"
         );
+        let with_old = Report { stored: Some(1), skipped: vec!["values.yaml".into()], ..report() };
+        let with_old = with_old.to_string();
+        assert!(with_old.contains("1 not judged; 1 of 2 objects have a stored object; 1 deny"));
+        assert!(with_old.ends_with("; 1 file skipped: no manifests"), "{with_old}");
         let filtered = Report { filtered_out: 2, ..report() };
         assert!(filtered.to_string().contains(", 1 audit; 2 findings filtered out; 1 would"));
     }

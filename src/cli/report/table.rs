@@ -41,6 +41,9 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             }
         }
     }
+    for file in report.skipped.iter().filter(|_| report.verbose) {
+        writeln!(out, "{}: note: skipped: no manifest", one_line(file))?;
+    }
     report.write_unjudged(out)?;
     writeln!(out, "{report}")
 }

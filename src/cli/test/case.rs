@@ -34,6 +34,8 @@ pub(super) struct Case {
     pub(super) written: suite::Case,
     /// The location of its name.
     pub(super) place: Span,
+    /// The locations of the rules of the expected findings.
+    pub(super) rules: Vec<Span>,
     pub(super) identity: Identity,
     /// JSON text.
     pub(super) object: String,
@@ -93,12 +95,17 @@ fn read_case(mut written: suite::Case, json: &Value, now: Timestamp, at: At<'_>)
     let old = json.get("old").and_then(|json| read_object(json, at.key("old")));
     let now = written.now.as_ref().map_or(Some(now), |text| read_time(text, at.key("now")));
     let expected = &json["expect"];
+    let findings = at.key("expect").key("findings");
+    let rules = 0..written.expect.findings.as_ref().map_or(0, Vec::len);
+    let rules = rules.map(|index| findings.item(index).key("rule").node().span.clone());
+    let rules = rules.collect();
     let patch = expected.get("patch").map(|json| read_patch(json, at.key("expect").key("patch")));
     written.expect.status = expected.get("status").cloned();
     let (identity, object) = object?;
     Some(Case {
         written,
         place: at.key("name").node().span.clone(),
+        rules,
         identity,
         object,
         old: old.map(|(_, text)| text),

@@ -17,18 +17,18 @@ use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
 use super::input::check_stdin;
 use super::plurals::Plurals;
-use super::policies::following;
+use super::policies::{following, rule_ids};
 use super::report::{junit, plural};
 use super::request::{Request, Unfit};
 use super::writer::writer;
 use super::{Outcome, say};
 use crate::files::open;
 use statusgate_core::documents::PolicySpec;
-use statusgate_core::documents::suite::{self, CaseWriter};
+use statusgate_core::documents::suite::{self, CaseWriter, ExpectedFinding};
 use statusgate_core::engine;
 use statusgate_core::model::Operation;
 use statusgate_core::policy::{Diagnostic, Diagnostics, PolicySet, Source};
-use statusgate_core::source::tree::{self, Node, Problems};
+use statusgate_core::source::tree::{self, Node, Problems, Span, near};
 use statusgate_core::source::{Place, json_at, one_line, reason};
 
 /// The arguments of `test`.
@@ -76,9 +76,8 @@ struct Tried {
 /// When files are invalid. The cases of the other files are run.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     check_stdin(args.paths.iter())?;
-    let (files, unread) = open(&args.paths, true);
-    let mut bench =
-        Bench { policies: HashMap::new(), unread, mistakes: Vec::new(), broken: Vec::new() };
+    let (files, unread) = open(&args.paths, true, &[]);
+    let mut bench = Bench { unread, ..Bench::default() };
     let mut tried = Vec::new();
     for (index, file) in files.iter().enumerate() {
         for suite in bench.read(index, file) {
@@ -86,7 +85,8 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     let wrong = Diagnostics::new(&files, std::mem::take(&mut bench.mistakes));
-    let mistakes = bench.unread.len() + wrong.list().len() + bench.broken.len();
+    let in_cases = bench.unread.len() + wrong.list().len() - bench.not_run;
+    let in_policies: usize = bench.broken.iter().map(|broken| broken.mistakes).sum();
     let mut out = BufWriter::new(io::stdout().lock());
     match args.output {
         Output::Table => table(&tried, &mut out)?,
@@ -94,17 +94,22 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         Output::Junit => junit::write(&suites(&tried, &bench, &wrong), &mut out)?,
     }
     out.flush()?;
-    if mistakes > 0 {
+    if in_cases + in_policies > 0 {
         bench.unread.iter().for_each(say);
+        bench.broken.iter().for_each(|broken| say(&broken.message));
         if !wrong.list().is_empty() {
             say(&wrong);
         }
-        bench.broken.iter().for_each(|(_, broken)| say(broken));
-        bail!("{} in the cases", plural(mistakes, "mistake"));
+        let counts = [(in_policies, "policies"), (in_cases, "cases")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, of)| format!("{} in the {of}", plural(count, "mistake")));
+        bail!("{}", counts.collect::<Vec<_>>().join(", "));
     }
-    // No cases are not an error, but a filter without matches is.
-    if let Some(filter) = args.filter.as_ref().filter(|_| tried.is_empty()) {
-        bail!("no case has {filter:?} in its name");
+    if tried.is_empty() {
+        match &args.filter {
+            Some(filter) => bail!("no case has {filter:?} in its name"),
+            None => bail!("there is no case in these files: nothing was tested"),
+        }
     }
     Ok(Outcome::of(tried.iter().any(|tried| !tried.differences.is_empty())))
 }
@@ -113,14 +118,24 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 type Named = (Vec<PathBuf>, Option<String>);
 
 /// The state of a run: compiled policies and errors.
+#[derive(Default)]
 struct Bench {
     /// Compiled once for all suites with the same policies.
     policies: HashMap<Named, Option<Rc<PolicySet>>>,
     /// Files and documents that are not valid manifests.
     unread: Vec<Diagnostic>,
     mistakes: Vec<Diagnostic>,
-    /// Formatted errors of policies, with the names of the policies.
-    broken: Vec<(String, String)>,
+    /// How many of them say that cases are not run because of their policies.
+    not_run: usize,
+    broken: Vec<Broken>,
+}
+
+/// Policies that cannot be used.
+struct Broken {
+    /// Their names.
+    policies: String,
+    mistakes: usize,
+    message: String,
 }
 
 impl Bench {
@@ -156,23 +171,32 @@ impl Bench {
         let broken = &mut self.broken;
         let policies = self.policies.entry(key).or_insert_with(|| {
             let spec = suite.convention.as_deref().map(PolicySpec::for_everything);
-            let compiled = following(&suite.policies, spec);
-            compiled
-                .map_err(|error| broken.push((suite.policies_named(), format!("{error:#}"))))
-                .ok()
-                .map(Rc::new)
+            let compiled = following(&suite.policies, spec).map_err(|error| {
+                let mistakes =
+                    error.downcast_ref::<Diagnostics>().map_or(1, |all| all.list().len());
+                let (policies, message) = (suite.policies_named(), format!("{error:#}"));
+                broken.push(Broken { policies, mistakes, message });
+            });
+            compiled.ok().map(Rc::new)
         });
         if policies.is_none() {
-            let message = "these policies are invalid; see their errors".to_owned();
+            let message = format!("not run: there are mistakes in {}", suite.policies_named());
             self.mistakes.push(Diagnostic::new(suite.place.clone(), message));
+            self.not_run += 1;
         }
         policies.clone()
     }
 
     fn run(&mut self, file: &Source, suite: &Suite, filter: Option<&str>, tried: &mut Vec<Tried>) {
         let Some(policies) = self.load(suite) else { return };
+        let known = rule_ids(&policies);
         let wanted = |case: &&Case| filter.is_none_or(|filter| case.written.name.contains(filter));
         for case in suite.cases.iter().filter(wanted) {
+            let unknown = unknown_rules(case, &known);
+            if !unknown.is_empty() {
+                self.mistakes.extend(unknown);
+                continue;
+            }
             match try_case(case, &policies) {
                 Ok(differences) => tried.push(Tried {
                     place: Place::of(file, &case.place.bytes),
@@ -195,6 +219,24 @@ fn json_of(file: &Source, node: &Node) -> Result<Value, Diagnostic> {
         let place = Place::of(file, &node.span.bytes);
         Diagnostic::at(place, format!("not JSON: {}", reason(&error)))
     })
+}
+
+/// The expected findings of rules that no policy has: no write could ever have them.
+fn unknown_rules(case: &Case, known: &[String]) -> Vec<Diagnostic> {
+    let findings = case.written.expect.findings.iter().flatten().zip(&case.rules);
+    let unknown = findings.filter(|(finding, _)| !known.contains(&finding.rule));
+    let mistake = |(finding, place): (&ExpectedFinding, &Span)| {
+        let names = known.iter().map(String::as_str);
+        let help = near(&finding.rule, names).map(|near| format!("did you mean \"{near}\"?"));
+        let help = help.unwrap_or_else(|| {
+            "`statusgate explain CONVENTION` lists the rules of a convention".to_owned()
+        });
+        let message = format!("no policy of this file has the rule \"{}\"", finding.rule);
+        let mut mistake = Diagnostic::new(place.clone(), message);
+        mistake.help = Some(help);
+        mistake
+    };
+    unknown.map(mistake).collect()
 }
 
 fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String> {
@@ -302,8 +344,8 @@ fn json(
         mistakes.push(serde_json::to_value(mistake)?);
     }
     mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
-    for (name, message) in &bench.broken {
-        mistakes.push(serde_json::json!({"policies": name, "message": message}));
+    for Broken { policies, message, .. } in &bench.broken {
+        mistakes.push(serde_json::json!({"policies": policies, "message": message}));
     }
     let passed = cases.iter().filter(|case| case.passed).count();
     let failed = cases.len() - passed;
@@ -342,7 +384,7 @@ fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites 
             mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
         add(&mistake.file, name, junit::Outcome::Broken(mistake.message.clone()));
     }
-    for (policies, message) in &bench.broken {
+    for Broken { policies, message, .. } in &bench.broken {
         add(policies, "policies".to_owned(), junit::Outcome::Broken(message.clone()));
     }
     suites

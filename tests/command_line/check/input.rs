@@ -81,7 +81,7 @@ fn an_unreadable_object_is_reported_and_the_others_are_judged() {
         answer.err.contains(" error: invalid YAML: ") && answer.err.contains('^'),
         "{answer:#?}"
     );
-    assert!(answer.err.ends_with("3 documents could not be read\n"), "{answer:#?}");
+    assert!(answer.err.ends_with("3 documents could not be used\n"), "{answer:#?}");
 }
 
 #[test]
@@ -140,21 +140,90 @@ fn standard_input_cannot_be_named_twice() {
 
 #[test]
 fn a_stored_fault_of_the_old_object_is_tolerated() {
-    let other = BAD.replace("ready", "Failed").replace("name: bad", "name: other");
+    let other = BAD.replace("name: bad", "name: other");
     let desk = Desk::new(&[
         ("bad.yaml", BAD),
-        ("same.yaml", &format!("{other}---\n{BAD}")),
-        ("other.yaml", &other),
+        ("both.yaml", &format!("{BAD}---\n{other}")),
         ("better.yaml", &BAD.replace("ready", "Unknown")),
     ]);
     // The stored fault is tolerated.
-    assert_eq!(desk.check(&["bad.yaml", "--old", "same.yaml"]).code, 0);
+    assert_eq!(desk.check(&["bad.yaml", "--old", "bad.yaml"]).code, 0);
     assert_eq!(desk.check(&["bad.yaml", "--old", "better.yaml"]).code, 1);
-    // An old object with another name is not used.
-    assert_eq!(desk.check(&["bad.yaml", "--old", "other.yaml"]).code, 1);
+    let answer = desk.check(&["both.yaml", "--old", "bad.yaml"]);
+    assert_eq!(answer.code, 1, "{answer:#?}");
+    assert!(answer.out.contains("; 1 of 2 objects have a stored object; 1 deny"), "{answer:#?}");
     let answer = desk.check(&["bad.yaml", "--old", "nowhere.yaml"]);
     assert_eq!(answer.code, 2, "{answer:#?}");
     assert!(answer.out.contains(RULE), "{answer:#?}");
+}
+
+#[test]
+fn an_old_object_that_is_useless_is_an_error() {
+    let other = BAD.replace("name: bad", "name: other");
+    let desk = Desk::new(&[
+        ("bad.yaml", BAD),
+        ("other.yaml", &other),
+        ("twice.yaml", &format!("{BAD}---\n{}", BAD.replace("ready", "Unknown"))),
+    ]);
+    let answer = desk.check(&["bad.yaml", "--old", "other.yaml"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    let said = "other.yaml:1:1: error: no new object has the group, kind, namespace and name of this old one";
+    assert!(answer.err.contains(said), "{answer:#?}");
+    assert!(answer.out.contains("; 0 of 1 object have a stored object; 1 deny"), "{answer:#?}");
+    let answer = desk.check(&["bad.yaml", "--old", "twice.yaml"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    let said = "twice.yaml:7:1: error: there is an old object of this group, kind, namespace and name already";
+    assert!(answer.err.contains(said), "{answer:#?}");
+}
+
+#[test]
+fn the_option_fail_on_unjudged_demands_that_every_object_is_judged() {
+    let widget = GOOD.replace("vshn.appcat.vshn.io", "example.com");
+    let desk =
+        Desk::new(&[("good.yaml", GOOD), ("widget.yaml", &widget), ("empty.yaml", "# none\n")]);
+    for (files, code) in
+        [(&["good.yaml"][..], 0), (&["good.yaml", "widget.yaml"], 1), (&["empty.yaml"], 1)]
+    {
+        let answer = desk.check(&[files, &["--fail-on", "unjudged"]].concat());
+        assert_eq!(answer.code, code, "{answer:#?}");
+        let said = "not everything was judged, and --fail-on has unjudged\n";
+        assert_eq!(answer.err == said, code == 1, "{answer:#?}");
+        assert_eq!(desk.check(files).code, 0, "{files:?}");
+    }
+    let answer = desk.check(&["widget.yaml", "--fail-on", "warn,unjudged", "-o", "junit"]);
+    assert!(answer.out.contains("<failure message=\"no policy selects it"), "{answer:#?}");
+}
+
+#[test]
+fn files_that_hold_no_manifests_are_skipped_and_counted() {
+    let desk = Desk::new(&[
+        ("chart/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n"),
+        ("chart/values.yaml", "replicas: 3\n"),
+        (
+            "chart/templates/claim.yaml",
+            "apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}\n",
+        ),
+        ("chart/crs/good.yaml", GOOD),
+        ("kindless.yaml", "apiVersion: v1\nmetadata: {name: a}\n"),
+    ]);
+    let answer = desk.check(&["-R", "chart"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{answer:#?}");
+    let said =
+        "1 object in 4 files: 1 judged (appcat 1); no findings; 3 files skipped: no manifests\n";
+    assert_eq!(answer.out, said);
+    let answer = desk.check(&["-R", "chart", "-v"]);
+    assert!(answer.out.contains("chart/values.yaml: note: skipped: no manifest\n"), "{answer:#?}");
+    let answer = desk.check(&["-R", "chart", "--strict"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert!(answer.err.ends_with("3 documents could not be used\n"), "{answer:#?}");
+    // A manifest with a mistake is not skipped.
+    assert_eq!(desk.check(&["kindless.yaml"]).code, 2);
+    // What is excluded is not read.
+    let exclude =
+        ["--exclude", "templates", "--exclude", "*/Chart.yaml", "--exclude", "values.yaml"];
+    let answer = desk.check(&[&["-R", "chart", "--strict"], &exclude[..]].concat());
+    let said = "1 object in 1 file: 1 judged (appcat 1); no findings\n";
+    assert_eq!((answer.code, answer.out.as_str()), (0, said), "{answer:#?}");
 }
 
 #[test]
@@ -169,7 +238,7 @@ fn an_object_that_cannot_be_judged_is_reported_with_its_location() {
     assert_eq!((answer.code, answer.err.starts_with(said)), (2, true), "{answer:#?}");
     // Too many values are a finding. The output does not repeat them.
     let answer = desk.check(&["old.yaml"]);
-    let said = "has more values than can be judged";
+    let said = "has 200002 values; at most 200000 can be judged";
     assert!(answer.code == 1 && answer.out.contains(said), "{}", answer.code);
     assert!(answer.out.len() < 2000, "{}", answer.out.len());
     // Such an old object is not read, so this counts as the first write.
@@ -216,7 +285,7 @@ fn a_convention_of_a_file_is_used_without_the_policies_of_that_file() {
 fn a_deeply_nested_object_is_judged() {
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let object = format!(
-        r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNRedis","spec":{deep},"status":{{}}}}"#
+        r#"{{"apiVersion":"vshn.appcat.vshn.io/v1","kind":"VSHNPostgreSQL","spec":{deep},"status":{{}}}}"#
     );
     let desk = Desk::new(&[("deep.json", &object)]);
     let answer = desk.check(&["deep.json", "-o", "json"]);
@@ -271,7 +340,81 @@ fn crds_give_the_plural_and_the_subresource() {
     };
     // The guess is "mouses", which no policy names.
     assert_eq!(code(&[]), 0);
+    let answer = desk.check(&["mouse.yaml", "--crds", "policy.yaml"]);
+    let said = "--crds names no CustomResourceDefinition\n";
+    assert_eq!((answer.code, answer.err.as_str()), (2, said), "{answer:#?}");
     assert_eq!(code(&["--crds", "mice.json"]), 1);
     // Without the subresource the API server never sends the requests that this policy selects.
     assert_eq!(code(&["--crds", "bare.json"]), 0);
+}
+
+#[test]
+fn what_the_policies_select_must_exist_in_the_crds() {
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "spec": {"group": "example.com", "names": {"kind": "Mouse", "plural": "mice"},
+            "versions": [{"name": "v1", "subresources": {"status": {}}}]}});
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec:\n  convention: metav1\n  resources:\n  - apiGroups: [example.com]\n    apiVersions: [v1, v2]\n    resources: [mouse]\n  - apiGroups: [exmple.com]\n    apiVersions: [v1]\n    resources: [mice]\n";
+    let mouse = BAD.replace("VSHNRedis", "Mouse").replace("vshn.appcat.vshn.io", "example.com");
+    let desk = Desk::new(&[
+        ("policy.yaml", policy),
+        ("right.yaml", &policy.replace("mouse", "mice").replace("exm", "exam").replace(", v2", "")),
+        ("versions.yaml", &policy.replace("mouse", "mice").replace("exm", "exam")),
+        ("mouse.yaml", &mouse),
+        ("crd.json", &crd.to_string()),
+    ]);
+    let check = |policy| desk.check(&["mouse.yaml", "--policies", policy, "--crds", "crd.json"]);
+    let answer = check("policy.yaml");
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    for said in [
+        "policy.yaml:9:17: error: the CustomResourceDefinitions do not have the resource mouse in example.com\n",
+        "policy.yaml:10:17: error: the CustomResourceDefinitions do not have the group exmple.com\n",
+    ] {
+        assert!(answer.err.contains(said), "{said}: {answer:#?}");
+    }
+    assert_eq!(check("right.yaml").code, 0);
+    let answer = check("versions.yaml");
+    let said = "the CustomResourceDefinitions do not have version v2 of mice.example.com";
+    assert!(answer.code == 2 && answer.err.contains(said), "{answer:#?}");
+    // Without CRDs the policy decides on the plural, and check says so.
+    let answer = desk.check(&["mouse.yaml", "--policies", "policy.yaml"]);
+    let said = "note: Mouse is judged as mouse, which a policy names; the kind suggests mouses: --crds gives the plural\n";
+    assert_eq!(answer.err, said);
+}
+
+#[test]
+fn foreign_documents_among_policies_are_skipped_with_a_note() {
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: appcat, resources: [{apiGroups: [vshn.appcat.vshn.io], apiVersions: [v1], resources: [vshnpostgresqls]}]}\n";
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {}\n";
+    let desk = Desk::new(&[
+        ("good.yaml", GOOD),
+        ("policies/all.yaml", &format!("{deployment}---\n{policy}")),
+        ("policies/cases.yaml", "convention: appcat\ncases: []\n"),
+        ("deployment.yaml", deployment),
+        (
+            "convention.yaml",
+            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: c}\nspec: {title: C, conditions: [{path: /status/conditions}]}\n",
+        ),
+        ("other/typo.yaml", &policy.replace("statusgate.dev", "statusgate.io")),
+    ]);
+    let check = |policies| desk.check(&["good.yaml", "--policies", policies]);
+    let answer = check("policies");
+    assert_eq!(answer.code, 0, "{answer:#?}");
+    let said = "policies/all.yaml:1:1: note: skipped: this is a Deployment of apps/v1, not a policy or convention\n\
+        policies/cases.yaml:1:1: note: skipped: this is a file of test cases, not a policy or convention\n";
+    assert_eq!(answer.err, said);
+    // Without a policy nothing would be judged.
+    let none = "--policies names no StatusPolicy: nothing would be judged\n";
+    let answer = check("deployment.yaml");
+    assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{answer:#?}");
+    assert!(
+        answer
+            .err
+            .starts_with("deployment.yaml:1:1: note: skipped: this is a Deployment of apps/v1")
+    );
+    assert!(answer.err.ends_with(none), "{answer:#?}");
+    let answer = check("convention.yaml");
+    assert_eq!((answer.code, answer.err.as_str()), (2, none), "{answer:#?}");
+    // The kind of a policy with another group is a mistake.
+    let answer = check("other");
+    assert!(answer.code == 2 && answer.err.contains("other/typo.yaml:1:13"), "{answer:#?}");
 }

@@ -17,6 +17,9 @@ pub enum DocumentKind {
     StatusConvention,
 }
 
+/// The API group of the documents.
+pub const GROUP: &str = "statusgate.dev";
+
 /// The version of the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ApiVersion {

@@ -28,7 +28,7 @@ pub use condition::{
 };
 pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention};
 pub use field::{Check, Field, FieldType, Format};
-pub use kind::{ApiVersion, DocumentKind, Envelope, Metadata};
+pub use kind::{ApiVersion, DocumentKind, Envelope, GROUP, Metadata};
 pub use phase::{
     Imposition, Moves, Phase, PhaseReason, PhaseTime, PhaseTimeRules, PhaseValue, RepairStep, Since,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Json, Object, Operation, Pointer, Subject, Webhook, in_status};
+use crate::model::{Json, Object, Operation, Pointer, Subject, Webhook, in_status, too_many};
 use crate::policy::convention::{PhaseRules, Rule, Trigger, Watch, Watched};
 use crate::policy::{Action, CelRule, Disposition, Id, Owner, Policy, Selected};
 
@@ -162,7 +162,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             && !matches!(status, Json::Null | Json::Object(_))
         {
             let (cause, message) = match status {
-                Json::Large(_) => (Cause::TooLong, "has more values than can be judged".to_owned()),
+                Json::Large(text) => (Cause::TooLong, too_many(Json::count_values(text))),
                 other => (Cause::TypeInvalid, format!("must be an object, it is {}", other.kind())),
             };
             let found =

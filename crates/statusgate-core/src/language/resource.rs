@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{Around, Asks, Facts, Glob, OneOrMany, Reasons, Truth, Word, any_of, quoted};
+use super::{
+    Around, Asks, Checker, Facts, Glob, OneOrMany, Reasons, Truth, Word, any_of, quoted, selector,
+};
 
 /// The plural that the request addresses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +17,14 @@ pub struct ResourceName {
 
 impl Word for ResourceName {
     const KEYS: &'static [&'static str] = &["resource"];
+
+    fn check(&self, checker: &mut Checker<'_>) {
+        checker.each("resource", &self.resource, |checker, glob| {
+            if let Some(wrong) = selector::plural(glob) {
+                checker.error(&wrong.message, Some(&wrong.help));
+            }
+        });
+    }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {
         let plural = &facts.resource.resource;

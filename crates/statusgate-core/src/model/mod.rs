@@ -20,7 +20,7 @@ pub use id::Id;
 pub use json::Json;
 pub(crate) use json::{in_status, same, same_number};
 pub use members::Members;
-pub use object::{Metadata, Object, ObjectError, Spec};
+pub use object::{Metadata, Object, ObjectError, Spec, too_many};
 pub use pointer::{Pointer, PointerError};
 pub use quote::quote;
 pub use reader::{ReadError, Reader, read};

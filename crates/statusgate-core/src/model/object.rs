@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::json::in_status;
-use super::reader::{Reader, read};
+use super::reader::{MAX_VALUES, Reader, read};
 use super::{Json, Pointer};
 
 /// Why a text is not an object that can be judged.
@@ -15,8 +15,13 @@ pub enum ObjectError {
     #[error("not a Kubernetes object")]
     NotAnObject(#[from] serde_json::Error),
     /// The status is too large to be read.
-    #[error("the status has more values than can be judged")]
-    TooLarge,
+    #[error("the status {}", too_many(*.0))]
+    TooLarge(usize),
+}
+
+/// What a status is that has too many values.
+pub fn too_many(values: usize) -> String {
+    format!("has {values} values; at most {MAX_VALUES} can be judged")
 }
 
 /// One object, borrowed from the text it was read from.
@@ -114,7 +119,10 @@ impl<'a> Object<'a> {
     /// # Errors
     /// A status with too many values.
     pub fn judgeable(self) -> Result<Self, ObjectError> {
-        if self.has_large_status() { Err(ObjectError::TooLarge) } else { Ok(self) }
+        match &self.status {
+            Some(Json::Large(text)) => Err(ObjectError::TooLarge(Json::count_values(text))),
+            _ => Ok(self),
+        }
     }
 
     /// Whether the status has too many values to be read.

@@ -18,7 +18,8 @@ use serde::de::{Deserialize, Error as _, IgnoredAny};
 use serde_json::Number;
 
 #[cfg(test)]
-pub(super) use tree::{MAX_DEPTH, MAX_VALUES};
+pub(super) use tree::MAX_DEPTH;
+pub(super) use tree::MAX_VALUES;
 
 use cursor::Cursor;
 use skipped::Skipped;

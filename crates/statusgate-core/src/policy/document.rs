@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::documents::{self, Owner, PolicySpec, Resources, Writers};
-use crate::language::Glob;
+use crate::language::{Glob, selector};
 use crate::model::{Operation, Pointer, Subject, Writer};
 use crate::source::tree::At;
 
@@ -210,16 +210,20 @@ fn check_ids(spec: &PolicySpec, compiler: &Compiler<'_>, named: Option<&Conventi
     }
 }
 
+/// Reports names that no resource can have.
 fn check_resources(documents: &[Resources], at: At<'_>) {
     for (index, document) in documents.iter().enumerate() {
-        for (plural, glob) in document.resources.iter().enumerate() {
-            if glob.to_string().contains('/') {
-                at.item(index).key("resources").item(plural).report_with_help(
-                    "write the plural without its subresource",
-                    "statusgate selects status writes automatically; see statusSubresource",
-                );
+        let Resources { api_groups, api_versions, resources, .. } = document;
+        let check = |key, globs: &[Glob], wrong: fn(&Glob) -> Option<selector::Unmatchable>| {
+            for (item, glob) in globs.iter().enumerate() {
+                if let Some(selector::Unmatchable { message, help }) = wrong(glob) {
+                    at.item(index).key(key).item(item).report_with_help(message, help);
+                }
             }
-        }
+        };
+        check("apiGroups", api_groups, selector::group);
+        check("apiVersions", api_versions, selector::version);
+        check("resources", resources, selector::plural);
     }
 }
 

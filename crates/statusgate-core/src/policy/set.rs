@@ -1,5 +1,6 @@
 //! All policies, compiled and indexed.
 
+mod foreign;
 mod text;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,6 +16,7 @@ use super::extends::{Specs, Whole};
 use super::known::{Found, Known};
 use super::owner::Claim;
 use super::{Action, Diagnostic, Diagnostics, Id, Policy, Source, built_in, document, owner};
+pub use foreign::Skipped;
 
 /// Conventions by name.
 pub type Conventions = BTreeMap<String, Arc<Convention>>;
@@ -23,6 +25,8 @@ pub type Conventions = BTreeMap<String, Arc<Convention>>;
 #[derive(Clone, Debug)]
 pub struct PolicySet {
     policies: Vec<Policy>,
+    /// The documents that are none of statusgate's.
+    skipped: Vec<Skipped>,
     /// The conventions of the documents.
     given: BTreeMap<String, Found>,
     /// All conventions, once something asks for them.
@@ -61,6 +65,7 @@ impl PolicySet {
 
     fn compile_some(sources: &[Source], incomplete: bool) -> Result<Self, Diagnostics> {
         let (documents, mut mistakes) = read_documents(sources, built_in::COUNT);
+        let (documents, skipped) = foreign::skip(documents, sources, built_in::COUNT);
         let mut known = Known::default();
         known.specs.incomplete = incomplete || !mistakes.is_empty();
         let (envelopes, wrong) = envelopes(documents);
@@ -69,7 +74,7 @@ impl PolicySet {
         let (policies, more) = compile_policies(&envelopes, &known);
         mistakes.extend(more);
         if mistakes.is_empty() {
-            Ok(Self::index(policies, known.given))
+            Ok(Self { skipped, ..Self::index(policies, known.given) })
         } else {
             // An inherited part can be invalid in the convention that extends it. The mistake is then
             // located in the inherited text, which may be built in.
@@ -105,6 +110,11 @@ impl PolicySet {
     /// The names of the policies, in the order of their documents.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.policies.iter().map(|policy| policy.name.as_str())
+    }
+
+    /// The documents that are none of statusgate's, such as a CustomResourceDefinition next to a policy.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
     }
 
     /// The policy with this place in [`Self::policies`].
@@ -184,7 +194,8 @@ impl PolicySet {
             by_plural.add(index, policy.resources.iter().flat_map(|rule| &rule.resources));
             by_group.add(index, policy.resources.iter().flat_map(|rule| &rule.api_groups));
         }
-        Self { policies, given, conventions: OnceLock::new(), by_plural, by_group }
+        let (skipped, conventions) = (Vec::new(), OnceLock::new());
+        Self { policies, skipped, given, conventions, by_plural, by_group }
     }
 }
 

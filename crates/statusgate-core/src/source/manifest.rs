@@ -7,7 +7,7 @@ use super::fields::{Part, Places};
 use super::objects::Objects;
 use super::text::Lines;
 use super::tree;
-use super::{Diagnostic, Identity, Place, Source, Warning};
+use super::{Diagnostic, Identity, Place, STDIN, Source, Warning};
 
 /// All objects of some files, and the mistakes in them.
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Manifests<'f> {
     documents: Vec<Document<'f>>,
     entries: Vec<Entry>,
     mistakes: Vec<Diagnostic>,
+    /// The mistakes that are about no manifest, by their index.
+    others: Vec<usize>,
     warnings: Vec<Warning>,
 }
 
@@ -51,28 +53,62 @@ impl<'f> Manifests<'f> {
         for file in files {
             let lines = Rc::new(Lines::of(file));
             let mut number = 0;
-            let parts = tree::parts(&file.text).into_iter();
-            for document in parts.flat_map(|part| document::read(&lines, part)) {
-                match document {
-                    Err(mistake) => all.mistakes.push(mistake),
-                    // `null`, as an empty document reads.
-                    Ok(document) if document.json == "null" => continue,
-                    Ok(document) => all.add(document, number + 1),
+            let (entries, mistakes) = (all.entries.len(), all.mistakes.len());
+            let (mut templates, mut values) = (Vec::new(), Vec::new());
+            for part in tree::parts(&file.text) {
+                let is_template = file.text[part.clone()].contains("{{");
+                for document in document::read(&lines, part) {
+                    match document {
+                        Err(mistake) => {
+                            templates.extend(is_template.then_some(all.mistakes.len()));
+                            all.mistakes.push(mistake);
+                        }
+                        // `null`, as an empty document reads.
+                        Ok(document) if document.json == "null" => continue,
+                        Ok(document) => {
+                            let index = all.mistakes.len();
+                            values.extend(all.add(document, number + 1).then_some(index));
+                        }
+                    }
+                    number += 1;
                 }
-                number += 1;
+            }
+            // Next to objects, a document that is none is a mistake.
+            let has_objects = all.entries.len() > entries
+                || all.mistakes.len() - mistakes > templates.len() + values.len();
+            // What arrives through a pipe is meant.
+            if file.name != STDIN {
+                all.others.extend(templates);
+                all.others.extend(values.into_iter().filter(|_| !has_objects));
             }
         }
         all
     }
 
-    fn add(&mut self, mut document: Document<'f>, number: usize) {
-        let Objects { found, mistakes, .. } = Objects::of(&document);
+    /// Adds the objects of a document. Returns whether it is none, and does not look like one.
+    fn add(&mut self, mut document: Document<'f>, number: usize) -> bool {
+        let Objects { found, mistakes, is_other, .. } = Objects::of(&document);
         let part =
             |(part, identity)| Entry { document: self.documents.len(), number, part, identity };
         self.entries.extend(found.into_iter().map(part));
         self.mistakes.extend(mistakes);
         self.warnings.append(&mut document.warnings);
         self.documents.push(document);
+        is_other
+    }
+
+    /// Takes the mistakes about files that hold no manifests, such as the values and templates of a chart: a file
+    /// without any object, and documents with `{{` that cannot be read.
+    pub fn take_others(&mut self) -> Vec<Diagnostic> {
+        let (mut others, mut index) = (Vec::new(), 0);
+        let is_other = std::mem::take(&mut self.others);
+        self.mistakes.retain(|mistake| {
+            let keep = !is_other.contains(&index);
+            index += 1;
+            others.extend((!keep).then(|| mistake.clone()));
+            keep
+        });
+        others
     }
 
     /// The objects, in the order of the files.
@@ -296,6 +332,33 @@ mod tests {
                 prop_assert!(!mistake.to_string().is_empty());
             }
         });
+    }
+
+    #[test]
+    fn files_without_manifests_and_templates_are_told_from_broken_manifests() {
+        let others = |name: &str, text: &str| {
+            let files = [Source::new(name, text)];
+            let mut manifests = Manifests::read(&files);
+            let others = manifests.take_others().len();
+            (others, manifests.mistakes().len(), manifests.iter().len())
+        };
+        let object = "{apiVersion: v1, kind: A}";
+        for (text, expected) in [
+            ("replicas: 3\nimage: {tag: v1}\n", (1, 0, 0)),
+            ("apiVersion: v2\nname: chart\nversion: 1.0.0\n", (1, 0, 0)),
+            ("- 1\n---\na text\n", (2, 0, 0)),
+            ("apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}\n", (1, 0, 0)),
+            // A kind or a version is missing, or there are objects in the file.
+            ("kind: A\nmetadata: {name: a}\n", (0, 1, 0)),
+            ("apiVersion: v1\nkind:\n", (0, 1, 0)),
+            ("a: [\n", (0, 1, 0)),
+            (&format!("{object}\n---\na: 1\n"), (0, 1, 1)),
+            (&format!("{object}\n---\n{{{{ if .Values.b }}}}\nb: 1\n{{{{ end }}}}\n"), (1, 0, 1)),
+            ("a: [\n---\nb: 1\n---\n{{ x }}: {{ y }}\n", (1, 2, 0)),
+        ] {
+            assert_eq!(others("a.yaml", text), expected, "{text}");
+        }
+        assert_eq!(others(STDIN, "replicas: 3\n"), (0, 1, 0));
     }
 
     #[test]

@@ -40,4 +40,4 @@ pub use json::{Members, kind_of, reason};
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
 pub use place::{Place, one_line};
-pub use text::Source;
+pub use text::{STDIN, Source};

@@ -61,17 +61,28 @@ pub(super) struct Objects<'d> {
     document: &'d Document<'d>,
     pub(super) found: Vec<(Part, Identity)>,
     pub(super) mistakes: Vec<Diagnostic>,
+    /// Whether the document neither is an object nor looks like one with a mistake.
+    pub(super) is_other: bool,
 }
 
 impl<'d> Objects<'d> {
     pub(super) fn of(document: &'d Document<'d>) -> Self {
-        let mut objects = Self { document, found: Vec::new(), mistakes: Vec::new() };
+        let mut objects =
+            Self { document, found: Vec::new(), mistakes: Vec::new(), is_other: false };
         let json: &str = &document.json;
         let part = |item, text: &str| Part { item, range: range_in(json, text) };
         match Members::parse(json) {
-            None => objects.complain(&part(None, json), &[], not_an_object(json)),
+            None => {
+                objects.is_other = true;
+                objects.complain(&part(None, json), &[], not_an_object(json));
+            }
             Some(members) => match list(&members) {
-                None => objects.add(part(None, json), &members, None),
+                None => {
+                    let has =
+                        ["apiVersion", "kind", "metadata", "status"].map(|name| members.get(name));
+                    objects.is_other = has.into_iter().flatten().count() < 2;
+                    objects.add(part(None, json), &members, None);
+                }
                 Some(Err(message)) => {
                     objects.complain(&part(None, json), &["items".to_owned()], message);
                 }

@@ -5,10 +5,13 @@ use std::ops::Range;
 
 use super::tree::without_byte_order_mark;
 
+/// The name of standard input.
+pub const STDIN: &str = "stdin";
+
 /// A text that was read, and its name in messages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// The path as a person would type it; `stdin` for standard input.
+    /// The path as a person would type it; [`STDIN`] for standard input.
     pub name: String,
     /// The whole text, without a byte order mark.
     pub text: String,

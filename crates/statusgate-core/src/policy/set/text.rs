@@ -1,9 +1,9 @@
 //! Conventions as text: as they are written, and with everything that they extend.
 
 use crate::documents::{self, ConventionSpec, DocumentKind, StatusConvention};
-use crate::source::tree::Problems;
+use crate::source::tree::{At, Problems};
 
-use super::{Envelope, PolicySet, Source, Specs, built_in, envelopes, read_documents};
+use super::{Diagnostic, Envelope, PolicySet, Source, Specs, built_in, envelopes, read_documents};
 
 impl PolicySet {
     /// The document of a convention, built in or in one of `given`, to the letter: with its comments,
@@ -17,7 +17,25 @@ impl PolicySet {
         Some(format!("{}\n", text.trim_end()))
     }
 
-    /// The same with everything that it extends, as data. `None` where there is no convention of this
+    /// A mistake at a name in the selectors of a policy of `given`: an item of a list in an entry of its
+    /// `resources`. `None` where there is no policy of this name.
+    pub fn mistake_in_selector(
+        given: &[Source],
+        policy: &str,
+        (entry, list, item): (usize, &str, usize),
+        message: String,
+    ) -> Option<Diagnostic> {
+        let (documents, _) = read_documents(given, 0);
+        let (found, _) = envelopes(documents);
+        let found = found
+            .into_iter()
+            .find(|found| found.kind == DocumentKind::StatusPolicy && found.label == policy)?;
+        let problems = Problems::default();
+        let at = At::root(&found.spec, &problems).key("resources").item(entry);
+        Some(Diagnostic::new(at.key(list).item(item).node().span.clone(), message))
+    }
+
+    /// A convention with everything that it extends, as data. `None` where there is no convention of this
     /// name, or one that could not be put together.
     pub fn whole_document(given: &[Source], name: &str) -> Option<StatusConvention> {
         let conventions = conventions(given, built_in::COUNT);

@@ -1,0 +1,72 @@
+//! Documents of others among those of statusgate: manifests in the same folder, and test cases.
+
+use std::fmt;
+
+use crate::documents::{DocumentKind, GROUP};
+use crate::source::tree::{Document, Node, Value};
+use crate::source::{Place, Source};
+
+/// A document that is neither a policy nor a convention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where it begins.
+    pub place: Place,
+    /// What it is: `a Deployment of apps/v1`.
+    pub what: String,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, what } = self;
+        write!(formatter, "{place}: note: skipped: this is {what}, not a policy or convention")
+    }
+}
+
+/// The documents of statusgate, and the others. `first` is the number of the first source.
+pub(super) fn skip(
+    documents: Vec<Document>,
+    sources: &[Source],
+    first: usize,
+) -> (Vec<Document>, Vec<Skipped>) {
+    let mut skipped = Vec::new();
+    let mut own = documents;
+    own.retain(|document| {
+        let Some(what) = what(&document.root) else { return true };
+        let span = &document.root.span;
+        let source = span.source.checked_sub(first).and_then(|index| sources.get(index));
+        skipped
+            .extend(source.map(|source| Skipped { place: Place::of(source, &span.bytes), what }));
+        false
+    });
+    (own, skipped)
+}
+
+/// What a document of others is. A document with the kind of a policy and another group is a policy with a
+/// mistake.
+fn what(root: &Node) -> Option<String> {
+    if root.member("apiVersion").is_none() && root.member("cases").is_some() {
+        return Some("a file of test cases".to_owned());
+    }
+    let (version, kind) = (text(root, "apiVersion")?, text(root, "kind")?);
+    let items = root.member("items").map(Node::items).unwrap_or_default();
+    let is_own = |(version, kind): (&str, &str)| {
+        version.split_once('/').is_some_and(|(group, _)| group == GROUP)
+            || [DocumentKind::StatusPolicy.name(), DocumentKind::StatusConvention.name()]
+                .contains(&kind)
+    };
+    let mut all = std::iter::once(root).chain(items);
+    let is_own = all.any(|node| {
+        is_own((
+            text(node, "apiVersion").unwrap_or_default(),
+            text(node, "kind").unwrap_or_default(),
+        ))
+    });
+    (!is_own).then(|| format!("a {kind} of {version}"))
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
+    match &node.member(key)?.value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
