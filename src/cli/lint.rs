@@ -7,10 +7,14 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::output::Output;
+use super::plurals::custom_resources;
 use super::{Outcome, explain};
+use crate::cluster::Definition;
 use crate::files;
+use crate::manifests::resource::CustomResource;
 use statusgate_core::lint::{self, Remark, Report};
-use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
+use statusgate_core::source::Manifests;
 
 /// The arguments of `lint`.
 #[derive(Debug, clap::Args)]
@@ -26,6 +30,10 @@ pub struct Args {
     /// A built-in convention. May be repeated.
     #[arg(long, value_name = "NAME")]
     convention: Vec<String>,
+
+    /// CustomResourceDefinitions: they must have the fields that the documents name. May be repeated.
+    #[arg(long, value_name = "PATH", requires = "paths")]
+    crds: Vec<PathBuf>,
 
     /// How to print what was found.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -77,6 +85,10 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
         Ok(policies) => policies,
         Err(mistakes) => return Ok(Err(mistakes)),
     };
+    let mistakes = policies.mistakes_in_pointers(sources, &defined(&args.crds)?);
+    if !mistakes.is_empty() {
+        return Ok(Err(mistakes));
+    }
     for name in &args.convention {
         if !PolicySet::built_in_names().any(|known| known == name) {
             bail!("{}", explain::unknown(name, PolicySet::built_in_names()));
@@ -92,6 +104,34 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
         let lint_policy = |policy| lint::lint_policy(&policies, policy);
         Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() }
     }))
+}
+
+/// The versions that CustomResourceDefinitions define.
+fn defined(paths: &[PathBuf]) -> anyhow::Result<Vec<Defined>> {
+    let (files, mistakes) = files::open(paths, true);
+    let manifests = Manifests::read(&files);
+    let (_, more) = custom_resources(&manifests);
+    if let Some(mistake) = mistakes.iter().chain(manifests.mistakes()).chain(&more).next() {
+        bail!("{mistake}");
+    }
+    let mut found = Vec::new();
+    for manifest in manifests.iter() {
+        let text = manifest.text.as_bytes();
+        let Ok(resource) = CustomResource::read(text) else { continue };
+        for version in &resource.versions {
+            let Definition::Custom { schema, .. } = Definition::read(text, &version.name) else {
+                continue;
+            };
+            found.push(Defined {
+                name: format!("{} {}", resource.name(), version.name),
+                group: resource.group.clone(),
+                version: version.name.clone(),
+                plural: resource.plural.clone(),
+                schema,
+            });
+        }
+    }
+    Ok(found)
 }
 
 fn as_text(found: &Found) -> String {

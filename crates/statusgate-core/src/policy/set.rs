@@ -1,6 +1,9 @@
 //! All policies, compiled and indexed.
 
+mod pointers;
 mod text;
+
+pub use pointers::Defined;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
