@@ -7,12 +7,14 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::plurals::read_crds;
+use super::plurals::read_definitions;
 use super::policies::{compile, mistakes_in_selectors};
 use super::{Outcome, explain};
+use crate::cluster::Definition;
 use crate::files;
+use crate::manifests::resource::CustomResource;
 use statusgate_core::lint::{self, Remark, Report};
-use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 
 /// The arguments of `lint`.
 #[derive(Debug, clap::Args)]
@@ -25,13 +27,14 @@ pub struct Args {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// CustomResourceDefinitions: what the policies select must exist in them. May be repeated.
-    #[arg(long, value_name = "PATH", requires = "paths")]
-    crds: Vec<PathBuf>,
-
     /// A built-in convention. May be repeated.
     #[arg(long, value_name = "NAME")]
     convention: Vec<String>,
+
+    /// CustomResourceDefinitions: they must have what the policies select, and the fields that the
+    /// documents name. May be repeated.
+    #[arg(long, value_name = "PATH", requires = "paths")]
+    crds: Vec<PathBuf>,
 
     /// How to print what was found.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -89,11 +92,19 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
     {
         bail!("there is neither a convention nor a policy in these documents");
     }
-    let crds = read_crds(&args.crds, true)?;
-    if !crds.is_empty() {
-        let mistakes = mistakes_in_selectors(sources, &policies, &crds);
-        if !mistakes.is_empty() {
-            return Ok(Err(mistakes));
+    let crds = read_definitions(&args.crds, true, |resource, text| {
+        let defined = defined(&resource, text);
+        (resource, defined)
+    })?;
+    let (resources, defined): (Vec<CustomResource>, Vec<Vec<Defined>>) = crds.into_iter().unzip();
+    if !resources.is_empty() {
+        for mistakes in [
+            mistakes_in_selectors(sources, &policies, &resources),
+            policies.mistakes_in_pointers(sources, &defined.concat()),
+        ] {
+            if !mistakes.is_empty() {
+                return Ok(Err(mistakes));
+            }
         }
     }
     for name in &args.convention {
@@ -111,6 +122,24 @@ fn judge(args: &Args, sources: &[Source]) -> anyhow::Result<Result<Found, Diagno
         let lint_policy = |policy| lint::lint_policy(&policies, policy);
         Found { conventions, policies: policies.policies().iter().map(lint_policy).collect() }
     }))
+}
+
+/// The versions that a CustomResourceDefinition defines.
+fn defined(resource: &CustomResource, text: &str) -> Vec<Defined> {
+    let versions = resource.versions.iter().filter_map(|version| {
+        let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), &version.name)
+        else {
+            return None;
+        };
+        Some(Defined {
+            name: format!("{} {}", resource.name(), version.name),
+            group: resource.group.clone(),
+            version: version.name.clone(),
+            plural: resource.plural.clone(),
+            schema,
+        })
+    });
+    versions.collect()
 }
 
 fn as_text(found: &Found) -> String {

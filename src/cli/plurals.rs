@@ -83,10 +83,19 @@ fn derived(identity: &Identity, policies: &PolicySet) -> String {
 /// # Errors
 /// All mistakes, and files without a definition.
 pub(super) fn read_crds(paths: &[PathBuf], recursive: bool) -> anyhow::Result<Vec<CustomResource>> {
+    read_definitions(paths, recursive, |resource, _| resource)
+}
+
+/// The same, for callers that also need something of their text.
+pub(super) fn read_definitions<T>(
+    paths: &[PathBuf],
+    recursive: bool,
+    of: impl Fn(CustomResource, &str) -> T,
+) -> anyhow::Result<Vec<T>> {
     let (files, mistakes) = files::open(paths, recursive, &[]);
     let manifests = Manifests::read(&files);
     manifests.warnings().iter().for_each(say);
-    let (resources, more) = custom_resources(&manifests);
+    let (resources, more) = custom_resources(&manifests, of);
     let mistakes = mistakes.iter().chain(manifests.mistakes()).chain(&more);
     let errors: Vec<_> = mistakes.map(|mistake| anyhow!("{mistake}")).collect();
     fail_with(errors.into_iter())?;
@@ -97,7 +106,10 @@ pub(super) fn read_crds(paths: &[PathBuf], recursive: bool) -> anyhow::Result<Ve
 }
 
 /// The custom resources that objects define, and the mistakes in their definitions.
-fn custom_resources(manifests: &Manifests<'_>) -> (Vec<CustomResource>, Vec<Diagnostic>) {
+fn custom_resources<T>(
+    manifests: &Manifests<'_>,
+    of: impl Fn(CustomResource, &str) -> T,
+) -> (Vec<T>, Vec<Diagnostic>) {
     let (mut resources, mut mistakes) = (Vec::new(), Vec::new());
     let is_crd = |manifest: &Manifest<'_>| {
         manifest.identity.kind == "CustomResourceDefinition"
@@ -105,7 +117,7 @@ fn custom_resources(manifests: &Manifests<'_>) -> (Vec<CustomResource>, Vec<Diag
     };
     for manifest in manifests.iter().filter(is_crd) {
         match CustomResource::read(manifest.text.as_bytes()) {
-            Ok(resource) => resources.push(resource),
+            Ok(resource) => resources.push(of(resource, &manifest.text)),
             Err(error) => {
                 let message = format!("not a valid CustomResourceDefinition: {}", reason(&error));
                 mistakes.push(manifest.mistake("spec", message));
@@ -151,7 +163,8 @@ mod tests {
             apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nspec: {group: g.io, version: v1, names: {kind: Ox, plural: oxen}, subresources: {status: {}}}\n---\n\
             apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: g.io}\n---\n{apiVersion: v1, kind: Secret}";
         let files = [Source::new("crds.yaml", text)];
-        let (resources, mistakes) = custom_resources(&Manifests::read(&files));
+        let (resources, mistakes) =
+            custom_resources(&Manifests::read(&files), |resource, _| resource);
         let plurals = Plurals::of(resources);
         let policies = PolicySet::compile(&[] as &[Source]).unwrap();
         let (v1, v2) = (identity("g.io/v1", "Mouse"), identity("g.io/v2", "Mouse"));

@@ -40,7 +40,7 @@ mod watch;
 pub use call::Answer;
 pub use check_result::{CheckResult, Level};
 pub use client::Cluster;
-pub use crd::{Definition, FieldSchema, Schema};
+pub use crd::Definition;
 pub use discovery::{Gap, Targets};
 pub use documents::{DocumentEvent, DocumentType, DocumentWatch, StatusTarget, StoredDocument};
 pub use error::{ClusterError, with_causes};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use json_patch::jsonptr::Token;
 use serde_json::Value;
 
-use super::crd::{Definition, FieldSchema, Schema};
+use super::crd::Definition;
 use super::{CheckResult, Gap, Target, Targets};
-use statusgate_core::model::Pointer;
+use statusgate_core::model::{FieldSchema, Pointer, Schema};
 use statusgate_core::policy::convention::{self, ValueSource};
 use statusgate_core::policy::{Policy, PolicySet};
 

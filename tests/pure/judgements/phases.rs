@@ -180,3 +180,54 @@ fn no_rule_can_forbid_the_default_phase_at_another_path() {
     let write = Write::of(json!({"state": "Ready"}), json!({"state": "Unknown"}));
     write.validate(&policies).is_allowed();
 }
+
+/// `""` in a table of moves is no phase: before the first one, and after a write that removes it.
+#[test]
+fn a_first_phase_is_judged_after_every_stored_status_without_one() {
+    let mut spec = moves();
+    spec["phase"].as_object_mut().unwrap().remove("default");
+    let policies = under(spec, "disagreement: Deny");
+    let degraded = json!({"phase": "Degraded", "reason": "Down"});
+    let first = "phase Degraded is not a valid first phase: expected Ready [c/phase-move]";
+    for stored in [
+        Some(json!({"other": 1})),
+        Some(json!({})),
+        Some(json!({"phase": null})),
+        Some(json!(null)),
+        None,
+    ] {
+        let write = Write::of(stored.clone(), degraded.clone());
+        assert_eq!(
+            write.validate(&policies).denials(),
+            [format!("deny status.phase: {first}")],
+            "{stored:?}"
+        );
+        Write::of(stored, json!({"phase": "Ready", "reason": "Up", "conditions": ready("True")}))
+            .validate(&policies)
+            .is_clean();
+    }
+}
+
+#[test]
+fn a_write_that_removes_the_phase_is_a_move_to_none() {
+    let policies = |to: Value| {
+        let mut spec = moves();
+        spec["phase"].as_object_mut().unwrap().remove("default");
+        spec["phase"]["moves"]["from"]["Ready"] = to;
+        under(spec, "disagreement: Deny")
+    };
+    let stored = json!({"phase": "Ready", "reason": "Up", "conditions": ready("True")});
+    for removed in [
+        json!({"conditions": ready("True")}),
+        json!({"phase": "", "conditions": ready("True")}),
+        json!({}),
+    ] {
+        let write = Write::of(stored.clone(), removed);
+        let message = "deny status.phase: phase Ready must not be removed: expected Unknown or Ready [c/phase-move]";
+        assert_eq!(write.validate(&policies(json!(["Unknown"]))).denials(), [message]);
+        write.validate(&policies(json!(["", "Unknown"]))).is_clean();
+    }
+    // The mutating webhook sets the default, which is the phase of the move.
+    let write = Write::of(stored, json!({"conditions": ready("True")}));
+    write.review(&under(moves(), "disagreement: Deny")).is_clean();
+}

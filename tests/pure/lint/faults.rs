@@ -25,10 +25,44 @@ phase:
     assert_eq!(fault.message, "1 of 4 states admit no phase");
     assert_eq!(fault.rules, ["test/phase-up", "test/phase-down"]);
     assert!(fault.witness.as_ref().unwrap().contains("status: Unknown"), "{fault:#?}");
-    // Without a default, a repair has no phase to choose.
-    let fault = remarks.iter().find(|remark| remark.kind == Kind::RepairFindsNothing).unwrap();
-    assert_eq!(fault.rules, ["test/phase-up"]);
+    // It is made for policies that reject: Repair would have nothing to choose.
+    assert!(remarks.iter().all(|remark| remark.kind != Kind::RepairFindsNothing), "{remarks:#?}");
+}
+
+#[test]
+fn phases_that_repair_cannot_replace_are_one_fault() {
+    let spec = format!(
+        "{CONDITIONS}
+phase:
+  path: /status/phase
+  values:
+    - {{phase: Up, necessary: {{condition: Ready, is: 'True'}}, sufficient: {{condition: Ready, is: 'True'}}}}
+    - {{phase: Down, necessary: {{condition: Ready, is: 'False'}}}}
+    - {{phase: Lost, necessary: {{condition: Ready, is: ['False', 'True']}}}}
+    - {{phase: Other}}"
+    );
+    let fault = only(Kind::RepairFindsNothing, &spec);
+    assert_eq!(fault.rules, ["test/phase-up", "test/phase-down", "test/phase-lost"]);
+    assert!(fault.message.ends_with("to replace Up, Down or Lost"), "{fault:#?}");
     assert!(fault.witness.as_ref().unwrap().contains("phase: Up"), "{fault:#?}");
+}
+
+/// The phase is a member of the last element of a list.
+#[test]
+fn a_witness_has_the_shape_of_a_status() {
+    let spec =
+        "conditions: [{path: /status/conditions, history: {}, maxItems: 3, members: {phase: {}}}]
+phase:
+  path: /status/conditions/-1/phase
+  values:
+    - {phase: Up, necessary: {field: /status/a, is: 1}}
+    - {phase: Down, necessary: {field: /status/a, is: 2}}";
+    let remarks = remarks(spec);
+    let fault = remarks.iter().find(|remark| remark.kind == Kind::NoAdmissiblePhase);
+    assert!(fault.is_some(), "{remarks:#?}");
+    for witness in remarks.iter().filter_map(|remark| remark.witness.as_ref()) {
+        assert!(!witness.contains("-1"), "{witness}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `statusgate lint` finds each fault in a small convention that has it. The built-in conventions have
 //! none, and the engine confirms it.
 
+mod cel;
 mod contradictions;
 mod engine;
 mod faults;

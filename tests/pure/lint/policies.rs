@@ -5,11 +5,12 @@ use statusgate_core::lint::{Kind, Remark};
 use super::{document, lint_policy};
 use crate::support::{compile, examples, policy};
 
-/// The remarks about a policy. Each has a witness, which the engine has judged.
+/// The faults of a policy. Each has a witness, which the engine has judged.
 fn remarks_of_policy(spec: &str) -> Vec<Remark> {
     let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
-    let remarks =
+    let mut remarks =
         lint_policy(&compile(&[policy("local", format!("{resources}, {spec}"))]), "local");
+    remarks.retain(|remark| remark.kind.is_fault());
     assert!(remarks.iter().all(|remark| remark.witness.is_some()), "{remarks:?}");
     remarks
 }
@@ -129,4 +130,24 @@ fn checks_of_a_policy_that_no_value_passes_are_reported() {
         "convention: metav1, fields: [{path: /status/x, type: string, id: a}, {path: /status/x, type: integer, id: b}]",
     );
     assert_eq!((found[0].kind, found.len()), (Kind::Contradiction, 1));
+}
+
+#[test]
+fn a_policy_that_repairs_without_anything_to_choose_is_reported() {
+    let convention = document(
+        "conditions: [{path: /status/conditions}]
+phase:
+  path: /status/phase
+  values: [{phase: Up, necessary: {condition: Ready, is: 'True'}}, {phase: Down}]",
+    );
+    let faults = |more: &str| {
+        let resources = "[{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+        let policy = policy("local", format!("convention: test, resources: {resources}, {more}"));
+        let found = lint_policy(&compile(&[convention.clone(), policy]), "local");
+        found.into_iter().map(|remark| remark.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(faults("disagreement: Deny"), []);
+    assert_eq!(faults("disagreement: Repair"), [Kind::RepairFindsNothing]);
+    let writer = "writers: [{users: [u], disagreement: Repair}]";
+    assert_eq!(faults(writer), [Kind::RepairFindsNothing]);
 }

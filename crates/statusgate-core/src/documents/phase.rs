@@ -100,7 +100,8 @@ document! {
     pub struct Moves {
         /// Phases that may follow every other.
         any_to = ZeroOrMore<String>,
-        /// A phase, or "" for none, and the phases that may follow it.
+        /// A phase, or "" for none, and the phases that may follow it. A write that removes the phase is a
+        /// move to "".
         from: IndexMap<String, ZeroOrMore<String>>,
         /// What happens on any other move. Default: Warn.
         action?: Sanction,

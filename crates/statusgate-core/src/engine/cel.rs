@@ -336,8 +336,21 @@ fn why(error: &ExecutionError) -> Reason {
     match error {
         ExecutionError::NoSuchKey(name) => format!("there is no {}", quoted(name)),
         ExecutionError::NoSuchOverload(overload) => {
-            let types = overload.argument_types().join(" and ");
-            format!("{} does not work on {types}", quoted(&operator(overload.function())))
+            let (name, types) = (operator(overload.function()), overload.argument_types());
+            match (name.as_str(), types) {
+                // `all` and `exists` join the results of their rounds with these operators.
+                ("&&" | "||", types) => {
+                    let other = types.iter().find(|kind| **kind != CEL_BOOL);
+                    needed(other.map_or(CEL_BOOL, |kind| kind), CEL_BOOL)
+                }
+                // What `matches` was rewritten to.
+                ("in", [kind, last]) if *last == PATTERN_TYPE.name() => {
+                    format!("\"matches\" does not work on {kind}")
+                }
+                (name, types) => {
+                    format!("{} does not work on {}", quoted(name), types.join(" and "))
+                }
+            }
         }
         ExecutionError::UnsupportedBinaryOperator(name, one, other) => {
             let name = match *name {
@@ -350,9 +363,7 @@ fn why(error: &ExecutionError) -> Reason {
             };
             format!("\"{name}\" does not work on {} and {}", one.type_of(), other.type_of())
         }
-        ExecutionError::UnexpectedType { got, want } => {
-            format!("{} is used where {} is needed", quoted(got), quoted(want))
-        }
+        ExecutionError::UnexpectedType { got, want } => needed(got, want),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "it divides by zero".to_owned()
         }
@@ -364,6 +375,13 @@ fn why(error: &ExecutionError) -> Reason {
         }
         _ => "an operation does not accept its values".to_owned(),
     }
+}
+
+/// The name of CEL's type of true and false.
+const CEL_BOOL: &str = "bool";
+
+fn needed(got: &str, want: &str) -> Reason {
+    format!("{} is used where {} is needed", quoted(got), quoted(want))
 }
 
 #[cfg(test)]

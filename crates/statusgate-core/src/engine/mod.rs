@@ -50,6 +50,7 @@ use crate::policy::{PolicySet, Selected};
 
 pub use crate::policy::Action;
 pub(crate) use agreement::{admits, repaired};
+pub(crate) use cel::holds;
 pub(crate) use choice::imposed;
 pub use evidence::{Facts, Truth, phase_of};
 pub(crate) use evidence::{facts_of, with_element};

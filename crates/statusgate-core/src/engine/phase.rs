@@ -45,9 +45,8 @@ pub(super) fn judge<'p>(
     if let Some(old) = facts.old
         && !rules.mirrored.as_ref().is_some_and(is_mirrored)
     {
-        // Without a written stored status, the previous phase is unknown. This is so for a controller
-        // that restores a status, and for a manifest in a file.
-        if old.written_status().is_some() {
+        // A value of another type is a violation of its own.
+        if written.is_none_or(|phase| phase.is_null() || phase.as_str().is_some()) {
             judge_transition(rules, facts, path.field(), violations);
         }
         judge_time(rules, facts, old, violations);
@@ -75,7 +74,8 @@ fn judge_reason<'p>(
     }
 }
 
-/// The phase must be a valid successor of the stored one.
+/// The phase must be a valid successor of the stored one. The empty text is no phase: before the first one,
+/// and after a write that removes it.
 fn judge_transition<'p>(
     rules: &'p PhaseRules,
     facts: &Facts<'_, '_>,
@@ -84,15 +84,20 @@ fn judge_transition<'p>(
 ) {
     let Some(moves) = &rules.moves else { return };
     let from = facts.old_phase.unwrap_or_default();
-    let Some(to) = facts.phase.filter(|to| *to != from && rules.find(to).is_some()) else { return };
+    let to = facts.phase.unwrap_or_default();
+    if to == from || !(to.is_empty() || rules.find(to).is_some()) {
+        return;
+    }
     if let Some(sanction) = &moves.action
         && !moves.allow(from, to)
     {
         let unchanged = Some(from).filter(|from| !from.is_empty());
-        let valid = any_of(moves.after(from).chain(unchanged).map(str::to_owned));
-        let message = match from {
-            "" => format!("phase {to} is not a valid first phase: expected {valid}"),
-            from => format!("phase {to} is not valid after {from}: expected {valid}"),
+        let name = |phase: &str| if phase.is_empty() { "none" } else { phase }.to_owned();
+        let valid = any_of(moves.after(from).chain(unchanged).map(name));
+        let message = match (from, to) {
+            ("", to) => format!("phase {to} is not a valid first phase: expected {valid}"),
+            (from, "") => format!("phase {from} must not be removed: expected {valid}"),
+            (from, to) => format!("phase {to} is not valid after {from}: expected {valid}"),
         };
         violations.push(Violation::by(sanction, field, message).transition());
     }

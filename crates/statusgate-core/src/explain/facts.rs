@@ -18,7 +18,7 @@ use crate::policy::convention::{ConditionList, Convention};
 
 pub(crate) use collector::Collector;
 pub(crate) use fitting::{Left, is_decided, left, values};
-pub(crate) use sample::{FUTURE, GATE, GATES, LATER, NOW, PAST, condition, reason};
+pub(crate) use sample::{FUTURE, GATE, GATES, LATER, NOW, PAST, condition, matching, reason};
 
 /// Something that predicates query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

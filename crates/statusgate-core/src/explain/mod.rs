@@ -25,6 +25,6 @@ pub use table::{PhaseOutcome, Table, has_evidence};
 
 pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{FUTURE, LATER, NOW, PAST};
-pub(crate) use facts::{Left, Question, is_decided, left, values, versions_of};
+pub(crate) use facts::{Left, Question, is_decided, left, matching, values, versions_of};
 pub(crate) use scene::{Scene, Stage};
 pub(crate) use table::{phase_questions, space_of};

@@ -1,5 +1,7 @@
 //! Builds the object of a combination, for the engine to judge.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -269,13 +271,16 @@ impl<'c> Stage<'c> {
         self.set(object, &rules.path, phase.into());
     }
 
-    /// Writes a value into an object. Replaces values on its path that are not objects.
+    /// Writes a value into an object. Replaces values on its path that are of another type.
     pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
         let mut place = object;
         for token in path.tokens() {
-            if token == "*" {
-                *place = json!([{}]);
-                place = &mut place[0];
+            if matches!(token.as_str(), "*" | "-1") {
+                if place.as_array().is_none_or(Vec::is_empty) {
+                    *place = json!([{}]);
+                }
+                let last = if token == "*" { 0 } else { place.as_array().map_or(0, Vec::len) - 1 };
+                place = &mut place[last];
                 continue;
             }
             if !place.is_object() {
@@ -289,7 +294,14 @@ impl<'c> Stage<'c> {
     /// The phase in an object.
     pub(crate) fn phase_of<'o>(&self, object: &'o Value) -> Option<&'o str> {
         let rules = self.convention.phase.as_ref()?;
-        object.pointer(&rules.path.to_string())?.as_str()
+        let mut place = object;
+        for token in rules.path.tokens() {
+            place = match place {
+                Value::Array(items) if token == "-1" => items.last()?,
+                other => other.get(token)?,
+            };
+        }
+        place.as_str()
     }
 
     pub(crate) fn resource<'r>(&self, plural: &'r str) -> Resource<'r>
@@ -301,6 +313,16 @@ impl<'c> Stage<'c> {
 }
 
 impl Scene {
+    /// The stored object. Without one, it is the new object without a status.
+    pub(crate) fn stored(&self) -> Cow<'_, Value> {
+        let without_status = || {
+            let mut object = self.object.clone();
+            object.as_object_mut().map(|members| members.remove("status"));
+            Cow::Owned(object)
+        };
+        self.old.as_ref().map_or_else(without_status, Cow::Borrowed)
+    }
+
     /// The object, below the stored object if there is one.
     pub(crate) fn to_yaml(&self) -> String {
         let write = |value: &Value| serde_saphyr::to_string(value).unwrap_or_default();

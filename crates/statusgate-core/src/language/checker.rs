@@ -9,6 +9,9 @@ pub trait Report {
 
     /// The name of a phase at a path. It is an error if the convention has no such phase.
     fn phase(&mut self, path: &[Segment], name: &str);
+
+    /// The type of a condition at a path. It is an error if no list of the convention may have it.
+    fn condition(&mut self, path: &[Segment], name: &str);
 }
 
 /// One segment of a path into a mapping or a list.
@@ -45,6 +48,11 @@ impl<'r> Checker<'r> {
     /// Checks the name of a phase.
     pub fn phase(&mut self, name: &str) {
         self.report.phase(&self.path, name);
+    }
+
+    /// Checks the type of a condition.
+    pub fn condition(&mut self, name: &str) {
+        self.report.condition(&self.path, name);
     }
 
     /// Checks a nested value.

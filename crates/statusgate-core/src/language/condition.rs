@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::checker::Checker;
+use super::checker::{Checker, Segment};
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
 use crate::model::{ConditionStatus, Conditions, Json};
@@ -78,6 +78,11 @@ impl Word for Condition {
             let message = format!("there is no test of condition {}", self.of.kind());
             checker.error(&message, Some("add is, isNot, reason, present or changed"));
         }
+        let key = match self.of {
+            ConditionOf::Condition(_) => "condition",
+            ConditionOf::OldCondition(_) => "oldCondition",
+        };
+        checker.at(Segment::Key(key), |here| here.condition(self.of.kind()));
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

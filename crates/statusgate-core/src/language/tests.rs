@@ -60,6 +60,8 @@ impl Report for Errors {
             self.error(path, &format!("unknown phase {name}"), None);
         }
     }
+
+    fn condition(&mut self, _: &[Segment], _: &str) {}
 }
 
 #[test]

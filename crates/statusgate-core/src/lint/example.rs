@@ -7,6 +7,9 @@ mod changes;
 mod edit;
 mod seeds;
 
+pub(super) use edit::replaced;
+pub(super) use seeds::STATUSES;
+
 use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
@@ -198,11 +201,11 @@ fn has_wrong_type(findings: &[Found], id: &str) -> bool {
 }
 
 /// The search for the examples of one rule in one version.
-struct Search<'s> {
+pub(super) struct Search<'s> {
     id: &'s str,
     policies: &'s PolicySet,
     policy: &'s Policy,
-    stage: Stage<'s>,
+    pub(super) stage: Stage<'s>,
     /// The clause of the rule, if it is one.
     clause: Option<Clause<'s>>,
     /// The fields that the rule asks for.
@@ -210,7 +213,12 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    fn new(id: &'s str, policies: &'s PolicySet, policy: &'s Policy, stage: Stage<'s>) -> Self {
+    pub(super) fn new(
+        id: &'s str,
+        policies: &'s PolicySet,
+        policy: &'s Policy,
+        stage: Stage<'s>,
+    ) -> Self {
         let clause = clauses(stage.convention).into_iter().find(|clause| clause.id == id);
         let search = Self { id, policies, policy, stage, clause, asked: Vec::new() };
         Self { asked: search.asked_variations(), ..search }
@@ -221,7 +229,7 @@ impl<'s> Search<'s> {
     }
 
     /// The rules with findings, each once.
-    fn rules(&self, scene: &Scene) -> Vec<String> {
+    pub(super) fn rules(&self, scene: &Scene) -> Vec<String> {
         rules_of(&self.findings(scene))
     }
 

@@ -57,15 +57,9 @@ pub(super) struct Write<'w> {
 }
 
 impl<'w> Write<'w> {
-    /// The write of a scene. Without a stored object, the stored object is the new one without a status.
+    /// The write of a scene.
     pub(super) fn of(scene: &'w Scene, resource: Resource<'w>) -> Self {
-        let without_status = || {
-            let mut object = scene.object.clone();
-            object.as_object_mut().map(|members| members.remove("status"));
-            Cow::Owned(object)
-        };
-        let old = scene.old.as_ref().map_or_else(without_status, Cow::Borrowed);
-        Self { resource, old, new: &scene.object }
+        Self { resource, old: scene.stored(), new: &scene.object }
     }
 
     /// The object after the mutating webhook, and the rules by which the validating webhook rejects it.

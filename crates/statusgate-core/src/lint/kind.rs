@@ -15,6 +15,10 @@ pub enum Kind {
     NotStable,
     /// No state violates a rule, or evidence holds in no state.
     NeverFires,
+    /// A rule in CEL with an expression that is always true or always false.
+    ConstantRule,
+    /// A rule in CEL that every write violates that lint tries.
+    AlwaysViolated,
     /// Rules that together reject everything.
     Contradiction,
     /// Every write of a phase is rejected.
@@ -55,6 +59,8 @@ impl Kind {
             Self::RepairNotAdmissible => "repair-not-admissible",
             Self::NotStable => "not-stable",
             Self::NeverFires => "never-fires",
+            Self::ConstantRule => "constant-rule",
+            Self::AlwaysViolated => "always-violated",
             Self::Contradiction => "contradiction",
             Self::PhaseNeverWritten => "phase-never-written",
             Self::PhaseNeverEntered => "phase-never-entered",

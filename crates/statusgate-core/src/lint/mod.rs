@@ -5,6 +5,7 @@
 //! witness: an object that shows it. Lint builds such objects and asks the engine about them.
 
 mod backfill;
+mod cel;
 mod example;
 mod fields;
 mod gate;

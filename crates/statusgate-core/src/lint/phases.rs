@@ -2,6 +2,7 @@
 
 use super::{Kind, Lint, Remark};
 use crate::explain::{Answer, Fact, PhaseOutcome, Question, Space, Table, has_evidence};
+use crate::language::any_of;
 use crate::policy::convention::{Phase, PhaseRules};
 
 /// The phases of a convention, and their table.
@@ -38,15 +39,26 @@ pub(super) fn phases_are_admissible_somewhere(lint: &Lint<'_>) -> Vec<Remark> {
     })
 }
 
+/// One fault for all phases: the cause is what Repair can choose. A convention that gives it nothing to
+/// choose is not made for Repair; a policy that repairs with it is a fault.
 pub(super) fn repair_finds_a_phase(lint: &Lint<'_>) -> Vec<Remark> {
-    Phases::each(lint, |phases, at, phase| {
+    let Some(phases) = Phases::of(lint).filter(|phases| phases.rules.can_repair()) else {
+        return Vec::new();
+    };
+    let all = phases.rules.phases.iter().enumerate();
+    let lost = all.filter_map(|(at, phase)| {
         let found = phases.find(at, |outcome| {
             !outcome.admissible[at] && outcome.imposed.is_none() && outcome.repairs[at].is_none()
         });
-        let (number, _) = found?;
-        let message = format!("in some state, Repair finds no phase to replace {}", phase.name);
-        Some(phases.remark(Kind::RepairFindsNothing, phase, message, number))
-    })
+        Some((phase, found?.0))
+    });
+    let lost: Vec<(&Phase, usize)> = lost.collect();
+    let Some((first, number)) = lost.first() else { return Vec::new() };
+    let names = any_of(lost.iter().map(|(phase, _)| phase.name.clone()));
+    let rules = lost.iter().map(|(phase, _)| phase.rule.to_string()).collect();
+    let message = format!("in some state, Repair finds no phase to replace {names}");
+    let witness = phases.witness(*number, Some(&first.name));
+    vec![Remark::new(Kind::RepairFindsNothing, rules, message, witness)]
 }
 
 pub(super) fn repair_is_admissible(lint: &Lint<'_>) -> Vec<Remark> {

@@ -1,14 +1,15 @@
 //! What a policy adds to its convention does not contradict it, as far as that can be proven.
 //!
 //! Lint proves whether a check rejects a phase, because the check reads nothing else. It also shows writes
-//! that are rejected only because of what the mutating webhook changes. It proves nothing about CEL rules:
-//! their states cannot be listed.
+//! that are rejected only because of what the mutating webhook changes. It proves nothing about rules in
+//! CEL, because their states cannot be listed; it tries writes.
 
 use std::cell::Cell;
 
 use indexmap::IndexSet;
 
 use super::backfill::{UNDONE, add_field, patched};
+use super::cel::of_rules;
 use super::fields::of_fields;
 use super::gate::Write;
 use super::rules::MAX_WRITES;
@@ -44,6 +45,10 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
             remarks.extend(lint.patches());
         }
     }
+    let versions: IndexSet<String> =
+        policy.resources.iter().flat_map(|rule| samples(&rule.api_versions, convention)).collect();
+    remarks.extend(of_rules(policy, &versions));
+    remarks.extend(repairs_nothing(policy, versions.first()));
     let earlier = policies.policies().iter().take_while(|earlier| *earlier.name != *policy.name);
     remarks.extend(earlier.filter_map(|earlier| second_owner(earlier, policy)));
     Report {
@@ -51,6 +56,25 @@ pub fn lint_policy(policies: &PolicySet, policy: &Policy) -> Report {
         remarks: sorted(remarks.into_iter()),
         combinations: combinations.get(),
     }
+}
+
+/// A policy that repairs, with a convention that gives Repair nothing to choose.
+fn repairs_nothing(policy: &Policy, version: Option<&String>) -> Option<Remark> {
+    let rules = policy.convention.phase.as_ref().filter(|rules| !rules.can_repair())?;
+    let by_writer = policy.writers.iter().map(|writer| writer.disagreement);
+    if !by_writer.chain([policy.disagreement]).any(|action| action == Action::Repair) {
+        return None;
+    }
+    let phase = rules.phases.iter().find(|phase| phase.necessary.is_some())?;
+    let stage = Stage { convention: &policy.convention, version: version? };
+    let mut object = stage.bare();
+    stage.set_phase(&mut object, &phase.name);
+    let witness = stage.scene_of(object, None, "").to_yaml();
+    let name = &policy.convention.name;
+    let message = format!(
+        "convention {name} has no default, no sufficient evidence and no repair steps, so Repair never finds a phase"
+    );
+    Some(Remark::new(Kind::RepairFindsNothing, Vec::new(), message, Some(witness)))
 }
 
 /// Two policies with globs may both have a phase: the first owns it if both select an object.

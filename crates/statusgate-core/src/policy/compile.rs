@@ -178,4 +178,8 @@ impl Report for Reporter<'_> {
     fn phase(&mut self, path: &[Segment], name: &str) {
         self.names.check_phase(self.at(path), name);
     }
+
+    fn condition(&mut self, path: &[Segment], name: &str) {
+        self.names.check_condition(self.at(path), name);
+    }
 }

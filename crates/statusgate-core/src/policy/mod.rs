@@ -27,4 +27,4 @@ pub use near::NearMiss;
 pub(crate) use owner::overlap;
 pub use rules::{DeclaredRule, RuleTable};
 pub(crate) use selected::{Selected, Step};
-pub use set::{Conventions, PolicySet, Skipped};
+pub use set::{Conventions, Defined, PolicySet, Skipped};

@@ -1,7 +1,10 @@
 //! All policies, compiled and indexed.
 
 mod foreign;
+mod pointers;
 mod text;
+
+pub use pointers::Defined;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};

@@ -174,7 +174,7 @@ pub(crate) fn condition(
 }
 
 /// A text that matches a pattern: a short one, with `more` repetitions of each part that may be repeated.
-pub(super) fn matching(pattern: &Pattern, more: usize) -> Option<String> {
+pub(crate) fn matching(pattern: &Pattern, more: usize) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
     let hir = parser.parse(pattern.as_str()).ok()?;
     let mut text = Vec::new();

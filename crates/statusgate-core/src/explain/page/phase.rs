@@ -71,7 +71,8 @@ impl Page {
         let any = moves.any_to.join(", ");
         let rows = moves.from.iter().map(|(from, to)| {
             let from = if from.is_empty() { "no phase".to_owned() } else { from.clone() };
-            [from, to.join(", ")]
+            let name = |to: &String| if to.is_empty() { "no phase".to_owned() } else { to.clone() };
+            [from, to.iter().map(name).collect::<Vec<_>>().join(", ")]
         });
         let mut rows: Vec<[String; 2]> = rows.collect();
         if !any.is_empty() {

@@ -3,7 +3,11 @@
 use serde_json::{Value, json};
 
 /// The object with another value at a place. `None` if it is the same, or if another value blocks the path.
-pub(super) fn replaced(object: &Value, place: &str, value: Option<Value>) -> Option<Value> {
+pub(in super::super) fn replaced(
+    object: &Value,
+    place: &str,
+    value: Option<Value>,
+) -> Option<Value> {
     if object.pointer(place) == value.as_ref() {
         return None;
     }
@@ -12,10 +16,15 @@ pub(super) fn replaced(object: &Value, place: &str, value: Option<Value>) -> Opt
     let names: Vec<String> =
         place.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
     let (last, parents) = names.split_last()?;
-    for name in parents {
+    for (name, next) in parents.iter().zip(names.iter().skip(1)) {
+        let empty = || if matches!(next.as_str(), "*" | "-1") { json!([{}]) } else { json!({}) };
         at = match at {
-            Value::Object(members) => members.entry(name.clone()).or_insert_with(|| json!({})),
-            Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?)?,
+            Value::Object(members) => members.entry(name.clone()).or_insert_with(empty),
+            Value::Array(items) => match name.as_str() {
+                "*" => items.first_mut()?,
+                "-1" => items.last_mut()?,
+                index => items.get_mut(index.parse::<usize>().ok()?)?,
+            },
             _ => return None,
         };
     }

@@ -6,16 +6,16 @@ use super::super::rules::MAX_WRITES;
 use super::changes::Variation;
 use super::{CLEAN, Candidate, KEPT, Search};
 use crate::explain::{
-    Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, space_of,
+    Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, space_of,
 };
-use crate::policy::cel::Part;
+use crate::policy::cel::{CelRule, Part};
 use crate::policy::convention::{ConditionList, Phase};
 
 /// Combinations that are judged if some of them violate the rule.
 const MAX_ASKED: usize = 256;
 
 /// The statuses of conditions.
-const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+pub(in super::super) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 /// A type that no convention names.
 pub(super) const OTHER: &str = "Example";
@@ -69,16 +69,16 @@ impl<'s> Search<'s> {
                 variations.push((place, answers.iter().map(value).collect()));
             }
         }
-        for rule in &self.policy.rules {
-            let mut paths = Vec::new();
-            rule.expression.reads.written.iter().for_each(|part| leaves(part, "", &mut paths));
-            // CEL can distinguish any values, so these are only a guess.
-            let values =
-                [json!(0), json!(5), json!(1000), json!("example"), json!(true), json!(false)];
-            variations
-                .extend(paths.into_iter().map(|path| (path, values.clone().map(Some).to_vec())));
-        }
+        variations.extend(self.policy.rules.iter().flat_map(|rule| self.variations_of(rule)));
         variations
+    }
+
+    /// The values that a rule in CEL reads. It can distinguish any values, so these are only a guess.
+    pub(in super::super) fn variations_of(&self, rule: &CelRule) -> Vec<Variation> {
+        let mut paths = Vec::new();
+        rule.expression.reads.written.iter().for_each(|part| leaves(part, "", &mut paths));
+        let values: Vec<Option<Value>> = guesses(rule).into_iter().map(Some).collect();
+        paths.into_iter().map(|path| (path, values.clone())).collect()
     }
 
     /// The best writes among the combinations of what the rule asks for.
@@ -113,7 +113,7 @@ impl<'s> Search<'s> {
     }
 
     /// Writes of one condition, one phase or one field, and with changes that may violate a rule.
-    pub(super) fn simple_writes(&self) -> Vec<Scene> {
+    pub(in super::super) fn simple_writes(&self) -> Vec<Scene> {
         let empty = self.scene(self.object(|_| {}), None);
         let mut writes = self.changes(&empty, true);
         writes.push(empty);
@@ -137,7 +137,7 @@ impl<'s> Search<'s> {
         writes
     }
 
-    pub(super) fn lists(&self) -> impl Iterator<Item = &'s ConditionList> + use<'s> {
+    pub(in super::super) fn lists(&self) -> impl Iterator<Item = &'s ConditionList> + use<'s> {
         let (convention, version) = (self.stage.convention, self.stage.version);
         convention.conditions.iter().filter(|list| list.applies_to(version))
     }
@@ -222,6 +222,32 @@ impl<'s> Search<'s> {
             writes.extend([first, same]);
         }
     }
+}
+
+/// Values that an expression may distinguish: those that it names, and some of each type.
+fn guesses(rule: &CelRule) -> Vec<Value> {
+    let (mut named, patterns) = rule.expression.literals();
+    named.extend(patterns.iter().filter_map(|pattern| matching(pattern, 0)).map(Value::from));
+    let numbers = named.iter().filter_map(Value::as_i64);
+    let next = numbers.flat_map(|number| [number.saturating_sub(1), number.saturating_add(1)]);
+    let next: Vec<Value> = next.map(Value::from).collect();
+    let some = [
+        json!(0),
+        json!(5),
+        json!(1000),
+        json!("example"),
+        json!(true),
+        json!(false),
+        json!(["example"]),
+        json!({"example": "text"}),
+    ];
+    let mut values: Vec<Value> = Vec::new();
+    for value in named.into_iter().chain(some).chain(next) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
 }
 
 /// The values that an expression reads, as JSON pointers.

@@ -5,6 +5,7 @@
 //! each round of a loop first reads a variable that counts. It compiles a pattern at each use, so
 //! patterns become variables too.
 
+mod content;
 mod document;
 mod names;
 mod nesting;

@@ -73,6 +73,7 @@ impl Checker<'_> {
             Expr::Call(call) => {
                 self.members(tree, bound);
                 self.function(tree, call);
+                self.operands(call, bound);
             }
             Expr::Comprehension(_) => {
                 inside += 1;
@@ -163,6 +164,24 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks the operands that must be true or false; `all` and `exists` use the same operators.
+    fn operands(&mut self, call: &CallExpr, bound: &[&str]) {
+        let wanted = match call.func_name.as_str() {
+            operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT => 2,
+            operators::CONDITIONAL => 1,
+            _ => 0,
+        };
+        for operand in call.args.iter().take(wanted) {
+            if matches!(&operand.expr, Expr::Ident(name) if bound.contains(&name.as_str())) {
+                continue;
+            }
+            if let Some(kind) = never_boolean(operand) {
+                let message = format!("this must be true or false, but it is {kind}");
+                self.report(operand, "", message, "compare it with a value, or test it with has");
+            }
+        }
+    }
+
     /// Reports an error at `word`. The parser's location of a member is its dot, of a call its bracket.
     fn report(&mut self, tree: &IdedExpr, word: &str, message: String, help: &str) {
         let mistake = Mistake::new(place(self.text, self.places, tree, word), message).help(help);
@@ -195,9 +214,12 @@ fn never_boolean(tree: &IdedExpr) -> Option<&'static str> {
         Expr::List(_) => Some("a list"),
         Expr::Map(_) => Some("a map"),
         Expr::Ident(name) if VARIABLES.contains(&name.as_str()) => Some("an object"),
+        Expr::Ident(name) if TYPES.contains(&name.as_str()) => Some("a type"),
         Expr::Call(call) => match call.func_name.as_str() {
             "size" | "int" | "uint" | "double" => Some("a number"),
             "string" => Some("a string"),
+            "bytes" => Some("bytes"),
+            "type" => Some("a type"),
             operators::SUBSTRACT
             | operators::MULTIPLY
             | operators::DIVIDE

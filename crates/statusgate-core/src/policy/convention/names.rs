@@ -1,6 +1,7 @@
 //! The names by which parts of a convention refer to each other: phases and lists of conditions.
 
-use crate::documents::{ConventionSpec, PLACEHOLDER_POINTER};
+use crate::documents::{ConditionList, ConventionSpec, PLACEHOLDER_POINTER};
+use crate::language::Glob;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
@@ -12,6 +13,8 @@ pub(crate) struct Names {
     /// Where the phase is, as far as that is known.
     phase_paths: Vec<Pointer>,
     lists: Option<Vec<String>>,
+    /// The types of conditions, with `*` in the names of families. `None` also if a list accepts others.
+    types: Option<Vec<String>>,
 }
 
 impl Names {
@@ -27,7 +30,13 @@ impl Names {
         let lists = spec.conditions.iter().filter(|list| list.path.outer_list().is_none());
         let lists: Vec<String> = lists.map(|list| list.path.to_string()).collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
+        let is_closed =
+            |list: &ConditionList| list.other_types.is_some() && list.polarity_from.is_empty();
+        let closed =
+            complete && !spec.conditions.is_empty() && spec.conditions.iter().all(is_closed);
+        let types = spec.conditions.iter().flat_map(|list| list.types.keys().cloned());
         Self {
+            types: closed.then(|| types.collect()),
             phase_paths: paths.map(|path| (**path).clone()).collect(),
             phases: complete_phases.then_some(phases),
             lists: complete_lists.then_some(lists),
@@ -43,6 +52,14 @@ impl Names {
     pub(crate) fn check_phase(&self, at: At<'_>, name: &str) {
         let without = "the convention has no \"phase\" with values";
         check(self.phases.as_deref(), "phase", without, at, name);
+    }
+
+    /// Reports a type that no list of conditions may have.
+    pub(crate) fn check_condition(&self, at: At<'_>, name: &str) {
+        let Some(types) = &self.types else { return };
+        if !types.iter().any(|known| Glob::from(known.as_str()).matches(name)) {
+            at.unknown("condition type", name, types.iter().map(String::as_str));
+        }
     }
 
     /// Reports a path at which the convention has no list of conditions.

@@ -83,6 +83,13 @@ pub enum RepairTo {
 }
 
 impl PhaseRules {
+    /// Whether there is anything that Repair can choose.
+    pub(crate) fn can_repair(&self) -> bool {
+        self.default.is_some()
+            || !self.repair.is_empty()
+            || self.phases.iter().any(|phase| phase.sufficient.is_some())
+    }
+
     /// Where the phase may be: the first of these with a text counts.
     pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
         std::iter::once(&self.path).chain(&self.other_paths)
@@ -209,7 +216,7 @@ impl Compiler<'_> {
 
     fn check_moves(&self, moves: &Moves, finals: &[&str], at: At<'_>) {
         let check = |names: &[String], at: At<'_>| {
-            for (index, name) in names.iter().enumerate() {
+            for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
                 self.names.check_phase(at.item(index), name);
             }
         };

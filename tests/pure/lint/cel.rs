@@ -1,0 +1,85 @@
+//! Rules in CEL: lint proves nothing about them, but it finds those that cannot be what they should.
+
+use statusgate_core::lint::{Kind, Remark};
+
+use super::lint_policy;
+use crate::support::{compile, policy};
+
+/// The remarks about one rule of a policy.
+fn about(convention: &str, rule: &str) -> Vec<Remark> {
+    let resources = "resources: [{apiGroups: [g], apiVersions: [v1], resources: [things]}]";
+    let spec =
+        format!("convention: {convention}, {resources}, rules: [{{name: r, message: m, {rule}}}]");
+    let remarks = lint_policy(&compile(&[policy("local", spec)]), "local");
+    assert!(remarks.iter().all(|remark| remark.rules == ["local/r"]), "{remarks:?}");
+    remarks
+}
+
+fn kinds(remarks: &[Remark]) -> Vec<Kind> {
+    remarks.iter().map(|remark| remark.kind).collect()
+}
+
+#[test]
+fn a_rule_that_can_reject_is_not_proven() {
+    let rule = "expression: \"!has(self.status.phase) || self.status.phase != 'Failed' || has(self.status.message)\"";
+    assert_eq!(kinds(&about("appcat", rule)), [Kind::NotProven]);
+    assert_eq!(about("appcat", &format!("{rule}, action: Warn")), []);
+}
+
+#[test]
+fn a_constant_expression_is_a_fault() {
+    for (expression, value) in [
+        ("true", "true"),
+        ("1 == 2", "false"),
+        ("[1, 2].all(x, x > 0)", "true"),
+        ("has(self.status.phase) || true", "true"),
+    ] {
+        let found = about("metav1", &format!("expression: '{expression}', action: Warn"));
+        assert_eq!(kinds(&found), [Kind::ConstantRule], "{expression}");
+        assert!(found[0].message.contains(&format!("always {value}")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_every_write_violates_is_a_fault_with_one_of_them() {
+    for (convention, expression, found) in [
+        ("appcat", "has(self.status.phase) && !has(self.status.phase)", ": m"),
+        ("metav1", "self.status.conditions.size() < 0", ": m"),
+        // Not a boolean, which no check without data can know.
+        ("appcat", "self.status.phase", "its result is string, not true or false"),
+        ("metav1", "self.status.conditions.exists(c, c.type)", "where \"bool\" is needed"),
+        ("appcat", "self.status.phase > 5", "does not work on"),
+    ] {
+        let remarks = about(convention, &format!("expression: '{expression}'"));
+        assert_eq!(kinds(&remarks), [Kind::AlwaysViolated], "{expression}: {remarks:?}");
+        assert!(remarks[0].message.contains(found), "{remarks:?}");
+        assert!(remarks[0].witness.as_ref().unwrap().contains("status:"), "{remarks:?}");
+    }
+}
+
+/// Values, texts, several fields, a writer and the stored object.
+#[test]
+fn a_rule_that_some_write_satisfies_is_no_fault() {
+    for expression in [
+        "self.status.version == 'v1.2.3'",
+        "self.status.replicas >= 17 && self.status.size == 4",
+        "self.status.name.matches('^db-[0-9]+$')",
+        "has(self.status.a) && has(self.status.b) && has(self.status.c)",
+        "self.spec.replicas == 3",
+        "self.metadata.name.startsWith('prod-')",
+        "writer.user == 'system:admin'",
+        "has(oldSelf.status) && self.status.conditions == oldSelf.status.conditions",
+        "self.status.items.size() > 0",
+        "self.status.conditions.exists(c, c.type == 'Available' && c.status == 'False')",
+    ] {
+        let remarks = about("metav1", &format!("expression: \"{expression}\""));
+        assert_eq!(kinds(&remarks), [Kind::NotProven], "{expression}: {remarks:#?}");
+    }
+}
+
+#[test]
+fn a_rule_that_no_write_violates_is_noted_as_such() {
+    let remarks = about("appcat", "expression: 'self.status == self.status'");
+    assert_eq!(kinds(&remarks), [Kind::NotProven]);
+    assert!(remarks[0].message.contains("no status that was tried violates"), "{remarks:?}");
+}
