@@ -42,10 +42,37 @@ impl Spec for ConventionSpec {
 
 /// Checks everything of a document but its `spec`. Returns its kind, if it has one.
 pub(crate) fn envelope(document: &mut Node, problems: &Problems) -> Option<DocumentKind> {
+    move_below_spec(document, problems);
     let validator = Validator { schema: &ENVELOPE, complete: true, problems };
     validator.node(document, &ENVELOPE.root);
     let kind = document.member("kind").filter(|kind| kind.span != Span::NOWHERE)?;
     DocumentKind::deserialize(kind).ok()
+}
+
+/// Moves the keys of a spec that are next to it into it: they are not missing there.
+fn move_below_spec(document: &mut Node, problems: &Problems) {
+    let kind = document.member("kind").and_then(|kind| DocumentKind::deserialize(kind).ok());
+    let schema = match kind {
+        Some(DocumentKind::StatusPolicy) => &*POLICY,
+        Some(DocumentKind::StatusConvention) => &*CONVENTION,
+        None => return,
+    };
+    let Some(entries) = document.entries_mut() else { return };
+    let is_misplaced =
+        |(key, _): &mut (Key, Node)| property(schema.solid(&schema.root), &key.name).is_some();
+    let misplaced: Vec<_> = entries.extract_if(.., is_misplaced).collect();
+    for (key, _) in &misplaced {
+        let message = format!("unknown key \"{}\"", key.name);
+        problems.report_with_help(&key.span, message, Some("move it below \"spec\"".to_owned()));
+    }
+    let spec = entries.iter_mut().find(|(key, _)| key.name == "spec");
+    if let Some(spec) = spec.and_then(|(_, spec)| spec.entries_mut()) {
+        for (key, node) in misplaced {
+            if spec.iter().all(|(known, _)| known.name != key.name) {
+                spec.push((key, node));
+            }
+        }
+    }
 }
 
 /// Checks a `spec` and reads it. `complete` is false for a convention that extends an unknown one: what

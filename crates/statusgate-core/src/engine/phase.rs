@@ -1,5 +1,7 @@
 //! Judges the phase: its value, its agreement with the conditions, its transitions, its reason and its time.
 
+use indexmap::IndexSet;
+
 use super::conditions::same;
 use super::evidence::{Facts, Truth, phase_path};
 use super::ratchet::{Sink, Violation};
@@ -89,7 +91,8 @@ fn judge_transition<'p>(
         && !moves.allow(from, to)
     {
         let unchanged = Some(from).filter(|from| !from.is_empty());
-        let valid = any_of(moves.after(from).chain(unchanged).map(str::to_owned));
+        let valid: IndexSet<&str> = moves.after(from).chain(unchanged).collect();
+        let valid = any_of(valid.into_iter().map(str::to_owned));
         let message = match from {
             "" => format!("phase {to} is not a valid first phase: expected {valid}"),
             from => format!("phase {to} is not valid after {from}: expected {valid}"),

@@ -82,6 +82,11 @@ pub enum RepairTo {
     Stored,
 }
 
+/// The words for a step of `repair` that chooses no phase of its own.
+const REQUESTED: &str = "requested";
+const STORED: &str = "stored";
+const KEYWORDS: [&str; 2] = [REQUESTED, STORED];
+
 impl PhaseRules {
     /// Where the phase may be: the first of these with a text counts.
     pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
@@ -130,9 +135,27 @@ impl Compiler<'_> {
                 if document.values[..index].iter().any(|other| other.phase == value.phase) {
                     at.key("phase").report(format!("phase {} is listed twice", value.phase));
                 }
+                if KEYWORDS.contains(&value.phase.as_str()) {
+                    at.key("phase").report_with_help(
+                        format!("a phase cannot have the name {}", value.phase),
+                        "this is a keyword of \"repair\"",
+                    );
+                }
+                if !value.reasons.is_empty() && document.reason.is_none() && self.complete {
+                    at.key("reasons").report_with_help(
+                        "\"reasons\" judges nothing: the phase has no \"reason\"",
+                        "add \"reason\" with the path of the reason to \"phase\"",
+                    );
+                }
                 self.phase_value(value, document, at)
             })
             .collect();
+        if document.reason.is_some() && phases.iter().all(|phase| phase.reasons.is_empty()) {
+            at.key("reason").report_with_help(
+                "\"reason\" judges nothing: no phase has \"reasons\"",
+                "add \"reasons\" to a phase, or remove \"reason\"",
+            );
+        }
         if let Some(name) = &document.default {
             let at = at.key("default");
             self.names.check_phase(at, name);
@@ -265,8 +288,8 @@ impl Compiler<'_> {
 
     fn repair_step(&self, document: &documents::RepairStep, at: At<'_>) -> RepairStep {
         let to = match document.to.as_str() {
-            "requested" => RepairTo::Requested,
-            "stored" => RepairTo::Stored,
+            REQUESTED => RepairTo::Requested,
+            STORED => RepairTo::Stored,
             name => {
                 self.names.check_phase(at.key("to"), name);
                 RepairTo::Phase(name.to_owned())
