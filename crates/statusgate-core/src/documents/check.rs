@@ -133,7 +133,14 @@ impl Validator<'_> {
         let hint = if is_scalar && wanted.contains(&"a string") { " (quote it)" } else { "" };
         let wanted = any_of(wanted.into_iter().map(str::to_owned));
         let found = node.value.kind();
-        let help = text(self.schema.solid(schema), "x-help").map(str::to_owned);
+        let inherits = text(self.schema.solid(&self.schema.root), "x-merge").is_some();
+        let help = match &node.value {
+            Value::Null if inherits => {
+                Some("null removes what is inherited; nothing is inherited here")
+            }
+            _ => text(self.schema.solid(schema), "x-help"),
+        };
+        let help = help.map(str::to_owned);
         let message = format!("this must be {wanted}, it is {found}{hint}");
         self.problems.report_with_help(&node.span, message, help);
     }
@@ -200,7 +207,9 @@ impl Validator<'_> {
             let named = parts.iter().find_map(|part| property(part, &key.name));
             if let Some(schema) = named.or_else(|| others(schema)) {
                 // Placeholders too: the one of a value that is not JSON is null.
-                self.node(node, schema);
+                if !matches!(node.value, Value::Null) || schema.get("x-off").is_none() {
+                    self.node(node, schema);
+                }
                 return true;
             }
             let keys = parts.iter().flat_map(|part| properties(part)).map(|(key, _)| key);

@@ -13,7 +13,7 @@ pub struct Limit<T> {
     /// The largest or smallest valid number.
     pub value: T,
     /// Another number is beyond it.
-    pub sanction: Sanction,
+    pub sanction: Option<Sanction>,
 }
 
 impl Rule {
