@@ -10,6 +10,7 @@
 mod appcat;
 mod architecture;
 mod cel;
+mod extends;
 mod goldens;
 mod json_schemas;
 mod judgements;

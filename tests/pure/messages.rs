@@ -140,7 +140,8 @@ fn every_pattern_of_a_built_in_convention_has_words() {
 fn a_transition_names_the_valid_phases() {
     let policies = under(
         json!({"phase": {"path": "/status/phase", "values": [{"phase": "Pending"}, {"phase": "Installing"},
-            {"phase": "Done"}], "moves": {"from": {"": ["Pending"], "Pending": ["Installing", "Done"]}}}}),
+            {"phase": "Done"}], "moves": {"from": {"": ["Pending"], "Pending": ["Installing", "Done"],
+            "Done": ["Done", "Installing"]}}}}),
         "",
     );
     let found = |old: Value, new: &str| {
@@ -154,5 +155,9 @@ fn a_transition_names_the_valid_phases() {
     assert_eq!(
         found(json!({"phase": "Installing"}), "Pending"),
         "warn status.phase: phase Pending is not valid after Installing: expected Installing"
+    );
+    assert_eq!(
+        found(json!({"phase": "Done"}), "Pending"),
+        "warn status.phase: phase Pending is not valid after Done: expected Done or Installing"
     );
 }

@@ -60,6 +60,18 @@ pub struct Sanction {
     pub rule: Id,
 }
 
+/// The default of a check that warns. Null in a document, which is `None`, switches the check off.
+#[expect(clippy::unnecessary_wraps, reason = "serde needs the type of the field")]
+pub(crate) fn warn() -> Option<Sanction> {
+    Some(Sanction { action: Disposition::Warn, rule: Id::default() })
+}
+
+/// The same of a check that rejects.
+#[expect(clippy::unnecessary_wraps, reason = "serde needs the type of the field")]
+pub(super) fn deny() -> Option<Sanction> {
+    Some(Sanction { action: Disposition::Deny, rule: Id::default() })
+}
+
 impl JsonSchema for Sanction {
     fn schema_name() -> Cow<'static, str> {
         Disposition::schema_name()

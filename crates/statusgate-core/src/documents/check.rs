@@ -42,10 +42,37 @@ impl Spec for ConventionSpec {
 
 /// Checks everything of a document but its `spec`. Returns its kind, if it has one.
 pub(crate) fn envelope(document: &mut Node, problems: &Problems) -> Option<DocumentKind> {
+    move_below_spec(document, problems);
     let validator = Validator { schema: &ENVELOPE, complete: true, problems };
     validator.node(document, &ENVELOPE.root);
     let kind = document.member("kind").filter(|kind| kind.span != Span::NOWHERE)?;
     DocumentKind::deserialize(kind).ok()
+}
+
+/// Moves the keys of a spec that are next to it into it: they are not missing there.
+fn move_below_spec(document: &mut Node, problems: &Problems) {
+    let kind = document.member("kind").and_then(|kind| DocumentKind::deserialize(kind).ok());
+    let schema = match kind {
+        Some(DocumentKind::StatusPolicy) => &*POLICY,
+        Some(DocumentKind::StatusConvention) => &*CONVENTION,
+        None => return,
+    };
+    let Some(entries) = document.entries_mut() else { return };
+    let is_misplaced =
+        |(key, _): &mut (Key, Node)| property(schema.solid(&schema.root), &key.name).is_some();
+    let misplaced: Vec<_> = entries.extract_if(.., is_misplaced).collect();
+    for (key, _) in &misplaced {
+        let message = format!("unknown key \"{}\"", key.name);
+        problems.report_with_help(&key.span, message, Some("move it below \"spec\"".to_owned()));
+    }
+    let spec = entries.iter_mut().find(|(key, _)| key.name == "spec");
+    if let Some(spec) = spec.and_then(|(_, spec)| spec.entries_mut()) {
+        for (key, node) in misplaced {
+            if spec.iter().all(|(known, _)| known.name != key.name) {
+                spec.push((key, node));
+            }
+        }
+    }
 }
 
 /// Checks a `spec` and reads it. `complete` is false for a convention that extends an unknown one: what
@@ -106,7 +133,14 @@ impl Validator<'_> {
         let hint = if is_scalar && wanted.contains(&"a string") { " (quote it)" } else { "" };
         let wanted = any_of(wanted.into_iter().map(str::to_owned));
         let found = node.value.kind();
-        let help = text(self.schema.solid(schema), "x-help").map(str::to_owned);
+        let inherits = text(self.schema.solid(&self.schema.root), "x-merge").is_some();
+        let help = match &node.value {
+            Value::Null if inherits => {
+                Some("null removes what is inherited; nothing is inherited here")
+            }
+            _ => text(self.schema.solid(schema), "x-help"),
+        };
+        let help = help.map(str::to_owned);
         let message = format!("this must be {wanted}, it is {found}{hint}");
         self.problems.report_with_help(&node.span, message, help);
     }
@@ -173,7 +207,9 @@ impl Validator<'_> {
             let named = parts.iter().find_map(|part| property(part, &key.name));
             if let Some(schema) = named.or_else(|| others(schema)) {
                 // Placeholders too: the one of a value that is not JSON is null.
-                self.node(node, schema);
+                if !matches!(node.value, Value::Null) || schema.get("x-off").is_none() {
+                    self.node(node, schema);
+                }
                 return true;
             }
             let keys = parts.iter().flat_map(|part| properties(part)).map(|(key, _)| key);

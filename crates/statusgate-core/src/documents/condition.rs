@@ -27,15 +27,19 @@ document! {
         /// The members that identify an element. Default: type; for a history, none.
         key?: OneOrMany<String>,
         /// What happens when two elements have the same key. Default: Deny.
-        duplicate?: Disposition,
+        #[serde(default = "super::action::deny")]
+        #[schemars(extend("x-off" = true))]
+        duplicate: Option<Sanction>,
         /// The largest number of elements.
         max_items?: usize,
         /// What happens when the list has more elements. Default: Deny.
-        too_long?: Disposition,
+        #[serde(default = "super::action::deny")]
+        #[schemars(extend("x-off" = true))]
+        too_long: Option<Sanction>,
         /// The list is append-only: entries are immutable, and only the oldest may be dropped.
         history?: History,
         /// The checks of each member of an element.
-        #[schemars(extend("x-merge" = "keys"))]
+        #[schemars(extend("x-merge" = "members"))]
         members = IndexMap<String, ZeroOrMore<Check>>,
         /// What happens when an element has another member. Default: it is accepted.
         other_members?: Disposition,
@@ -56,13 +60,18 @@ document! {
     }
 
     /// An append-only list.
+    #[schemars(extend("x-merge" = "keys"))]
     pub struct History {
         /// A new element differs from the last one in one of these members.
         distinct?: OneOrMany<String>,
         /// What happens when a write changes an entry. Default: Warn.
-        rewritten?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        rewritten: Option<Sanction>,
         /// What happens when a new element repeats the last one. Default: Warn.
-        repeated?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        repeated: Option<Sanction>,
     }
 
     /// A type of condition.
@@ -97,6 +106,7 @@ document! {
         /// The members that identify elements of this type. Default: the key of the list.
         key?: OneOrMany<String>,
         /// What each reason implies for the other members.
+        #[schemars(extend("x-merge" = "keys"))]
         reasons = IndexMap<String, ReasonRow>,
         /// The id of the rules of `reasons`. Compiling sets it.
         #[serde(skip)]
@@ -123,15 +133,25 @@ document! {
         /// What happens when the time should have changed but did not, and lies more than 2 seconds before the
         /// write. Times have a resolution of one second: a change in the same second keeps the text. Default:
         /// Warn.
-        kept?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        kept: Option<Sanction>,
         /// What happens when the time changed without a reason. Default: Warn.
-        moved?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        moved: Option<Sanction>,
         /// What happens when the time of a changed condition goes backwards. Default: Warn.
-        backwards?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        backwards: Option<Sanction>,
         /// What happens when the time of an unchanged condition goes backwards. Default: as `backwards`.
-        backwards_unchanged?: Sanction,
+        #[serde(deserialize_with = "super::present")]
+        #[schemars(with = "Option<Sanction>", extend("x-off" = true))]
+        backwards_unchanged?: Option<Sanction>,
         /// What happens when the time is further in the future than `skewSeconds`. Default: Deny.
-        future?: Sanction,
+        #[serde(default = "super::action::deny")]
+        #[schemars(extend("x-off" = true))]
+        future: Option<Sanction>,
         /// The clock difference that is accepted, in seconds, at most a day. Default: 300.
         skew_seconds?: i64,
         /// Where these rules come from.
@@ -139,6 +159,7 @@ document! {
     }
 
     /// A rule about each element of a list.
+    #[schemars(extend("x-merge" = "keys", "x-name" = "id"))]
     pub struct ElementRule {
         /// The second half of the rule id.
         id: Name,

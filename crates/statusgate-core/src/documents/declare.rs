@@ -3,7 +3,7 @@
 /// Declares structs of documents. `key: Type` is a required key, `key?: Type` an optional one, and
 /// `key = Type` one that is the same if it is absent and if it has the default of its type.
 ///
-/// An absent key is left out of what is printed, and no key may be null: where null removes something
+/// An absent key is left out of what is printed, and no key may be null without `x-off`: where null removes something
 /// inherited, it is removed before the document is checked.
 macro_rules! document {
     ($(

@@ -42,6 +42,7 @@ pub enum Format {
 
 document! {
     /// The checks of one value.
+    #[schemars(extend("x-merge" = "keys"))]
     pub struct Check {
         /// The second half of the rule id. Default: made from the name of the field.
         id?: Name,
@@ -86,6 +87,7 @@ document! {
     }
 
     /// The checks of a status field.
+    #[schemars(extend("x-merge" = "keys"))]
     pub struct Field {
         /// The field.
         path: StatusPointer,

@@ -67,8 +67,8 @@ impl DocumentKind {
     /// The JSON Schema (draft 2020-12) of a document of this kind, for editors.
     pub fn json_schema(self) -> Value {
         match self {
-            Self::StatusPolicy => schema::printed::<StatusPolicy>(),
-            Self::StatusConvention => schema::printed::<StatusConvention>(),
+            Self::StatusPolicy => schema::printed::<StatusPolicy>(false),
+            Self::StatusConvention => schema::printed::<StatusConvention>(true),
         }
     }
 }

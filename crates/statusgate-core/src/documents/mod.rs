@@ -20,6 +20,9 @@ mod schema;
 mod shapes;
 pub mod suite;
 
+use serde::{Deserialize, Deserializer};
+
+pub(crate) use action::warn;
 pub use action::{Action, Disposition, FixedAction, Sanction};
 pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
 pub use condition::{
@@ -58,6 +61,11 @@ const fn yes() -> bool {
 
 const fn is_yes(value: &bool) -> bool {
     *value
+}
+
+/// A key that is present, even if its value is null.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 #[cfg(test)]

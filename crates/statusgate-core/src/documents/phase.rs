@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Sanction, StatusPointer, ZeroOrMore};
+use super::{Name, Sanction, StatusPointer, ZeroOrMore};
 use crate::language::{OneOrMany, Predicate};
 
 /// Where the transition time of an imposed phase comes from.
@@ -38,16 +38,19 @@ document! {
         /// alone or stay. Default: never.
         mirrored?: Predicate,
         /// The phases, highest priority first.
-        #[schemars(length(min = 1), extend("x-empty" = "without a value no phase could be written"))]
+        #[schemars(length(min = 1), extend("x-merge" = "items", "x-empty" = "without a value no phase could be written"))]
         values: Vec<PhaseValue>,
         /// How a repair chooses the phase: the first step that applies and has an admissible phase.
         repair = Vec<RepairStep>,
     }
 
     /// One value of the phase.
+    #[schemars(extend("x-merge" = "keys", "x-name" = "phase"))]
     pub struct PhaseValue {
-        /// The value, for example Ready.
-        phase: String,
+        /// The value, for example Ready. Several values share what follows.
+        phase: OneOrMany<String>,
+        /// The second half of the rule id. Default: `phase-` and the value.
+        id?: Name,
         /// What it means.
         meaning = String,
         /// Where its evidence comes from.
@@ -74,6 +77,7 @@ document! {
     }
 
     /// The time of the last change of the phase.
+    #[schemars(extend("x-merge" = "keys"))]
     pub struct PhaseTimeRules {
         /// Where the time is.
         path: StatusPointer,
@@ -81,30 +85,41 @@ document! {
         in_step?: bool,
         /// What happens when only the phase changed and the time lies more than 2 seconds before the write.
         /// Times have a resolution of one second: a change in the same second keeps the text. Default: Warn.
-        kept?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        kept: Option<Sanction>,
         /// What happens when only the time changed. Default: Warn.
-        moved?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        moved: Option<Sanction>,
     }
 
     /// The field with the reason of the phase.
+    #[schemars(extend("x-merge" = "keys"))]
     pub struct PhaseReason {
         /// Where the reason is.
         path: StatusPointer,
         /// Reasons that every phase may have.
         always = ZeroOrMore<String>,
         /// What happens when the phase may not have the reason. Default: Warn.
-        action?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        action: Option<Sanction>,
     }
 
     /// Which phase may follow which.
+    #[schemars(extend("x-merge" = "keys"))]
     pub struct Moves {
         /// Phases that may follow every other.
         any_to = ZeroOrMore<String>,
         /// A phase, or "" for none, and the phases that may follow it. A write that removes the phase is a
         /// move to "".
+        #[schemars(extend("x-merge" = "keys"))]
         from: IndexMap<String, ZeroOrMore<String>>,
         /// What happens on any other move. Default: Warn.
-        action?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        action: Option<Sanction>,
     }
 
     /// One step in the choice of a phase.

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Disposition, Name, Origin, Sanction, Sentence, StatusPointer, Watched};
@@ -39,6 +39,7 @@ document! {
     }
 
     /// A rule with a predicate.
+    #[schemars(extend("x-merge" = "keys", "x-name" = "id"))]
     pub struct Rule {
         /// The second half of the rule id.
         id: Name,
@@ -71,11 +72,17 @@ document! {
         /// Where the observed generation of the object is.
         paths?: Vec<StatusPointer>,
         /// What happens when it is ahead of metadata.generation. Default: Deny.
-        ahead?: Sanction,
+        #[serde(default = "super::action::deny")]
+        #[schemars(extend("x-off" = true))]
+        ahead: Option<Sanction>,
         /// The same, when there was no status before, as after a restore from a backup. Default: Warn.
-        ahead_at_first?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        ahead_at_first: Option<Sanction>,
         /// What happens when it decreases. Default: Warn.
-        decreased?: Sanction,
+        #[serde(default = "super::action::warn")]
+        #[schemars(extend("x-off" = true))]
+        decreased: Option<Sanction>,
         /// What happens when it is set back to 0. Default: it is accepted.
         reset?: Sanction,
         /// The least value. A smaller one is rejected.
@@ -103,7 +110,7 @@ document! {
         /// With `value: null` or without a value: whether an explicit null is set; otherwise a null is removed.
         nullable?: bool,
         /// The value to set.
-        #[serde(deserialize_with = "present")]
+        #[serde(deserialize_with = "super::present")]
         value?: Value,
         /// Where to copy the value from: the first source that has one.
         copy_of?: OneOrMany<CopySource>,
@@ -178,9 +185,4 @@ pub enum ElementStatus {
     Status(ConditionStatus),
     /// Where to copy it from.
     Copy(Copy),
-}
-
-/// A key that is present, even if its value is null.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(from).map(Some)
 }

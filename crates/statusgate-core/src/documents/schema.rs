@@ -11,6 +11,7 @@
 //! | `x-help` | a union | the help when no alternative has the right type |
 //! | `x-merge` | what a convention inherits | how: see `policy::extends` |
 //! | `x-name` | items that are merged | the key that identifies an item, always required |
+//! | `x-off` | a key with a default | null switches it off |
 //! | `x-own` | a key of a convention | it is not inherited |
 
 use schemars::JsonSchema;
@@ -67,22 +68,31 @@ impl<'s> Merge<'s> {
         Self { schema, part: &schema.root }
     }
 
-    /// `keys`, `items`, `types` or `defaults`; otherwise one replaces the other.
+    /// `keys`, `items`, `types`, `members` or `defaults`; otherwise one replaces the other.
     pub(crate) fn how(self) -> Option<&'s str> {
-        text(self.part, "x-merge").or_else(|| text(self.solid(), "x-merge"))
+        let own = text(self.part, "x-merge");
+        own.or_else(|| self.choices().into_iter().find_map(|choice| text(choice, "x-merge")))
     }
 
     /// The value of a key.
     pub(crate) fn key(self, name: &str) -> Self {
-        let solid = self.solid();
-        let named = solid.get("properties").and_then(|properties| properties.get(name));
-        let part = named.or_else(|| solid.get("additionalProperties")).unwrap_or(&Json::Null);
+        let value = |choice: &'s Part| {
+            let named = choice.get("properties").and_then(|properties| properties.get(name));
+            named.or_else(|| choice.get("additionalProperties"))
+        };
+        let part = self.choices().into_iter().find_map(value).unwrap_or(&Json::Null);
         Self { part, ..self }
     }
 
-    /// An item of a list.
+    /// An item of a list, or of a list that one item can stand for.
     pub(crate) fn item(self) -> Self {
-        Self { part: self.solid().get("items").unwrap_or(&Json::Null), ..self }
+        let items = self.choices().into_iter().find_map(|choice| choice.get("items"));
+        Self { part: items.unwrap_or(&Json::Null), ..self }
+    }
+
+    /// Whether it has a default: then null, which switches it off, is not the same as absence.
+    pub(crate) fn has_default(self) -> bool {
+        self.part.get("x-off").is_some()
     }
 
     /// Whether it is not inherited.
@@ -90,8 +100,8 @@ impl<'s> Merge<'s> {
         self.part.get("x-own").is_some()
     }
 
-    fn solid(self) -> &'s Part {
-        self.schema.solid(self.part)
+    fn choices(self) -> Vec<&'s Part> {
+        self.schema.choices(self.part)
     }
 }
 
@@ -118,12 +128,17 @@ fn without_descriptions(schema: &mut Value) {
     }
 }
 
-/// No key of a document may be null: `Option` means that it may be absent.
+/// No key of a document may be null: `Option` means that it may be absent. (What null switches off has
+/// `x-off`.)
 fn without_null(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(without_null),
         Value::Object(members) => {
             members.values_mut().for_each(without_null);
+            // An API server would write a default into documents that inherit another value.
+            if members.contains_key("x-off") {
+                members.remove("default");
+            }
             if let Some(Value::Array(types)) = members.get_mut("type") {
                 types.retain(|name| name != "null");
                 if let [only] = &mut types[..] {
@@ -145,22 +160,22 @@ fn without_null(schema: &mut Value) {
 }
 
 /// The schema for editors.
-pub(super) fn printed<T: JsonSchema>() -> Value {
+pub(super) fn printed<T: JsonSchema>(inherits: bool) -> Value {
     let mut schema = generated::<T>();
-    print(&mut schema);
+    print(&mut schema, inherits);
     schema
 }
 
 /// Makes what may be inherited optional, and removable by null, in all subschemas.
-fn print(schema: &mut Value) {
-    if schema.get("x-merge").is_some() {
+fn print(schema: &mut Value, inherits: bool) {
+    if inherits && schema.get("x-merge").is_some() {
         allow_null(schema);
     }
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(print),
+        Value::Array(items) => items.iter_mut().for_each(|item| print(item, inherits)),
         Value::Object(members) => {
             members.retain(|key, _| !key.starts_with("x-"));
-            members.values_mut().for_each(print);
+            members.values_mut().for_each(|member| print(member, inherits));
         }
         _ => {}
     }
@@ -171,6 +186,7 @@ fn allow_null(schema: &mut Value) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let inherited = |key: &str, property: &Value| {
             name.as_deref() != Some(key) && property.get("x-own").is_none()
+                || property.get("x-off").is_some()
         };
         for (_, property) in
             properties.iter_mut().filter(|(key, property)| inherited(key, property))

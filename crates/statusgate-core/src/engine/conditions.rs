@@ -66,7 +66,7 @@ fn judge_list<'p: 's, 's, 'a>(
             return;
         }
     };
-    if let Some(Limit { value: most, sanction }) = &list.max_items
+    if let Some(Limit { value: most, sanction: Some(sanction) }) = &list.max_items
         && items.len() > *most
     {
         let message = format!("must have at most {most} items");

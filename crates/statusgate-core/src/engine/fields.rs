@@ -6,6 +6,7 @@ use regex::Regex;
 
 use crate::model::{GO_ZERO_TIME, Json, parse_rfc3339};
 use crate::policy::{Check, FieldType, Format};
+use crate::source::tree::near;
 
 use super::Cause;
 use super::because::quoted;
@@ -41,7 +42,8 @@ pub(crate) fn violation(check: &Check, value: Option<&Json<'_>>) -> Option<(Caus
     match value {
         Json::String(text) => text_violation(check, text),
         odd if !check.values.is_empty() => {
-            Some((Cause::NotSupported, not_among(&plain(odd), check.values.iter())))
+            let known: Vec<&str> = check.values.iter().map(String::as_str).collect();
+            Some((Cause::NotSupported, not_among(&plain(odd), &known)))
         }
         Json::Number(number) => number_violation(check, number.as_f64()?),
         _ => None,
@@ -154,17 +156,42 @@ fn number_violation(check: &Check, number: f64) -> Option<(Cause, String)> {
     None
 }
 
-/// `Unsupported value: "ready": supported values: "Ready", …`, as the API server's own enum errors.
-pub(crate) fn unsupported<'v>(
-    found: &str,
-    known: impl Iterator<Item = impl AsRef<str> + 'v>,
-) -> String {
-    not_among(&quoted(found), known)
+/// `Unsupported value: "x": supported values: "Ready", …`, as the API server's own enum errors. A similar
+/// value comes first.
+pub(crate) fn unsupported<'v>(found: &str, known: impl Iterator<Item = &'v String>) -> String {
+    let mut known: Vec<&str> = known.map(String::as_str).collect();
+    // Comparing two texts takes the product of their lengths.
+    let nearest = (found.len() <= MAX_LISTED).then(|| near(found, known.iter().copied())).flatten();
+    let Some(at) = known.iter().position(|name| Some(*name) == nearest) else {
+        return not_among(&quoted(found), &known);
+    };
+    known[..=at].rotate_right(1);
+    let (found, nearest) = (quoted(found), quoted(known[0]));
+    format!(
+        "Unsupported value: {found}: did you mean {nearest}? Supported values: {}",
+        list(&known)
+    )
 }
 
-fn not_among<'v>(found: &str, known: impl Iterator<Item = impl AsRef<str> + 'v>) -> String {
-    let known: Vec<String> = known.map(|value| quoted(value.as_ref())).collect();
-    format!("Unsupported value: {found}: supported values: {}", known.join(", "))
+fn not_among(found: &str, known: &[&str]) -> String {
+    format!("Unsupported value: {found}: supported values: {}", list(known))
+}
+
+/// How many bytes of supported values a message has: clients cut long messages.
+const MAX_LISTED: usize = 128;
+
+/// The first values, and the number of the others.
+fn list(known: &[&str]) -> String {
+    let mut known = known.iter().copied().map(quoted);
+    let mut text = known.next().unwrap_or_default();
+    while let Some(value) = known.next() {
+        if text.len() + value.len() > MAX_LISTED {
+            return format!("{text} and {} more", known.count() + 1);
+        }
+        text.push_str(", ");
+        text.push_str(&value);
+    }
+    text
 }
 
 /// A value that is not a string, as in the API server's errors; for a large one its kind.
@@ -203,12 +230,29 @@ mod tests {
 
     #[test]
     fn values_of_other_types_are_reported_as_by_the_api_server() {
-        let found = |value| not_among(&plain(&value), ["x"].iter());
+        let found = |value| not_among(&plain(&value), &["x"]);
         assert_eq!(found(Json::Number(5.into())), "Unsupported value: 5: supported values: \"x\"");
         assert_eq!(found(Json::Bool(true)), "Unsupported value: true: supported values: \"x\"");
         assert_eq!(
             found(Json::Deep),
             "Unsupported value: a deeply nested value: supported values: \"x\""
+        );
+    }
+
+    #[test]
+    fn a_similar_value_is_first_and_values_beyond_the_limit_are_counted() {
+        let names: Vec<String> = (0..22).map(|number| format!("Phase{number:02}Name")).collect();
+        assert_eq!(
+            unsupported("phase17name", names.iter()),
+            "Unsupported value: \"phase17name\": did you mean \"Phase17Name\"? Supported values: \
+             \"Phase17Name\", \"Phase00Name\", \"Phase01Name\", \"Phase02Name\", \"Phase03Name\", \
+             \"Phase04Name\", \"Phase05Name\", \"Phase06Name\" and 14 more"
+        );
+        let long = "x".repeat(100_000);
+        let message = unsupported(&long, [long.clone() + "y"].iter());
+        assert!(
+            message.starts_with("Unsupported value: \"xxx") && message.len() < 300,
+            "{message}"
         );
     }
 

@@ -1,5 +1,7 @@
 //! Judges the phase: its value, its agreement with the conditions, its transitions, its reason and its time.
 
+use indexmap::IndexSet;
+
 use super::conditions::same;
 use super::evidence::{Facts, Truth, phase_path};
 use super::ratchet::{Sink, Violation};
@@ -93,7 +95,8 @@ fn judge_transition<'p>(
     {
         let unchanged = Some(from).filter(|from| !from.is_empty());
         let name = |phase: &str| if phase.is_empty() { "none" } else { phase }.to_owned();
-        let valid = any_of(moves.after(from).chain(unchanged).map(name));
+        let valid: IndexSet<&str> = moves.after(from).chain(unchanged).collect();
+        let valid = any_of(valid.into_iter().map(name));
         let message = match (from, to) {
             ("", to) => format!("phase {to} is not a valid first phase: expected {valid}"),
             (from, "") => format!("phase {from} must not be removed: expected {valid}"),

@@ -153,7 +153,7 @@ impl<'c> Lines<'c> {
         });
         if let Some(most) = &list.max_items {
             let what = || format!("{path} has more than {} elements", most.value);
-            self.given(Some(&most.sanction), what);
+            self.given(most.sanction.as_ref(), what);
         }
         if let Some(history) = &list.history {
             let what = || format!("a stored element of {path} changes");
@@ -270,10 +270,10 @@ impl<'c> Lines<'c> {
             on if on.is_empty() => of(format!("{member} moved")),
             on => of(format!("{member} moved and nothing of {on} changed")),
         });
-        let differ = times.backwards != times.backwards_unchanged;
+        let differ = times.backwards.as_ref() != times.unchanged();
         let with_a_change = if differ { " with a change" } else { "" };
         self.given(times.backwards.as_ref(), || of(format!("{member} went back{with_a_change}")));
-        let unchanged = times.backwards_unchanged.as_ref().filter(|_| differ);
+        let unchanged = times.unchanged().filter(|_| differ);
         self.given(unchanged, || of(format!("{member} went back without a change")));
         self.given(times.future.as_ref(), || {
             of(format!("{member} lies more than {} s in the future", times.skew()))

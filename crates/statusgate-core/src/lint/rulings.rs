@@ -41,9 +41,9 @@ impl<'c> Lint<'c> {
                 }
             }
             if let Some(most) = &list.max_items
-                && rejects(&most.sanction)
+                && let Some(sanction) = most.sanction.as_ref().filter(|sanction| rejects(sanction))
             {
-                let ruling = Ruling::new(&most.sanction.rule, Vec::new(), Some(list));
+                let ruling = Ruling::new(&sanction.rule, Vec::new(), Some(list));
                 rulings.push(Ruling { reads: vec![&list.path], ..ruling });
             }
         }

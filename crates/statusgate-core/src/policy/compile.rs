@@ -117,31 +117,14 @@ impl<'c> Sourced<'c> {
         self.compiler.declare(rule, declared)
     }
 
-    /// A rule that the engine always checks: its action, or the default.
-    pub(crate) fn sanction(
-        &self,
-        rule: &str,
-        action: Option<Disposition>,
-        default: Disposition,
-    ) -> Sanction {
-        let action = action.unwrap_or(default);
+    /// A rule of the engine with its action.
+    pub(crate) fn sanction(&self, rule: &str, action: Disposition) -> Sanction {
         Sanction { rule: self.rule(rule, action), action }
     }
 
     /// A rule that exists where a document has an action for it.
     pub(crate) fn optional(&self, rule: &str, action: Option<Disposition>) -> Option<Sanction> {
-        action.map(|action| self.sanction(rule, None, action))
-    }
-
-    /// Gives the sanction of a document its id, and the default action if the document has none.
-    pub(crate) fn complete(
-        &self,
-        rule: &str,
-        sanction: &mut Option<Sanction>,
-        default: Disposition,
-    ) {
-        let action = sanction.as_ref().map(|sanction| sanction.action);
-        *sanction = Some(self.sanction(rule, action, default));
+        action.map(|action| self.sanction(rule, action))
     }
 
     /// Gives the sanction of a document its id.

@@ -3,14 +3,15 @@
 //! The trees are put together before they are checked and read, so that inherited parts are checked
 //! under its new name as if it had been written there: `{convention: appcat}` finds
 //! `appcat/condition-status`, wherever that came from. The rules are those of a JSON merge patch
-//! (a value replaces, null removes), but lists of named items are merged by name, and the list of
-//! conditions and its tables item by item.
+//! (a value replaces, null removes), but the items of lists are merged by name. Predicates and defaults are
+//! replaced as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::built_in;
 use super::convention::Label;
+use super::schema::{field_id, member_id};
 use crate::documents::{ConventionSpec, Merge, Spec};
 use crate::language::Glob;
 use crate::source::tree::{At, Key, Node, Problems, Value, near};
@@ -100,10 +101,13 @@ impl Specs {
         problems: &Problems,
     ) -> (Node, bool) {
         let mut complete = true;
+        let mut unwanted = Unwanted::of(own);
         let mut whole = match own.member("extends").map(|name| self.base(name, pending, problems)) {
             Some(Some(base)) => {
                 complete &= base.complete;
-                overlay_spec(&base.spec, own)
+                let mut base = (*base.spec).clone();
+                unwanted.remove_from(&mut base);
+                overlay(Merge::of(ConventionSpec::schema()), &base, own)
             }
             inherits => {
                 complete &= inherits.is_none();
@@ -114,19 +118,21 @@ impl Specs {
             let Value::List(lists) = &mut node.value else { continue };
             if key.name == "conditions" {
                 let Some((first, others)) = lists.split_first_mut() else { continue };
-                complete &= self.complete_list(first, pending, problems);
+                complete &= self.complete_list(first, &mut unwanted, pending, problems);
                 for list in others {
                     // The convention that is resolved next may need our first list.
                     if list.member("like").is_some()
                         && let Some(open) = pending.open.last_mut()
                     {
-                        open.first.get_or_insert_with(|| without_unwanted(first, own));
+                        open.first.get_or_insert_with(|| first.clone());
                     }
-                    complete &= self.complete_list(list, pending, problems);
+                    complete &= self.complete_list(list, &mut unwanted, pending, problems);
                 }
             }
         }
-        drop_unwanted(&mut whole, own, complete, problems);
+        if complete {
+            unwanted.report_unknown(problems);
+        }
         (whole, complete)
     }
 
@@ -135,6 +141,7 @@ impl Specs {
     fn complete_list(
         &mut self,
         list: &mut Node,
+        unwanted: &mut Unwanted<'_>,
         pending: &mut Pending<'_>,
         problems: &Problems,
     ) -> bool {
@@ -146,16 +153,22 @@ impl Specs {
             Some(entries.remove(at).1)
         });
         let Some(like) = like else { return list.member("like").is_none() };
+        let mut inherit = |first: &Node| {
+            let mut first = first.clone();
+            unwanted.remove_from_list(&mut first);
+            let merge = Merge::of(ConventionSpec::schema()).key("conditions").item();
+            *list = overlay(merge, &first, list);
+        };
         let is_open =
             |open: &&Open<'_>| matches!(&like.value, Value::String(name) if name == open.name);
         let open = pending.open.iter().find(is_open);
         if let Some(first) = open.and_then(|open| open.first.as_ref()) {
-            *list = overlay_list(first, list);
+            inherit(first);
             return true;
         }
         let Some(base) = self.base(&like, pending, problems) else { return false };
         match base.spec.member("conditions").and_then(|node| node.items().first()) {
-            Some(first) => *list = overlay_list(first, list),
+            Some(first) => inherit(first),
             None if base.complete => {
                 problems.report(&like.span, "that convention has no conditions")
             }
@@ -190,41 +203,41 @@ impl Specs {
     }
 }
 
-/// One spec over another.
-fn overlay_spec(base: &Node, own: &Node) -> Node {
-    overlay(Merge::of(ConventionSpec::schema()), base, own)
-}
-
-/// One list of conditions over another.
-fn overlay_list(base: &Node, own: &Node) -> Node {
-    overlay(Merge::of(ConventionSpec::schema()).key("conditions").item(), base, own)
-}
-
 /// Merges one part over another, as its schema defines.
 fn overlay(merge: Merge<'_>, base: &Node, own: &Node) -> Node {
     let value = match (merge.how(), &base.value, &own.value) {
-        (Some("keys" | "types"), Value::Map(theirs), Value::Map(ours)) => {
+        (Some(how @ ("keys" | "types" | "members")), Value::Map(theirs), Value::Map(ours)) => {
             let mut entries: Vec<(Key, Node)> =
                 theirs.iter().filter(|(key, _)| !merge.key(&key.name).is_own()).cloned().collect();
             for (key, node) in ours {
                 let at = entries.iter().position(|(known, _)| known.name == key.name);
                 match (at, &node.value) {
-                    (Some(at), Value::Null) => drop(entries.remove(at)),
+                    // Null switches off what has a default.
+                    (Some(at), Value::Null) if !merge.key(&key.name).has_default() => {
+                        entries.remove(at);
+                    }
                     (Some(at), _) => {
-                        let joined = overlay(merge.key(&key.name), &entries[at].1, node);
+                        let (merge, theirs) = (merge.key(&key.name), &entries[at].1);
+                        let joined = match how {
+                            "members" => overlay_checks(merge.item(), &key.name, theirs, node),
+                            _ => overlay(merge, theirs, node),
+                        };
                         entries[at] = (key.clone(), joined);
                     }
                     (None, _) => entries.push((key.clone(), node.clone())),
                 }
             }
-            if merge.how() == Some("types") {
+            if how == "types" {
                 put_above_families(&mut entries, base);
             }
             Value::Map(entries)
         }
-        (Some("items"), Value::List(theirs), Value::List(ours)) => {
-            Value::List(overlay_items(merge.item(), theirs, ours))
-        }
+        (Some("items"), Value::List(theirs), Value::List(ours)) => Value::List(overlay_items(
+            merge.item(),
+            &one_by_one(theirs),
+            &one_by_one(ours),
+            name_of,
+        )),
         (Some("defaults"), Value::List(theirs), Value::List(ours)) => {
             Value::List(overlay_defaults(theirs, ours))
         }
@@ -249,19 +262,62 @@ fn put_above_families(entries: &mut Vec<(Key, Node)>, base: &Node) {
     }
 }
 
-/// A list over a list: items of one name are joined, the others follow.
-fn overlay_items(merge: Merge<'_>, theirs: &[Node], ours: &[Node]) -> Vec<Node> {
-    let mut joined = theirs.to_vec();
+/// A list over a list: items of one name are joined, the others follow. Null as the action of an item
+/// switches it off.
+fn overlay_items(
+    merge: Merge<'_>,
+    theirs: &[Node],
+    ours: &[Node],
+    name_of: impl Fn(&Node) -> Option<String>,
+) -> Vec<Node> {
+    let mut joined: Vec<Option<Node>> = theirs.iter().cloned().map(Some).collect();
     for (at, item) in ours.iter().enumerate() {
         let name = name_of(item);
         // Each is replaced once: of two items of one name the second is one more.
         let first = name.is_some() && ours[..at].iter().all(|other| name_of(other) != name);
+        let is_off = || matches!(item.member("action"), Some(Node { value: Value::Null, .. }));
         match theirs.iter().position(|known| first && name_of(known) == name) {
-            Some(known) => joined[known] = overlay(merge, &theirs[known], item),
-            None => joined.push(item.clone()),
+            Some(known) if is_off() => joined[known] = None,
+            Some(known) => joined[known] = Some(overlay(merge, &theirs[known], item)),
+            None => joined.push(Some(item.clone())),
         }
     }
-    joined
+    joined.into_iter().flatten().collect()
+}
+
+/// The checks of a member over inherited ones. Both may be one check or a list.
+fn overlay_checks(merge: Merge<'_>, member: &str, theirs: &Node, ours: &Node) -> Node {
+    let name_of = |check: &Node| Some(text(check, "id").unwrap_or_else(|| member_id(member)));
+    let joined = overlay_items(merge, one_or_many(theirs), one_or_many(ours), name_of);
+    Node { value: Value::List(joined), span: ours.span.clone() }
+}
+
+fn one_or_many(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::List(items) => items,
+        _ => std::slice::from_ref(node),
+    }
+}
+
+/// Phases with one entry in common, `{phase: [A, B], …}`, as an entry each.
+fn one_by_one(items: &[Node]) -> Vec<Node> {
+    let mut all = Vec::new();
+    for item in items {
+        let phases = item.member("phase").map(Node::items).unwrap_or_default();
+        for phase in phases {
+            let mut item = item.clone();
+            for (key, node) in item.entries_mut().into_iter().flatten() {
+                if key.name == "phase" {
+                    *node = phase.clone();
+                }
+            }
+            all.push(item);
+        }
+        if phases.is_empty() {
+            all.push(item.clone());
+        }
+    }
+    all
 }
 
 /// Merges the defaults of a convention over inherited ones, by the rule for the defaults of a policy and
@@ -283,60 +339,92 @@ fn overlay_defaults(theirs: &[Node], ours: &[Node]) -> Vec<Node> {
 }
 
 /// The name of an item of a list.
-fn name_of(item: &Node) -> Option<&str> {
-    ["id", "name", "path"].iter().find_map(|key| match &item.member(key)?.value {
-        Value::String(text) => Some(text.as_str()),
+fn name_of(item: &Node) -> Option<String> {
+    ["phase", "id", "name", "path"].iter().find_map(|key| text(item, key))
+}
+
+fn text(node: &Node, key: &str) -> Option<String> {
+    match &node.member(key)?.value {
+        Value::String(text) => Some(text.clone()),
         _ => None,
-    })
-}
-
-/// `without: [settled, first-visit]`: inherited rules and defaults that are not wanted.
-fn drop_unwanted(whole: &mut Node, own: &Node, complete: bool, problems: &Problems) {
-    for item in own.member("without").map(Node::items).unwrap_or_default() {
-        let Value::String(name) = &item.value else { continue };
-        if !drop_named(whole, name) && complete {
-            let message = format!("there is no inherited rule or default \"{name}\"");
-            problems.report(&item.span, message);
-        }
     }
 }
 
-fn drop_named(whole: &mut Node, name: &str) -> bool {
-    let mut found = false;
-    for (key, node) in whole.entries_mut().into_iter().flatten() {
-        found |= match (key.name.as_str(), &mut node.value) {
-            ("rules" | "fields", _) => drop_items(node, |item| name_of(item) == Some(name)),
-            ("backfill", _) => drop_items(node, |item| Label::of(item).name() == Some(name)),
-            ("conditions", Value::List(lists)) => {
-                lists.iter_mut().fold(false, |found, list| found | drop_from_list(list, name))
+/// `without: [settled, first-visit]`: what a convention does not inherit.
+struct Unwanted<'d> {
+    names: &'d [Node],
+    /// The names of everything that it could inherit.
+    inherited: BTreeSet<String>,
+}
+
+impl<'d> Unwanted<'d> {
+    fn of(own: &'d Node) -> Self {
+        let names = own.member("without").map(Node::items).unwrap_or_default();
+        Self { names, inherited: BTreeSet::new() }
+    }
+
+    fn remove_from(&mut self, spec: &mut Node) {
+        for (key, node) in spec.entries_mut().into_iter().flatten() {
+            match (key.name.as_str(), &mut node.value) {
+                ("rules", Value::List(rules)) => self.retain(rules, name_of),
+                ("fields", Value::List(fields)) => self.retain(fields, |field| {
+                    text(field, "id")
+                        .or_else(|| Some(field_id(&text(field, "path")?.parse().ok()?)))
+                }),
+                ("backfill", Value::List(defaults)) => {
+                    self.retain(defaults, |default| Label::of(default).name().map(str::to_owned))
+                }
+                ("phase", Value::Map(entries)) => {
+                    let values = entries.iter_mut().find(|(key, _)| key.name == "values");
+                    if let Some((_, Node { value: Value::List(values), .. })) = values {
+                        *values = one_by_one(values);
+                        self.retain(values, name_of);
+                    }
+                }
+                ("conditions", Value::List(lists)) => {
+                    lists.iter_mut().for_each(|list| self.remove_from_list(list));
+                }
+                _ => {}
             }
-            _ => false,
-        };
-    }
-    found
-}
-
-fn drop_from_list(list: &mut Node, name: &str) -> bool {
-    let mut entries = list.entries_mut().into_iter().flatten();
-    let each = entries.find(|(key, _)| key.name == "each");
-    each.is_some_and(|(_, each)| drop_items(each, |item| name_of(item) == Some(name)))
-}
-
-/// Removes items of a list. Whether there were any.
-fn drop_items(list: &mut Node, unwanted: impl Fn(&Node) -> bool) -> bool {
-    let Value::List(items) = &mut list.value else { return false };
-    let before = items.len();
-    items.retain(|item| !unwanted(item));
-    items.len() < before
-}
-
-/// A list without the items that its own convention removes.
-fn without_unwanted(list: &Node, own: &Node) -> Node {
-    let mut list = list.clone();
-    for item in own.member("without").map(Node::items).unwrap_or_default() {
-        if let Value::String(name) = &item.value {
-            drop_from_list(&mut list, name);
         }
     }
-    list
+
+    fn remove_from_list(&mut self, list: &mut Node) {
+        for (key, node) in list.entries_mut().into_iter().flatten() {
+            match (key.name.as_str(), &mut node.value) {
+                ("each", Value::List(rules)) => self.retain(rules, name_of),
+                ("members", Value::Map(members)) => {
+                    for (member, checks) in members {
+                        let mut kept = one_or_many(checks).to_vec();
+                        self.retain(&mut kept, |check| {
+                            Some(text(check, "id").unwrap_or_else(|| member_id(&member.name)))
+                        });
+                        // A member without checks is not an unknown member.
+                        checks.value = Value::List(kept);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn retain(&mut self, items: &mut Vec<Node>, name_of: impl Fn(&Node) -> Option<String>) {
+        items.retain(|item| {
+            let Some(name) = name_of(item) else { return true };
+            let is_it = |node: &Node| matches!(&node.value, Value::String(text) if *text == name);
+            let is_wanted = !self.names.iter().any(is_it);
+            self.inherited.insert(name);
+            is_wanted
+        });
+    }
+
+    fn report_unknown(&self, problems: &Problems) {
+        for item in self.names {
+            let Value::String(name) = &item.value else { continue };
+            if !self.inherited.contains(name) {
+                let known = self.inherited.iter().map(String::as_str);
+                At::root(item, problems).unknown("inherited part", name, known);
+            }
+        }
+    }
 }

@@ -11,6 +11,22 @@ impl Check {
     pub fn action(&self) -> Disposition {
         self.action.unwrap_or(Disposition::Deny)
     }
+
+    /// Whether a value can violate it.
+    const fn has_constraint(&self) -> bool {
+        self.required
+            || self.forbidden
+            || !self.nullable
+            || self.kind.is_some()
+            || !self.values.is_empty()
+            || self.pattern.is_some()
+            || self.min_length.is_some()
+            || self.max_length.is_some()
+            || self.max_bytes.is_some()
+            || self.minimum.is_some()
+            || self.maximum.is_some()
+            || self.format.is_some()
+    }
 }
 
 impl Compiler<'_> {
@@ -19,14 +35,13 @@ impl Compiler<'_> {
         let mut wanted: Vec<(&Pointer, bool)> = Vec::new();
         let fields = documents.iter().enumerate().map(|(index, Field { path, check })| {
             let at = at.item(index);
-            let name = path.tokens().last().map(|name| kebab(name)).unwrap_or_default();
             if check.required != check.forbidden {
                 if wanted.contains(&(&**path, !check.required)) {
                     at.report(format!("{path} is both required and forbidden"));
                 }
                 wanted.push((path, check.required));
             }
-            let check = self.check(check, &format!("field-{name}"), "", at);
+            let check = self.check(check, &field_id(path), "", at);
             Field { path: path.clone(), check }
         });
         fields.collect()
@@ -50,6 +65,15 @@ impl Compiler<'_> {
         let rule = rules.rule(id, check.action());
         if check.required && check.forbidden {
             at.report("a field cannot be both required and forbidden");
+        }
+        // A member with an empty check is a known member.
+        let is_member = check.id.is_none() && check.action.is_none() && check.message.is_none();
+        if self.complete && !check.has_constraint() && !(is_member && at.position("path").is_none())
+        {
+            at.report_with_help(
+                "this check accepts every value",
+                "add a constraint, such as \"type\"; the id of an inherited check can be in \"without\"",
+            );
         }
         reject_the_impossible(check, at);
         Check { rule, ..check.clone() }
@@ -109,6 +133,16 @@ fn fits(check: &Check, value: &str) -> bool {
         && check.max_bytes.is_none_or(|most| value.len() <= most)
 }
 
+/// The default id of a check of a field.
+pub(crate) fn field_id(path: &Pointer) -> String {
+    format!("field-{}", path.tokens().last().map(|name| kebab(name)).unwrap_or_default())
+}
+
+/// The default id of a check of a member of conditions.
+pub(crate) fn member_id(name: &str) -> String {
+    format!("condition-{}", kebab(name))
+}
+
 /// `lastTransitionTime` or `ACK.Terminal` as a part of a rule id: `last-transition-time`,
 /// `ack-terminal`.
 pub(crate) fn kebab(name: &str) -> String {
@@ -132,8 +166,16 @@ pub(crate) fn kebab(name: &str) -> String {
         }
         id.push(letter.to_ascii_lowercase());
     }
+    if id.len() > MAX_PART {
+        id.truncate(MAX_PART);
+        id.truncate(id.rfind('-').unwrap_or(MAX_PART));
+    }
     id
 }
+
+/// The longest part of a rule id that is made from a name. With `condition-` or `-not-true` it has at most
+/// 63 characters, as an id that a document has.
+const MAX_PART: usize = 53;
 
 #[cfg(test)]
 mod tests {
@@ -147,6 +189,10 @@ mod tests {
             ("ACK.ResourceSynced", "ack-resource-synced"),
             ("IAMRole", "iam-role"),
             ("Ready", "ready"),
+            (
+                "Waiting for the instances to become active after an online upgrade",
+                "waiting-for-the-instances-to-become-active-after-an",
+            ),
         ] {
             assert_eq!(kebab(name), id);
         }

@@ -153,13 +153,13 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let any = |members: &[String]| members.iter().any(|member| moved(member));
         let old = before.and_then(time);
         let mirrored = self.known.is_some_and(|known| known.mirrored);
-        let mut report = |sanction: &'p Option<Sanction>, message: &str| {
+        let mut report = |sanction: Option<&'p Sanction>, message: &str| {
             if let Some(sanction) = sanction {
                 violations.push(self.violation(sanction, &times.member, message).transition());
             }
         };
         if old != Some(new) && new > now.saturating_add(times.skew()) {
-            report(&times.future, "is in the future");
+            report(times.future.as_ref(), "is in the future");
         }
         let Some(old) = old else { return };
         let changed = mirrored || times.moves_freely() || any(&times.may_move_on);
@@ -168,13 +168,13 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
                 moved(member) && !self.is_removed_by_webhook(member, circumstances)
             };
             if !mirrored && times.must_move_on.iter().any(must) && is_before_write(old, now) {
-                report(&times.kept, "must change when the condition changes");
+                report(times.kept.as_ref(), "must change when the condition changes");
             }
         } else if new < old {
-            let sanction = if changed { &times.backwards } else { &times.backwards_unchanged };
+            let sanction = if changed { times.backwards.as_ref() } else { times.unchanged() };
             report(sanction, "moved backwards");
         } else if !changed {
-            report(&times.moved, "changed although the condition did not");
+            report(times.moved.as_ref(), "changed although the condition did not");
         }
     }
 

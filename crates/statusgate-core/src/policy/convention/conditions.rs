@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
-use super::super::schema::kebab;
+use super::super::schema::member_id;
 use super::super::{Check, Disposition, Id};
 use super::times::ANYTHING;
 use super::{ConditionTypes, ElementRule, History, Limit, Sanction, TransitionTime};
@@ -112,9 +112,8 @@ impl Compiler<'_> {
     ) -> ConditionList {
         let rules = self.tables(&[&document.source]);
         let members = document.members.iter().map(|(name, checks)| {
-            let id = format!("condition-{}", kebab(name));
             let at = at.key("members").key(name);
-            (name.clone(), self.checks(&checks.0, &id, &document.source, at))
+            (name.clone(), self.checks(&checks.0, &member_id(name), &document.source, at))
         });
         // Without a limit the list would grow forever, because no writer may shorten it.
         if document.history.is_some() && document.max_items.is_none() && self.complete {
@@ -129,22 +128,27 @@ impl Compiler<'_> {
             None if document.history.is_some() => Vec::new(),
             None => vec!["type".to_owned()],
         };
-        let duplicate =
-            || rules.sanction("condition-duplicate", document.duplicate, Disposition::Deny);
         ConditionList {
             path: (*document.path).clone(),
             outer: self.outer_list(document, at),
             versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Disposition::Deny),
-            duplicate: (!key.is_empty()).then(duplicate),
+            duplicate: document
+                .duplicate
+                .as_ref()
+                .filter(|_| !key.is_empty())
+                .map(|found| rules.sanction("condition-duplicate", found.action)),
             key,
             max_items: document.max_items.map(|value| Limit {
                 value,
-                sanction: rules.sanction("conditions-length", document.too_long, Disposition::Deny),
+                sanction: document
+                    .too_long
+                    .as_ref()
+                    .map(|found| rules.sanction("conditions-length", found.action)),
             }),
             history: document.history.clone().map(|mut history| {
-                rules.complete("history-rewritten", &mut history.rewritten, Disposition::Warn);
-                rules.complete("history-repeated", &mut history.repeated, Disposition::Warn);
+                rules.name("history-rewritten", history.rewritten.as_mut());
+                rules.name("history-repeated", history.repeated.as_mut());
                 history
             }),
             members: members.collect(),

@@ -16,14 +16,14 @@ impl Compiler<'_> {
     pub(super) fn generation(&self, mut generation: Generation) -> Generation {
         let source = generation.source.clone();
         let rules = self.tables(&[&source]);
-        rules.complete("generation-ahead", &mut generation.ahead, Disposition::Deny);
+        rules.name("generation-ahead", generation.ahead.as_mut());
         // An object that is restored from a backup has old generations, and its own starts at 1 again.
-        rules.complete("generation-ahead", &mut generation.ahead_at_first, Disposition::Warn);
-        rules.complete("generation-decreased", &mut generation.decreased, Disposition::Warn);
+        rules.name("generation-ahead", generation.ahead_at_first.as_mut());
+        rules.name("generation-decreased", generation.decreased.as_mut());
         // Without `reset`, 0 is the same as absence.
         rules.name("generation-decreased", generation.reset.as_mut());
         // Flux's CRDs begin with −1: the object was not observed yet.
-        let below = |_| rules.sanction("generation-minimum", None, Disposition::Deny);
+        let below = |_| rules.sanction("generation-minimum", Disposition::Deny);
         generation.below = generation.minimum.map(below);
         generation
     }

@@ -18,13 +18,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The names of a convention. Even if it is not `complete`, its own phases are all that there are:
-    /// they replace inherited ones. A placeholder for a phase is empty.
+    /// The names of a convention. A placeholder for a phase is empty.
     pub(crate) fn of(spec: &ConventionSpec, complete: bool) -> Self {
         let phases = spec.phase.iter().flat_map(|phase| &phase.values);
-        let phases: Vec<String> = phases.map(|value| value.phase.clone()).collect();
-        let complete_phases =
-            (complete || !phases.is_empty()) && !phases.iter().any(String::is_empty);
+        let phases = phases.flat_map(|value| value.phase.iter());
+        let phases: Vec<String> = phases.cloned().collect();
+        let complete_phases = complete && !phases.iter().any(String::is_empty);
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
         // Neither a rule nor a default reads a list inside another list.
         let lists = spec.conditions.iter().filter(|list| list.path.outer_list().is_none());

@@ -7,7 +7,7 @@ use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
 use super::{Imposition, Moves, PhaseReason, PhaseTimeRules};
-use crate::documents::{self, ZeroOrMore};
+use crate::documents::{self, ZeroOrMore, warn};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -82,6 +82,11 @@ pub enum RepairTo {
     Stored,
 }
 
+/// The words for a step of `repair` that chooses no phase of its own.
+const REQUESTED: &str = "requested";
+const STORED: &str = "stored";
+const KEYWORDS: [&str; 2] = [REQUESTED, STORED];
+
 impl PhaseRules {
     /// Whether there is anything that Repair can choose.
     pub(crate) fn can_repair(&self) -> bool {
@@ -130,16 +135,34 @@ impl Compiler<'_> {
     pub(super) fn phase(&self, document: &documents::Phase, at: At<'_>) -> Option<PhaseRules> {
         let rules = self.tables(&[&document.source]);
         let value_rule = rules.rule("phase-value", Disposition::Deny);
-        let values = document.values.iter().enumerate();
-        let phases: Vec<Phase> = values
-            .map(|(index, value)| {
-                let at = at.key("values").item(index);
-                if document.values[..index].iter().any(|other| other.phase == value.phase) {
-                    at.key("phase").report(format!("phase {} is listed twice", value.phase));
+        let mut phases: Vec<Phase> = Vec::new();
+        for (index, value) in document.values.iter().enumerate() {
+            let at = at.key("values").item(index);
+            if !value.reasons.is_empty() && document.reason.is_none() && self.complete {
+                at.key("reasons").report_with_help(
+                    "\"reasons\" judges nothing: the phase has no \"reason\"",
+                    "add \"reason\" with the path of the reason to \"phase\"",
+                );
+            }
+            for (place, name) in value.phase.iter().enumerate() {
+                let place = at.key("phase").item(place);
+                if phases.iter().any(|other| other.name == *name) {
+                    place.report(format!("phase {name} is listed twice"));
                 }
-                self.phase_value(value, document, at)
-            })
-            .collect();
+                if KEYWORDS.contains(&name.as_str()) {
+                    let message = format!("a phase cannot have the name {name}");
+                    place.report_with_help(message, "this is a keyword of \"repair\"");
+                }
+                let rule = self.evidence_rule(name, value, document, &phases, at);
+                phases.push(self.phase_value(name, rule, value, at));
+            }
+        }
+        if document.reason.is_some() && phases.iter().all(|phase| phase.reasons.is_empty()) {
+            at.key("reason").report_with_help(
+                "\"reason\" judges nothing: no phase has \"reasons\"",
+                "add \"reasons\" to a phase, or remove \"reason\"",
+            );
+        }
         if let Some(name) = &document.default {
             let at = at.key("default");
             self.names.check_phase(at, name);
@@ -161,7 +184,7 @@ impl Compiler<'_> {
             value_rule,
             transition_time: document.transition_time.as_ref().map(|time| phase_time(time, rules)),
             reason: document.reason.clone().map(|mut reason| {
-                rules.complete("phase-reason", &mut reason.action, Disposition::Warn);
+                rules.name("phase-reason", reason.action.as_mut());
                 reason
             }),
             moves: self.moves(document, rules, at),
@@ -182,13 +205,10 @@ impl Compiler<'_> {
 
     /// Without `moves` every phase may follow every other, except that none follows a final phase.
     fn moves(&self, phase: &documents::Phase, rules: Sourced<'_>, at: At<'_>) -> Option<Moves> {
-        let finals: Vec<&str> = phase
-            .values
-            .iter()
-            .filter(|value| value.is_final)
-            .map(|value| value.phase.as_str())
-            .collect();
-        let all = || phase.values.iter().map(|value| value.phase.clone());
+        let finals = phase.values.iter().filter(|value| value.is_final);
+        let finals = finals.flat_map(|value| value.phase.iter()).map(String::as_str);
+        let finals: Vec<&str> = finals.collect();
+        let all = || phase.values.iter().flat_map(|value| value.phase.iter()).cloned();
         let mut moves = match &phase.moves {
             Some(moves) => {
                 self.check_moves(moves, &finals, at.key("moves"));
@@ -197,7 +217,7 @@ impl Compiler<'_> {
             None if finals.is_empty() => return None,
             None => {
                 let (any_to, from) = (ZeroOrMore::default(), IndexMap::new());
-                let mut moves = Moves { any_to, from, action: None };
+                let mut moves = Moves { any_to, from, action: warn() };
                 moves.any_to.0.extend(all());
                 moves
             }
@@ -210,7 +230,7 @@ impl Compiler<'_> {
                 if is_final { to.clear() } else { to.extend(any_to.iter().cloned()) }
             }
         }
-        rules.complete("phase-move", &mut moves.action, Disposition::Warn);
+        rules.name("phase-move", moves.action.as_mut());
         Some(moves)
     }
 
@@ -233,10 +253,38 @@ impl Compiler<'_> {
         check(&moves.any_to, at.key("anyTo"));
     }
 
+    /// The rule of `necessary`. Phases with one id and the same evidence share it.
+    fn evidence_rule(
+        &self,
+        name: &str,
+        value: &documents::PhaseValue,
+        phase: &documents::Phase,
+        known: &[Phase],
+        at: At<'_>,
+    ) -> Id {
+        let written = value.id.as_ref().map(|id| id.to_string());
+        let rule = written.unwrap_or_else(|| format!("phase-{}", kebab(name)));
+        if value.necessary.is_none() {
+            // Nothing can contradict this phase: its rule has no findings and is in no table.
+            return Id::new(self.id(&rule), usize::MAX);
+        }
+        let id = self.id(&rule);
+        let is_shared = |other: &Phase| {
+            value.id.is_some() && *other.rule == *id && other.necessary == value.necessary
+        };
+        if self.declarer(&rule) == Some(Declarer::Phase) && !known.iter().any(is_shared) {
+            let at = if value.id.is_some() { at.key("id") } else { at.key("phase") };
+            Self::report_taken(at, &rule, "another phase");
+        }
+        let rules = self.tables(&[&value.source, &phase.source]).by(Declarer::Phase);
+        rules.rule(&rule, Disposition::Disagreement)
+    }
+
     fn phase_value(
         &self,
+        name: &str,
+        rule: Id,
         document: &documents::PhaseValue,
-        phase: &documents::Phase,
         at: At<'_>,
     ) -> Phase {
         let evidence = |key: &str, predicate: Option<&Predicate>| {
@@ -245,22 +293,10 @@ impl Compiler<'_> {
         if let Some(imposed) = &document.imposed {
             self.predicate(&imposed.when, at.key("imposed").key("when"));
         }
-        let rule = format!("phase-{}", kebab(&document.phase));
-        let necessary = evidence("necessary", document.necessary.as_ref());
-        let rule = if necessary.is_some() {
-            if self.declarer(&rule) == Some(Declarer::Phase) {
-                Self::report_taken(at.key("phase"), &rule, "another phase");
-            }
-            let rules = self.tables(&[&document.source, &phase.source]).by(Declarer::Phase);
-            rules.rule(&rule, Disposition::Disagreement)
-        } else {
-            // Nothing can contradict this phase: its rule has no findings and is in no table.
-            Id::new(self.id(&rule), usize::MAX)
-        };
         Phase {
-            name: document.phase.clone(),
+            name: name.to_owned(),
             rule,
-            necessary,
+            necessary: evidence("necessary", document.necessary.as_ref()),
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
             imposed: document.imposed.clone(),
             is_final: document.is_final,
@@ -272,8 +308,8 @@ impl Compiler<'_> {
 
     fn repair_step(&self, document: &documents::RepairStep, at: At<'_>) -> RepairStep {
         let to = match document.to.as_str() {
-            "requested" => RepairTo::Requested,
-            "stored" => RepairTo::Stored,
+            REQUESTED => RepairTo::Requested,
+            STORED => RepairTo::Stored,
             name => {
                 self.names.check_phase(at.key("to"), name);
                 RepairTo::Phase(name.to_owned())
@@ -288,11 +324,11 @@ impl Compiler<'_> {
 fn phase_time(document: &documents::PhaseTime, rules: Sourced<'_>) -> PhaseTimeRules {
     let mut time = match document.clone() {
         documents::PhaseTime::Path(path) => {
-            PhaseTimeRules { path, in_step: None, kept: None, moved: None }
+            PhaseTimeRules { path, in_step: None, kept: warn(), moved: warn() }
         }
         documents::PhaseTime::Rules(time) => time,
     };
-    rules.complete("phase-transition-time", &mut time.moved, Disposition::Warn);
-    rules.complete("phase-transition-time", &mut time.kept, Disposition::Warn);
+    rules.name("phase-transition-time", time.moved.as_mut());
+    rules.name("phase-transition-time", time.kept.as_mut());
     time
 }

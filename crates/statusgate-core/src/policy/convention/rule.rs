@@ -13,7 +13,7 @@ pub struct Limit<T> {
     /// The largest or smallest valid number.
     pub value: T,
     /// Another number is beyond it.
-    pub sanction: Sanction,
+    pub sanction: Option<Sanction>,
 }
 
 impl Rule {
@@ -36,7 +36,10 @@ impl Compiler<'_> {
         }
         let path = rule.path.as_ref().or(rule.list.as_ref()).or(phase);
         if path.is_none() && self.complete {
-            at.report("missing required key \"path\"");
+            at.report_with_help(
+                "missing required key \"path\"",
+                "name the field of the finding: without a phase in the convention, there is no default",
+            );
         }
         let declared = DeclaredRule {
             actions: vec![rule.action],

@@ -2,7 +2,7 @@
 
 use super::super::Disposition;
 use super::super::compile::Compiler;
-use super::TransitionTime;
+use super::{Sanction, TransitionTime};
 use crate::documents;
 use crate::language::SKEW_SECONDS;
 use crate::source::tree::At;
@@ -23,6 +23,11 @@ impl TransitionTime {
     /// Whether a change of this member may move the time.
     pub fn may_move_on(&self, member: &str) -> bool {
         self.moves_freely() || self.may_move_on.iter().any(|name| name == member)
+    }
+
+    /// What happens when the time of an unchanged condition goes backwards.
+    pub fn unchanged(&self) -> Option<&Sanction> {
+        self.backwards_unchanged.as_ref()?.as_ref()
     }
 
     /// The clock difference that is accepted, in seconds.
@@ -53,24 +58,21 @@ impl Compiler<'_> {
         }
         let rules = self.tables(&[&document.source, &list.source]);
         let mut times = document.clone();
-        rules.complete("transition-time-backwards", &mut times.backwards, Disposition::Warn);
+        rules.name("transition-time-backwards", times.backwards.as_mut());
         // Without a resourceVersion, a writer with a stale cache repeats an older time.
-        let unchanged = match &times.backwards {
-            Some(changed) if !resource_version => changed.action,
-            _ => Disposition::Deny,
+        let backwards = times.backwards.as_ref().map(|changed| changed.action);
+        let unchanged =
+            backwards.map(|changed| if resource_version { Disposition::Deny } else { changed });
+        let unchanged = match &times.backwards_unchanged {
+            Some(written) => written.as_ref().map(|written| written.action),
+            None => unchanged,
         };
-        rules.complete("transition-time-backwards", &mut times.backwards_unchanged, unchanged);
-        if times.must_move_on.is_empty() {
-            times.kept = None;
-        } else {
-            rules.complete("transition-time-kept", &mut times.kept, Disposition::Warn);
-        }
-        if times.moves_freely() {
-            times.moved = None;
-        } else {
-            rules.complete("transition-time-moved", &mut times.moved, Disposition::Warn);
-        }
-        rules.complete("transition-time-future", &mut times.future, Disposition::Deny);
+        times.backwards_unchanged = Some(rules.optional("transition-time-backwards", unchanged));
+        times.kept = times.kept.take().filter(|_| !times.must_move_on.is_empty());
+        rules.name("transition-time-kept", times.kept.as_mut());
+        times.moved = times.moved.take().filter(|_| !times.moves_freely());
+        rules.name("transition-time-moved", times.moved.as_mut());
+        rules.name("transition-time-future", times.future.as_mut());
         times
     }
 }

@@ -118,11 +118,26 @@ impl Reader {
             let bytes = span.byte_range().unwrap_or_default();
             part.start + bytes.start..part.start + bytes.end
         };
+        let mut last = part.start;
         for event in Parser::new_from_str(&text[part.clone()]) {
             match event {
-                Ok((event, span)) => self.take(event, &bytes(&span))?,
+                Ok((event, span)) => {
+                    let bytes = bytes(&span);
+                    last = bytes.end;
+                    self.take(event, &bytes)?;
+                }
                 Err(error) => {
                     let at = part.start + error.marker().byte_offset().unwrap_or(length);
+                    let is_quote = *error.kind() == ErrorKind::InvalidQuotedScalarIndent;
+                    let quote = is_quote.then(|| text.get(last..at)?.find(['"', '\'']));
+                    if let Some(quote) = quote.flatten() {
+                        let at = last + quote;
+                        return Err(self.mistake(&(at..at + 1), "unclosed quote"));
+                    }
+                    if let Some(at) = self.unclosed_bracket(text, at) {
+                        let message = format!("unclosed bracket '{}'", &text[at..=at]);
+                        return Err(self.mistake(&(at..at + 1), &message));
+                    }
                     let message = match error.info() {
                         // The parser has a limit of its own for brackets.
                         info if info == "recursion limit exceeded" => too_deep(),
@@ -134,6 +149,21 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// The open bracket, if an error comes after its end: the parser reports the first line that cannot be
+    /// inside of it. What is in brackets is indented more than the block around them (YAML 1.2.2, 7.4).
+    fn unclosed_bracket(&self, text: &str, error: usize) -> Option<usize> {
+        let start = |open: &Open| open.node.span.bytes.start;
+        let is_bracket = |at: &usize| text[*at..].starts_with(['[', '{']);
+        let bracket = self.open.last().map(start).filter(is_bracket)?;
+        let block = self.open.iter().rev().map(start).find(|at| !is_bracket(at))?;
+        let line_of = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let line = line_of(error);
+        let inside = text[line..].trim_start_matches(' ');
+        let indent = text.len() - line - inside.len();
+        let is_outside = line > bracket && indent <= block - line_of(block);
+        (is_outside && !inside.starts_with([']', '}'])).then_some(bracket)
     }
 
     fn take(&mut self, event: Event<'_>, bytes: &Range<usize>) -> Result<(), Diagnostic> {

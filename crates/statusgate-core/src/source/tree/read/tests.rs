@@ -112,6 +112,12 @@ fn errors_of_yaml_have_a_location() {
         ("a: !mine 1", "this tag means nothing here at \"1\""),
         ("a: {<<: 1}", "only mappings can be merged at \"1}\""),
         ("a: [1", "unclosed bracket '[' at \"[1\""),
+        ("a: [1\nb: 2", "unclosed bracket '[' at \"[1\\nb"),
+        ("- a: {b: [c\n  d: e", "unclosed bracket '[' at \"[c\\n"),
+        ("- a: [\n  - b: c: d", "unclosed bracket '[' at \"[\\n"),
+        ("a: [\n  b: c: d\n]", "did not find expected ',' or '}' at \": d"),
+        ("a: 1\nb: \"c\nd: 2", "unclosed quote at \"\\\"c\\nd"),
+        ("a: 'b\n", "unclosed quote at \"'b\\n"),
         ("a:\n\tb: 1", "tab"),
     ] {
         let error = read(text).unwrap_err();
