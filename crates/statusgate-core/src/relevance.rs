@@ -121,6 +121,10 @@ impl Relevance {
             inputs.phase(rules);
             inputs.predicate(&imposed.when);
         }
+        // A phase may be imposed because of an older write of the main resource.
+        if inputs.outside {
+            return None;
+        }
         if let Some(time) = rules.transition_time.as_ref().filter(|time| time.in_step()) {
             inputs.phase(rules);
             inputs.path(&time.path);
@@ -232,8 +236,12 @@ mod tests {
 
     /// What matters to the mutating and to the validating webhook under one policy.
     fn relevances(spec: &str) -> [Option<Relevance>; 2] {
+        of_documents("", spec)
+    }
+
+    fn of_documents(convention: &str, spec: &str) -> [Option<Relevance>; 2] {
         let text = format!(
-            "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\n\
+            "{convention}apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {{name: p}}\n\
              spec: {{resources: [{{apiGroups: [g], apiVersions: ['*'], resources: [things]}}], {spec}}}"
         );
         let source = Source { name: "p.yaml".into(), text };
@@ -269,6 +277,24 @@ mod tests {
         let null: Vec<&str> = mutate.null.iter().map(Pointer::field).collect();
         assert_eq!((null, mutate.deleting), (vec!["status.billing"], true));
         assert_eq!(changed(Some(mutate)).unwrap(), "lastTransitionTime phase");
+    }
+
+    #[test]
+    fn an_imposed_phase_that_depends_on_another_write_makes_every_write_relevant() {
+        for (when, expected) in [
+            ("{deleting: true}", Some("phase")),
+            ("{field: /status/x, is: 1}", Some("phase x")),
+            ("{field: /spec/paused, is: true}", None),
+            ("{field: /metadata/annotations/paused, is: 'true'}", None),
+        ] {
+            let convention = format!(
+                "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {{name: own}}\n\
+                 spec: {{phase: {{path: /status/phase, values: [{{phase: Ready}}, {{phase: Paused, \
+                 imposed: {{when: {when}, since: /metadata/creationTimestamp}}}}]}}}}\n---\n"
+            );
+            let [mutate, _] = of_documents(&convention, "convention: own");
+            assert_eq!(changed(mutate).as_deref(), expected, "{when}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod lists;
 mod owners;
 mod phases;
 mod webhooks;
+mod words;
 
 use crate::support::T0;
 use serde_json::{Value, json};

@@ -201,7 +201,13 @@ fn rules_that_fire_only_in_special_states_are_not_reported_as_dead() {
         "{field: /status/n, decreased: true, is: 0}",
         "{field: /status/n, decreased: true, is: 1, isNot: 0}",
         "{all: [{field: /status/a, before: /status/b}, {field: /status/b, before: /status/c}]}",
-        "{all: [{field: /status/a, before: /status/b}, {field: /status/b, is: 3}]}",
+        "{all: [{not: {field: /status/a, atLeast: /status/b}}, {field: /status/b, is: 3}]}",
+        "{field: /status/a, atLeast: 3, atMost: 3}",
+        "{not: {field: /status/a, atMost: /spec/b}}",
+        "{not: {field: /status/a, equals: {condition: A, member: message}}}",
+        "{condition: A, is: 'False', since: {condition: A, member: lastTransitionTime}, moreThan: 4h}",
+        "{all: [{since: /status/a, moreThan: 1h}, {not: {since: /status/a, moreThan: 2h}}]}",
+        "{field: /metadata/annotations/a.b~1c, is: 'on', deleting: false}",
         "{all: [{not: {field: /status/p, equals: /status/q}}, {not: {field: /status/q, equals: /status/r}}, {not: {field: /status/p, equals: /status/r}}]}",
         "{all: [{condition: A, changed: true}, {condition: A, is: 'True'}, {oldCondition: A, is: 'True'}]}",
         "{all: [{gates: /spec/gates}, {length: /spec/gates, atLeast: 2}]}",
@@ -225,6 +231,21 @@ fn rules_that_fire_only_in_special_states_are_not_reported_as_dead() {
     types: {Paused: {polarity: negative}}
     each: [{id: bad, action: Deny, message: m, when: {polarity: negative, member: status, is: 'True'}}]";
     assert_eq!(remarks(second), []);
+}
+
+#[test]
+fn bounds_that_exclude_each_other_are_reported() {
+    for rule in [
+        "{all: [{field: /status/a, atLeast: 4}, {field: /status/a, atMost: 3}]}",
+        "{all: [{field: /status/a, atLeast: /status/b}, {not: {field: /status/b, atMost: /status/a}}]}",
+        "{all: [{since: /status/a, moreThan: 2h}, {not: {since: /status/a, moreThan: 1h}}]}",
+        "{condition: A, present: false, since: {condition: A, member: lastTransitionTime}, moreThan: 4h}",
+    ] {
+        let spec = format!(
+            "{CONDITIONS}\nrules: [{{id: dead, path: /status/x, action: Warn, message: m, when: {rule}}}]"
+        );
+        assert_eq!(only(Kind::NeverFires, &spec).rules, ["test/dead"], "{rule}");
+    }
 }
 
 #[test]

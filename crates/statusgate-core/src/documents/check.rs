@@ -279,7 +279,7 @@ impl Validator<'_> {
             Some("string") => {
                 let form = text(schema, "x-check").unwrap_or_default();
                 let mut texts =
-                    ["", "placeholder", PLACEHOLDER_POINTER, "/spec/placeholder"].into_iter();
+                    ["", "placeholder", PLACEHOLDER_POINTER, "/spec/placeholder", "1s"].into_iter();
                 Value::String(
                     texts
                         .find(|text| check_form(form, text).is_ok())

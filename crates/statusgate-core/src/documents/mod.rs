@@ -39,15 +39,15 @@ pub use policy::{
     CelRule, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer, Writers,
 };
 pub use rule::{
-    Backfill, Copy, CopySource, Element, ElementStatus, ElementValue, Generation, MemberOf, Rule,
-    Trigger, TriggerWord, Watch,
+    Backfill, Copy, CopySource, Element, ElementStatus, ElementValue, Generation, Rule, Trigger,
+    TriggerWord, Watch,
 };
 pub(crate) use schema::Merge;
 pub use shapes::{
     ListPointer, Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched,
 };
 
-pub use crate::language::ZeroOrMore;
+pub use crate::language::{MemberOf, ZeroOrMore};
 
 /// Whether a key with this value can be left out.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

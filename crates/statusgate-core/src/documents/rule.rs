@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Disposition, Name, Origin, Sanction, Sentence, StatusPointer, Watched};
-use crate::language::{ElementPredicate, OneOrMany, Predicate, Scalar};
+use crate::language::{ElementPredicate, MemberOf, OneOrMany, Predicate, Scalar};
 use crate::model::{ConditionStatus, Id};
 
 /// A trigger without parameters.
@@ -125,14 +125,6 @@ document! {
         absent_where?: ElementPredicate,
         /// A condition to add when the list has none of its type.
         element?: Element,
-    }
-
-    /// A member of a condition of the same list.
-    pub struct MemberOf {
-        /// The type of the condition.
-        condition: String,
-        /// The member.
-        member: String,
     }
 
     /// A value that is copied.

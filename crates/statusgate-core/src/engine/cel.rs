@@ -77,9 +77,9 @@ pub(crate) fn holds(
     answer.unwrap_or_else(|_| Err("the evaluator failed".to_owned()))
 }
 
-/// CEL's standard library without optional values, and our functions.
+/// CEL's standard library, and our functions.
 static ENVIRONMENT: LazyLock<Result<Arc<Env>, cel::DeclarationError>> = LazyLock::new(|| {
-    let mut environment = Env::default().with_optional_support(false).with_stdlib();
+    let mut environment = Env::default().with_stdlib();
     environment.add_overload(ORDERED, ORDERED, vec![DYN_TYPE], ordered)?;
     Ok(Arc::new(environment))
 });
@@ -215,7 +215,7 @@ impl Reader {
             }
         }
         if wants("metadata") {
-            members.put("metadata", self.metadata(&object.metadata)?);
+            members.put("metadata", self.metadata(&object.metadata, inside("metadata"))?);
         }
         for (name, value) in [("spec", spec), ("status", object.status.as_ref())] {
             if let Some(value) = value.filter(|_| wants(name)) {
@@ -225,7 +225,11 @@ impl Reader {
         Ok(members.into_value())
     }
 
-    fn metadata<'v>(&mut self, metadata: &'v Metadata<'_>) -> Result<Box<dyn Val + 'v>, Reason> {
+    fn metadata<'v>(
+        &mut self,
+        metadata: &'v Metadata<'_>,
+        part: Option<&Part>,
+    ) -> Result<Box<dyn Val + 'v>, Reason> {
         let mut members = Members::default();
         let texts = [
             ("name", Some(&metadata.name)),
@@ -240,6 +244,13 @@ impl Reader {
         }
         if let Some(generation) = metadata.generation {
             members.put("generation", self.one(CelInt::from(generation))?);
+        }
+        let wants = |name: &str| part.is_none_or(|part| part.covers(&[name]));
+        for (name, map) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
+            if let Some(map) = wants(name).then(|| map.tree()).flatten() {
+                let inside = part.and_then(|part| part.members.get(name));
+                members.put(name, self.value(map, inside)?);
+            }
         }
         Ok(members.into_value())
     }

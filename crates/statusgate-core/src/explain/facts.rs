@@ -12,7 +12,7 @@ mod sample;
 
 use indexmap::IndexSet;
 
-use crate::language::{Glob, Observed, Predicate};
+use crate::language::{Glob, MemberOf, Observed, Predicate};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{ConditionList, Convention};
 
@@ -54,6 +54,13 @@ pub enum Fact {
     Length(Pointer),
     /// The conditions that a list in the spec requires.
     Gates(Pointer),
+    /// A member of a condition, in addition to its status and its reason.
+    OfCondition {
+        /// The list of the condition; `None` if the convention has no conditions.
+        list: Option<Pointer>,
+        /// The condition, and the member.
+        of: MemberOf,
+    },
     /// A member of the element that a rule judges.
     Member {
         /// Of the stored element.
@@ -232,6 +239,7 @@ impl Fact {
             Self::Observed => "observedGeneration".to_owned(),
             Self::Field { old, path } => format!("{}{}", stored(*old), path.field()),
             Self::Length(path) => format!("length of {}", path.field()),
+            Self::OfCondition { of, .. } => format!("{} of {}", of.member, of.condition),
             Self::Gates(path) => format!("a condition of {}", path.field()),
             Self::Member { old, name } => format!("{}{name}", stored(*old)),
         }

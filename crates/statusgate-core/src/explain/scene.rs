@@ -60,6 +60,11 @@ impl<'c> Stage<'c> {
                 builder.side(*old).set(path, value.clone(), !lengths)?;
             }
         }
+        for (fact, answer) in &facts {
+            if let Fact::OfCondition { list: Some(list), of } = fact {
+                builder.object.set_member(list, &of.condition, &of.member, answer)?;
+            }
+        }
         let (deleting, generation) = (builder.deleting, builder.generation);
         let object = self.finish(builder.object, deleting, generation);
         let old = builder.old.map(|old| self.finish(old, deleting, generation));
@@ -176,7 +181,9 @@ impl<'c> Stage<'c> {
 
     fn finish(&self, side: Side, deleting: bool, generation: bool) -> Value {
         let mut object = side.0;
-        let mut metadata = json!({"name": "example"});
+        // Labels and annotations.
+        let mut metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+        metadata["name"] = "example".into();
         if generation {
             metadata["generation"] = GENERATION.into();
         }
@@ -419,6 +426,28 @@ impl Side {
     fn has(&mut self, path: &Pointer, kind: Option<&Value>) -> bool {
         let list = self.list(path);
         list.is_some_and(|items| items.iter().any(|item| item.get("type") == kind))
+    }
+
+    /// Sets or removes a member of a condition. `None` if there is no such condition for a value.
+    fn set_member(
+        &mut self,
+        list: &Pointer,
+        kind: &str,
+        member: &str,
+        answer: &Answer,
+    ) -> Option<()> {
+        let items = self.list(list)?.iter_mut().filter_map(Value::as_object_mut);
+        let mut found = items.filter(|item| item.get("type").is_some_and(|of| of == kind));
+        match (found.next(), answer) {
+            (Some(item), Answer::Value { value, .. }) => {
+                item.insert(member.to_owned(), value.clone());
+            }
+            (Some(item), _) => {
+                item.remove(member);
+            }
+            (None, answer) => return (*answer == Answer::Absent).then_some(()),
+        }
+        Some(())
     }
 
     /// Extends a list to `count` items; `None` if it is longer.

@@ -1,6 +1,6 @@
 //! The inputs of predicates, for tables and proofs.
 
-use super::{Glob, Polarity, Reference, Value};
+use super::{Glob, Polarity, Reference, Span, Value};
 use crate::model::Pointer;
 
 /// Visits the inputs of the words of a predicate. A visitor implements the methods that it needs.
@@ -25,6 +25,8 @@ pub trait Asks<'p> {
     fn set(&mut self, _reference: &Reference) {}
     /// A value, and its tests.
     fn value(&mut self, _value: &'p Value) {}
+    /// A time, and how long ago it must be.
+    fn elapsed(&mut self, _of: &Reference, _more_than: Span) {}
     /// The polarity of the element.
     fn polarity(&mut self, _polarities: &'p [Polarity]) {}
 }

@@ -7,6 +7,10 @@ pub trait Report {
     /// An error at a path. An empty path is the predicate itself.
     fn error(&mut self, path: &[Segment], message: &str, help: Option<&str>);
 
+    /// A question at a path with an answer that changes without a write. It is an error if the answer can
+    /// change or reject a write.
+    fn clock(&mut self, path: &[Segment]);
+
     /// The name of a phase at a path. It is an error if the convention has no such phase.
     fn phase(&mut self, path: &[Segment], name: &str);
 
@@ -43,6 +47,11 @@ impl<'r> Checker<'r> {
     /// Reports an error at the current path.
     pub fn error(&mut self, message: &str, help: Option<&str>) {
         self.report.error(&self.path, message, help);
+    }
+
+    /// Checks that a word may read the clock.
+    pub fn clock(&mut self) {
+        self.report.clock(&self.path);
     }
 
     /// Checks the name of a phase.

@@ -122,6 +122,7 @@ impl<'s, 'a> Facts<'s, 'a> {
             Reference::OldField(path) => self.at_stored(self.old?, path),
             Reference::Member(name) => self.element?.item.get(name),
             Reference::OldMember(name) => self.element?.before?.get(name),
+            Reference::OfCondition(of) => self.conditions.find(&of.condition)?.get(&of.member),
         };
         found.filter(|value| !value.is_null())
     }
@@ -133,19 +134,23 @@ impl<'s, 'a> Facts<'s, 'a> {
             Reference::Field(path) | Reference::OldField(path) => self.at_stored(old, path),
             // A member of a new element is not a change.
             Reference::Member(name) | Reference::OldMember(name) => self.element?.before?.get(name),
+            Reference::OfCondition(of) => {
+                self.old_conditions?.find(&of.condition).and_then(|found| found.get(&of.member))
+            }
         };
         Some(found.filter(|value| !value.is_null()))
     }
 
-    /// The value at a pointer below `/status` or `/spec`.
+    /// The value at a pointer.
     pub(super) fn at(&self, path: &Pointer) -> Option<&'s Json<'a>> {
         at(self.object, path)
     }
 
-    /// The same for the stored object. If both objects have the same spec, it is parsed only once.
+    /// The same for the stored object. A part that is the same in both is parsed only once.
     fn at_stored(&self, old: &'s Object<'a>, path: &Pointer) -> Option<&'s Json<'a>> {
-        let same_spec = !path.is_below_status() && old.spec.text() == self.object.spec.text();
-        at(if same_spec { self.object } else { old }, path)
+        let text = |object: &'s Object<'a>| object.part(path).map(|(part, _)| part.text());
+        let same = !path.is_below_status() && text(old) == text(self.object);
+        at(if same { self.object } else { old }, path)
     }
 }
 
@@ -153,7 +158,8 @@ pub(super) fn at<'s, 'a>(object: &'s Object<'a>, path: &Pointer) -> Option<&'s J
     if path.is_below_status() {
         object.at_status(path)
     } else {
-        object.spec.tree()?.at(path.below_spec())
+        let (part, names) = object.part(path)?;
+        part.tree()?.at(names)
     }
 }
 

@@ -11,12 +11,16 @@
 //! {condition: Ready, changed: true}            # this write changed it
 //! {oldCondition: Ready, present: true}         # the same, of the stored object
 //! {set: /status/instanceNamespace}             # present and not null, "", [] or {}
-//! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, past, matches,
-//! {oldField: /spec/paused, is: true}           # equals and before (another field); old: stored
+//! {field: /status/replicas, is: 0}             # is, isNot, set, changed, decreased, future, past, matches
+//! {oldField: /spec/paused, is: true}           # the same, of the stored object
+//! {field: /status/replicas, atMost: /spec/replicas}   # atLeast, atMost: a number, or another value
+//! {field: /status/completionTime, equals: {condition: Succeeded, member: lastTransitionTime}} # equals, before
+//! {field: /metadata/annotations/cnpg.io~1hibernation, is: "on"}  # a label or an annotation
 //! {phase: [Ready, Degraded]}                   # the phase of this write
 //! {oldPhase: Ready}                            # the stored phase
 //! {deleting: true}                             # deletionTimestamp is set
 //! {observed: behind}                           # observedGeneration: behind, current or ahead
+//! {since: /status/startTimestamp, moreThan: 4h} # a time; only in rules that never reject
 //! {length: /status/conditions, atLeast: 21}    # atLeast, atMost
 //! {gates: /spec/readinessGates}                # the conditions that the spec asks for are good
 //! {resource: "x*"}                             # the plural that is addressed
@@ -47,6 +51,7 @@ mod because;
 mod checker;
 mod condition;
 mod deleting;
+mod elapsed;
 mod facts;
 mod gates;
 mod glob;
@@ -79,6 +84,7 @@ pub(crate) use because::quoted;
 pub use checker::{Checker, Report, Segment};
 pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
+pub use elapsed::{Elapsed, Span};
 pub use facts::{ElementFacts, Facts, List};
 pub use gates::Gates;
 pub use glob::Glob;
@@ -95,7 +101,7 @@ pub use set::Set;
 pub use shapes::{AnyPointer, OneOrMany, Scalar, ZeroOrMore};
 pub use truth::Truth;
 pub(crate) use value::SKEW_SECONDS;
-pub use value::{Operand, Reference, Value};
+pub use value::{Bound, MemberOf, Operand, Reference, Value};
 pub use words::Around;
 pub(crate) use words::{any_of, quoted_if_odd};
 
@@ -234,7 +240,8 @@ macro_rules! words {
             }
         }
 
-        const ENTRIES: &[Entry] = &[$(Entry::of::<$word>(),)*];
+        // Not a constant, which may have several addresses.
+        static ENTRIES: &[Entry] = &[$(Entry::of::<$word>(),)*];
     };
 }
 
@@ -250,6 +257,7 @@ words! {
     OldPhase,
     Deleting,
     ObservedGeneration,
+    Elapsed,
     Length,
     Gates,
     ElementPolarity,

@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Glob, Operand, Pattern};
+use super::{Glob, Operand, Pattern, Span};
 use crate::model::{ConditionStatus, Pointer};
 
 /// One value or a list of at least `MIN` values. One value is written without a list.
@@ -191,8 +191,13 @@ pub trait Text: FromStr<Err: fmt::Display> {
 pub type TextCheck = (&'static str, fn(&str) -> Result<(), String>);
 
 /// The syntaxes of the language, by the name in `x-check`.
-pub const CHECKS: [TextCheck; 4] =
-    [check::<AnyPointer>(), check::<Operand>(), check::<Pattern>(), check::<Glob>()];
+pub const CHECKS: [TextCheck; 5] = [
+    check::<AnyPointer>(),
+    check::<Operand>(),
+    check::<Pattern>(),
+    check::<Glob>(),
+    check::<Span>(),
+];
 
 /// The entry of a syntax in a table like [`CHECKS`].
 pub const fn check<T: Text>() -> TextCheck {
@@ -234,7 +239,7 @@ macro_rules! text_shape {
 }
 pub(crate) use text_shape;
 
-/// A pointer that a predicate can use: inside `.status` or `.spec`.
+/// A pointer that a predicate can use: inside `.status` or `.spec`, or to a label or an annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnyPointer(Pointer);
 
@@ -259,10 +264,12 @@ impl TryFrom<Pointer> for AnyPointer {
     type Error = &'static str;
 
     fn try_from(pointer: Pointer) -> Result<Self, Self::Error> {
-        if pointer.is_below_status() || !pointer.below_spec().is_empty() {
+        let is_outside = !pointer.below_spec().is_empty() || pointer.in_metadata().is_some();
+        if pointer.is_below_status() || is_outside {
             Ok(Self(pointer))
         } else {
-            Err("this must point below /status or /spec")
+            Err("this must point below /status or /spec, or to a label or an annotation such as \
+                 /metadata/annotations/example.com~1paused")
         }
     }
 }
@@ -284,9 +291,9 @@ impl Text for AnyPointer {
 
     fn schema() -> Schema {
         json_schema!({
-            "description": "A JSON pointer below /status or /spec.",
+            "description": "A JSON pointer below /status or /spec, or to a label or an annotation.",
             "type": "string",
-            "pattern": "^/(status|spec)/.",
+            "pattern": "^/(status/.|spec/.|metadata/(labels|annotations)/[^/]+$)",
         })
     }
 }

@@ -16,7 +16,14 @@ fn every_word() -> Vec<Json> {
         json!({"oldCondition": "Ready", "present": true}),
         json!({"set": "/status/a~1b/-1"}),
         json!({"field": "/status/x", "is": ["a", 1, 1.5, true], "isNot": 0, "set": true, "changed": false,
-               "decreased": true, "future": false, "past": true, "matches": "^a$", "equals": "/status/y", "before": "/spec/z"}),
+               "decreased": true, "future": false, "past": true, "matches": "^a$", "equals": "/status/y", "before": "/spec/z",
+               "atLeast": 1, "atMost": "/spec/z"}),
+        json!({"field": "/metadata/annotations/cnpg.io~1hibernation", "is": "on"}),
+        json!({"field": "/status/x", "equals": {"condition": "Ready", "member": "message"}}),
+        json!({"field": "/status/x", "atLeast": {"condition": "Ready", "member": "observedGeneration"}}),
+        json!({"since": "/status/startTimestamp", "moreThan": "1h30m"}),
+        json!({"since": "/status/x", "moreThan": "4h", "field": "/status/y", "is": "z", "deleting": false}),
+        json!({"since": {"condition": "Ready", "member": "lastTransitionTime"}, "moreThan": "45s"}),
         json!({"oldField": "/status/x", "set": false}),
         json!({"phase": "Ready"}),
         json!({"oldPhase": ["Ready", "Failed"]}),
@@ -33,6 +40,7 @@ fn words_about_elements() -> Vec<Json> {
     vec![
         json!({"member": "severity", "is": "Error", "equals": "reason", "before": "/status/x"}),
         json!({"oldMember": "severity", "set": true}),
+        json!({"member": "observedGeneration", "atMost": "generation"}),
         json!({"polarity": ["positive", "negative", "neutral"]}),
         json!({"not": {"polarity": "positive"}}),
     ]
@@ -53,6 +61,10 @@ impl Report for Errors {
             Segment::Item(index) => format!("{index} "),
         });
         self.0.push(steps.chain([message.to_owned()]).collect());
+    }
+
+    fn clock(&mut self, path: &[Segment]) {
+        self.error(path, "this reads the clock", None);
     }
 
     fn phase(&mut self, path: &[Segment], name: &str) {
@@ -127,6 +139,13 @@ fn the_schema_accepts_exactly_the_valid_predicates() {
         json!({"condition": "A", "is": "True", "set": true}),
         json!({"condition": "A", "is": "Yes"}),
         json!({"field": "/metadata/x", "set": true}),
+        json!({"field": "/metadata/annotations/cnpg.io/hibernation", "set": true}),
+        json!({"field": "/status/x", "atLeast": true}),
+        json!({"field": "/status/x", "equals": {"condition": "Ready"}}),
+        json!({"field": "/status/x", "equals": {"condition": "Ready", "member": "m", "is": 1}}),
+        json!({"since": "/status/x"}),
+        json!({"since": "/status/x", "moreThan": "4 hours"}),
+        json!({"since": "/status/x", "moreThan": 4}),
         json!({"field": "/status/x", "is": {}}),
         json!({"observed": "later"}),
         json!({"length": "/status/x", "atLeast": -1}),
@@ -179,6 +198,18 @@ fn errors_have_a_path_inside_the_predicate() {
             json!({"field": "/status/x", "equals": "reason"}),
             "equals a JSON pointer starts with '/'",
         ),
+        (
+            json!({"field": "/status/x", "atMost": "replicas"}),
+            "atMost a JSON pointer starts with '/'",
+        ),
+        (
+            json!({"field": "/status/x", "atLeast": 3, "atMost": 2.5}),
+            "no number is at least and at most this",
+        ),
+        (
+            json!({"not": {"since": "/status/x", "moreThan": "4h"}}),
+            "not since this reads the clock",
+        ),
     ] {
         let mut errors = Errors::default();
         read(&document).check(&mut errors);
@@ -198,13 +229,23 @@ fn texts_are_checked_by_name() {
         check(text).err()
     };
     assert_eq!(check("any-pointer", "/status/x"), None);
-    assert_eq!(check("any-pointer", "/x/y").unwrap(), "this must point below /status or /spec");
+    for label in ["/metadata/labels/a", "/metadata/annotations/cnpg.io~1hibernation"] {
+        assert_eq!(check("any-pointer", label), None);
+    }
+    let elsewhere = "this must point below /status or /spec, or to a label or an annotation such as \
+                     /metadata/annotations/example.com~1paused";
+    for path in ["/x/y", "/metadata/name", "/metadata/labels", "/metadata/annotations/a/b"] {
+        assert_eq!(check("any-pointer", path).as_deref(), Some(elsewhere));
+    }
     assert_eq!(check("any-pointer", "x").unwrap(), "a JSON pointer starts with '/'");
     assert_eq!(check("operand", "reason"), None);
-    assert_eq!(
-        check("operand", "/status"),
-        Some("this must point below /status or /spec".to_owned())
-    );
+    assert_eq!(check("operand", "/status").as_deref(), Some(elsewhere));
+    for (text, seconds) in [("4h", 14400), ("1h30m", 5400), ("90m", 5400), ("45s", 45)] {
+        assert_eq!(text.parse::<Span>().map(Span::seconds), Ok(seconds));
+    }
+    for text in ["", "4", "h", "0s", "4d", "30m1h", "+4h", "1.5h", "4h ", "9999999999h"] {
+        assert!(check("span", text).is_some(), "{text}");
+    }
     assert!(check("pattern", "(").unwrap().starts_with("invalid pattern: "));
 }
 
@@ -237,6 +278,17 @@ fn predicates_read_as_sentences() {
         (json!({"not": {"condition": "A", "reason": ["B", ""]}}), "A has a reason, another than B"),
         (json!({"field": "/spec/a", "isNot": [1, true]}), "spec.a is not 1 or true"),
         (json!({"field": "/status/a", "before": "/status/b"}), "status.a is before status.b"),
+        (json!({"field": "/status/a", "atLeast": 2}), "status.a is at least 2"),
+        (json!({"not": {"field": "/status/a", "atLeast": 2}}), "status.a is less than 2"),
+        (json!({"field": "/status/a", "atMost": "/spec/b"}), "status.a is at most spec.b"),
+        (json!({"not": {"field": "/status/a", "atMost": 2.5}}), "status.a is more than 2.5"),
+        (
+            json!({"field": "/status/a", "equals": {"condition": "B", "member": "c"}}),
+            "status.a equals c of B",
+        ),
+        (json!({"since": "/status/a", "moreThan": "90m"}), "status.a is more than 1h30m ago"),
+        (json!({"not": {"since": "/status/a", "moreThan": "5s"}}), "status.a is at most 5s ago"),
+        (json!({"field": "/metadata/labels/a.b~1c", "set": true}), "metadata.labels[a.b/c] is set"),
         (
             json!({"length": "/status/list", "atLeast": 2, "atMost": 3}),
             "status.list has 2 to 3 items",
@@ -264,7 +316,7 @@ fn predicates_read_as_sentences() {
 #[test]
 fn each_word_names_the_values_that_decided() {
     let object = json!({
-        "metadata": {"generation": 3},
+        "metadata": {"generation": 3, "labels": {"a.b/c": "on"}, "annotations": {"d": "e"}},
         "spec": {"gates": [{"conditionType": "Ready"}]},
         "status": {
             "x": "a", "n": 5, "flag": true, "list": [1, 2], "map": {}, "observedGeneration": 2,
@@ -344,6 +396,49 @@ fn each_word_names_the_values_that_decided() {
             Truth::False,
             "status.x differs from status.n",
         ),
+        (
+            json!({"field": "/status/since", "equals": {"condition": "Ready", "member": "since"}}),
+            Truth::False,
+            "status.since differs from since of Ready",
+        ),
+        (
+            json!({"field": "/status/since", "equals": {"condition": "Gone", "member": "since"}}),
+            Truth::NoEvidence,
+            "status.since equals since of Gone",
+        ),
+        (json!({"field": "/status/n", "atLeast": 5}), Truth::True, "status.n is at least 5"),
+        (json!({"field": "/status/n", "atLeast": 5.5}), Truth::False, "status.n is less than 5.5"),
+        (json!({"field": "/status/n", "atMost": 4}), Truth::False, "status.n is more than 4"),
+        (
+            json!({"field": "/status/n", "atMost": "/status/observedGeneration"}),
+            Truth::False,
+            "status.n is more than status.observedGeneration",
+        ),
+        (
+            json!({"field": "/status/n", "atMost": "/status/x"}),
+            Truth::NoEvidence,
+            "status.n is at most status.x",
+        ),
+        (
+            json!({"field": "/status/n", "before": "/status/observedGeneration"}),
+            Truth::NoEvidence,
+            "status.n is before status.observedGeneration",
+        ),
+        (
+            json!({"field": "/metadata/labels/a.b~1c", "is": "on"}),
+            Truth::True,
+            r#"metadata.labels[a.b/c] is "on""#,
+        ),
+        (
+            json!({"oldField": "/metadata/labels/a.b~1c", "set": true}),
+            Truth::False,
+            "the stored metadata.labels[a.b/c] is empty",
+        ),
+        (
+            json!({"field": "/metadata/annotations/d", "changed": true}),
+            Truth::True,
+            "metadata.annotations.d did change",
+        ),
         (json!({"field": "/status/x", "is": "a"}), Truth::True, r#"status.x is "a""#),
         (json!({"field": "/status/flag", "is": true}), Truth::True, "status.flag is true"),
         (json!({"field": "/status/n", "isNot": 4}), Truth::True, "status.n is 5"),
@@ -400,6 +495,23 @@ fn each_word_names_the_values_that_decided() {
         assert_eq!(facts.ask(&predicate), Truth::True, "{document}");
         assert_eq!(facts.because(&predicate), because, "{document}");
     }
+}
+
+#[test]
+fn a_time_is_longer_ago_than_a_span_only_after_its_last_second() {
+    let status = r#"{"status": {"start": "2024-06-01T00:00:00Z", "text": "soon"}}"#;
+    let (object, resource) = (Object::parse(status).unwrap(), Resource::default());
+    let start = 1_717_200_000;
+    let ask = |field: &str, now: Option<i64>| {
+        let facts = Facts { now, ..Facts::new(&object, None, &resource) };
+        facts.ask(&read(&json!({"since": format!("/status/{field}"), "moreThan": "4h"})))
+    };
+    assert_eq!(ask("start", Some(start + 4 * 3600)), Truth::False);
+    assert_eq!(ask("start", Some(start + 4 * 3600 + 1)), Truth::True);
+    assert_eq!(ask("start", Some(0)), Truth::False, "a time in the future");
+    assert_eq!(ask("start", None), Truth::NoEvidence, "without a clock");
+    assert_eq!(ask("text", Some(start)), Truth::NoEvidence);
+    assert_eq!(ask("none", Some(start)), Truth::NoEvidence);
 }
 
 /// A visitor that needs no input sees all words.

@@ -1,20 +1,23 @@
 //! `field`, `oldField`, `member` and `oldMember`: one value of the object, or of the element of a list.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
 
 use super::checker::{Checker, Segment};
-use super::shapes::{Text, text_shape};
+use super::shapes::Text;
 use super::words::not;
 use super::{
     Answers, AnyPointer, Around, Asks, Facts, OneOrMany, Pattern, Reasons, Scalar, Scope, Truth,
     Word, any_of, quoted, quoted_if_odd,
 };
-use crate::model::{Json, is_before_write, parse_rfc3339, same, same_number};
+use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
 /// The tolerated clock skew. The default for transition times.
 pub(crate) const SKEW_SECONDS: i64 = 300;
@@ -51,12 +54,18 @@ pub struct Value {
     /// It matches this pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matches: Option<Pattern>,
-    /// It is the same as another field, or as another member.
+    /// It is the same as another value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equals: Option<Operand>,
-    /// It is a time before another one, or a smaller number.
+    /// It is a time before another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Operand>,
+    /// It is this number or a larger one. The number can be that of another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Bound>,
+    /// It is this number or a smaller one. The number can be that of another value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Bound>,
 }
 
 /// A reference to a value.
@@ -71,12 +80,36 @@ pub enum Reference {
     Member(String),
     /// A member of the stored element of the same key.
     OldMember(String),
+    /// A member of a condition. Only in operands: tests of a condition have their own word.
+    #[serde(skip)]
+    OfCondition(MemberOf),
 }
 
-/// The value to compare with: a pointer, or in rules about elements the name of a member. It is never a
-/// stored value.
+/// A member of a condition of the list that predicates read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberOf {
+    /// The type of the condition.
+    pub condition: String,
+    /// The member.
+    pub member: String,
+}
+
+/// The value to compare with: a pointer, a member of a condition, or in rules about elements the name of a
+/// member. It is never a stored value.
+// Tekton's `MarkResourceFailed` sets `completionTime` to the transition time of the condition Succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand(pub Reference);
+
+/// The number to compare with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Bound {
+    /// A number.
+    Number(Number),
+    /// The number that another value is.
+    Of(Operand),
+}
 
 impl Value {
     /// A value without tests.
@@ -93,7 +126,56 @@ impl Value {
             matches: None,
             equals: None,
             before: None,
+            at_least: None,
+            at_most: None,
         }
+    }
+
+    /// The bounds of a number.
+    pub fn bounds(&self) -> impl Iterator<Item = &Bound> {
+        self.at_least.iter().chain(&self.at_most)
+    }
+
+    /// The other values that it is compared with.
+    pub fn operands(&self) -> impl Iterator<Item = &Operand> {
+        self.equals.iter().chain(&self.before).chain(self.bounds().filter_map(Bound::operand))
+    }
+}
+
+impl Operand {
+    /// Reports the name of a member in a predicate about an object.
+    pub(super) fn check(&self, key: &'static str, checker: &mut Checker<'_>) {
+        if self.0.is_member() && checker.scope() == Scope::Object {
+            checker.at(Segment::Key(key), |checker| {
+                checker.error("a JSON pointer starts with '/'", None)
+            });
+        }
+    }
+
+    /// Shows the condition that it is a member of.
+    pub(super) fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        if let Reference::OfCondition(of) = &self.0 {
+            asks.condition(false, &of.condition, &[]);
+        }
+    }
+}
+
+impl Bound {
+    /// The other value, if it is no fixed number.
+    pub const fn operand(&self) -> Option<&Operand> {
+        match self {
+            Self::Number(_) => None,
+            Self::Of(operand) => Some(operand),
+        }
+    }
+
+    /// How a value compares with it; `None` unless both are numbers.
+    fn compare(&self, value: &Json<'_>, facts: &Facts<'_, '_>) -> Option<Ordering> {
+        let bound = match self {
+            Self::Number(bound) => bound,
+            Self::Of(operand) => number(facts.value(&operand.0)?)?,
+        };
+        order(number(value)?, bound)
     }
 }
 
@@ -117,23 +199,31 @@ impl Word for Value {
         "matches",
         "equals",
         "before",
+        "atLeast",
+        "atMost",
     ];
     const OF_ELEMENT: &'static [&'static str] = &["member", "oldMember"];
 
     fn check(&self, checker: &mut Checker<'_>) {
         if *self == Self::of(self.reference.clone()) {
             let message = format!("there is no test of {}", self.reference);
-            let help =
-                "add is, isNot, set, changed, decreased, future, past, matches, equals or before";
+            let help = "add is, isNot, set, changed, decreased, future, past, matches, equals, before, \
+                        atLeast or atMost";
             checker.error(&message, Some(help));
         }
-        for (key, operand) in [("equals", &self.equals), ("before", &self.before)] {
-            let member = operand.as_ref().is_some_and(|operand| operand.0.is_member());
-            if member && checker.scope() == Scope::Object {
-                checker.at(Segment::Key(key), |checker| {
-                    checker.error("a JSON pointer starts with '/'", None)
-                });
-            }
+        for (key, operand) in [
+            ("equals", self.equals.as_ref()),
+            ("before", self.before.as_ref()),
+            ("atLeast", self.at_least.as_ref().and_then(Bound::operand)),
+            ("atMost", self.at_most.as_ref().and_then(Bound::operand)),
+        ] {
+            operand.into_iter().for_each(|operand| operand.check(key, checker));
+        }
+        if let (Some(Bound::Number(least)), Some(Bound::Number(most))) =
+            (&self.at_least, &self.at_most)
+            && order(least, most) == Some(Ordering::Greater)
+        {
+            checker.error("no number is at least and at most this", None);
         }
     }
 
@@ -153,7 +243,12 @@ impl Word for Value {
                 Some(same(value, facts.value_before(&self.reference)?) != *changed)
             })
             .and(self.decreased.as_ref(), |decreased| {
-                Some(less(value?, facts.value_before(&self.reference)??)? == *decreased)
+                let (value, before) = (value?, facts.value_before(&self.reference)??);
+                let less = match (number(value), number(before)) {
+                    (Some(value), Some(before)) => order(value, before)?.is_lt(),
+                    _ => is_before(value, before)?,
+                };
+                Some(less == *decreased)
             })
             .and(self.future.as_ref(), |future| {
                 let is_later = parse_rfc3339(value?.as_str()?)? > facts.now? + SKEW_SECONDS;
@@ -168,7 +263,9 @@ impl Word for Value {
                 let (value, other) = (value?, facts.value(&other.0)?);
                 Some(same(Some(value), Some(other)))
             })
-            .and(self.before.as_ref(), |other| less(value?, facts.value(&other.0)?))
+            .and(self.before.as_ref(), |other| is_before(value?, facts.value(&other.0)?))
+            .and(self.at_least.as_ref(), |least| Some(least.compare(value?, facts)?.is_ge()))
+            .and(self.at_most.as_ref(), |most| Some(most.compare(value?, facts)?.is_le()))
     }
 
     fn because(&self, facts: &Facts<'_, '_>, reasons: &mut Reasons) {
@@ -189,7 +286,11 @@ impl Word for Value {
             Self { past: Some(past), .. } => {
                 say(*past, "lies before this write", "does not lie before this write");
             }
-            Self { equals: Some(_), .. } | Self { before: Some(_), .. } => {
+            Self { equals: Some(_), .. }
+            | Self { before: Some(_), .. }
+            | Self { at_least: Some(_), .. }
+            | Self { at_most: Some(_), .. } => {
+                // Not the number itself: it may change with each write.
                 let negated = self.ask(facts) == Truth::False;
                 reasons.say(format_args!("{}", self.words(Around::Nothing, negated)));
             }
@@ -246,25 +347,33 @@ impl Word for Value {
             Self { equals: Some(other), .. } => {
                 format!("{} {}", flag(true, "equals", "differs from"), other.0)
             }
-            Self { before, .. } => {
-                let other = before.iter().map(|other| other.0.to_string()).collect::<String>();
-                format!("{reference} is {}before {other}", not(negated))
+            Self { before: Some(other), .. } => {
+                format!("{reference} is {}before {}", not(negated), other.0)
+            }
+            Self { at_least, .. } => {
+                let is = match (at_least, negated) {
+                    (Some(_), false) => "is at least",
+                    (Some(_), true) => "is less than",
+                    (None, false) => "is at most",
+                    (None, true) => "is more than",
+                };
+                let bound = self.bounds().map(ToString::to_string).collect::<String>();
+                format!("{reference} {is} {bound}")
             }
         }
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
+        self.operands().for_each(|operand| operand.asks(asks));
         asks.value(self);
     }
 
     fn is_about_element(&self) -> bool {
-        let mut operands = self.equals.iter().chain(&self.before);
-        self.reference.is_member() || operands.any(|operand| operand.0.is_member())
+        self.reference.is_member() || self.operands().any(|operand| operand.0.is_member())
     }
 
     fn prepare<'s, 'a>(&self, answers: &mut Answers<'s, 'a>, facts: &Facts<'s, 'a>) {
-        let operands = self.equals.iter().chain(&self.before);
-        let operands = operands.map(|operand| &operand.0);
+        let operands = self.operands().map(|operand| &operand.0);
         operands
             .chain([&self.reference])
             .for_each(|reference| answers.ask_reference(reference, facts));
@@ -283,6 +392,8 @@ impl Word for Value {
             Self { matches: self.matches.clone(), ..none() },
             Self { equals: self.equals.clone(), ..none() },
             Self { before: self.before.clone(), ..none() },
+            Self { at_least: self.at_least.clone(), ..none() },
+            Self { at_most: self.at_most.clone(), ..none() },
         ];
         let none = none();
         tests.into_iter().filter(|test| *test != none).collect()
@@ -298,18 +409,16 @@ fn is_one_of(value: &Json<'_>, wanted: &[Scalar]) -> bool {
     })
 }
 
-/// Whether a number or a time is less than another; `None` if they cannot be compared.
-fn less(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
-    match (one, other) {
-        (Json::Number(one), Json::Number(other)) => match (one.as_i64(), other.as_i64()) {
-            (Some(one), Some(other)) => Some(one < other),
-            _ => Some(one.as_f64()? < other.as_f64()?),
-        },
-        (Json::String(one), Json::String(other)) => {
-            Some(parse_rfc3339(one)? < parse_rfc3339(other)?)
-        }
+const fn number<'j>(value: &'j Json<'_>) -> Option<&'j Number> {
+    match value {
+        Json::Number(number) => Some(number),
         _ => None,
     }
+}
+
+/// Whether a time is before another; `None` unless both are times.
+fn is_before(one: &Json<'_>, other: &Json<'_>) -> Option<bool> {
+    Some(parse_rfc3339(one.as_str()?)? < parse_rfc3339(other.as_str()?)?)
 }
 
 impl fmt::Display for Reference {
@@ -319,6 +428,7 @@ impl fmt::Display for Reference {
             Self::OldField(path) => write!(formatter, "the stored {}", path.field()),
             Self::Member(name) => formatter.write_str(name),
             Self::OldMember(name) => write!(formatter, "the stored {name}"),
+            Self::OfCondition(of) => write!(formatter, "{} of {}", of.member, of.condition),
         }
     }
 }
@@ -334,7 +444,7 @@ impl JsonSchema for Reference {
             schema.insert("description".to_owned(), description.into());
             schema
         };
-        let field = pointer(generator, "A field of this write, below /status or /spec.");
+        let field = pointer(generator, "A field of this write.");
         let old_field = pointer(generator, "A field of the stored object.");
         json_schema!({"type": "object", "properties": {
             "field": field,
@@ -357,16 +467,52 @@ impl FromStr for Operand {
     }
 }
 
-impl fmt::Display for Operand {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Reference::Field(path) | Reference::OldField(path) => path.fmt(formatter),
-            Reference::Member(name) | Reference::OldMember(name) => formatter.write_str(name),
+impl Text for Operand {
+    const CHECK: &'static str = "operand";
+}
+
+impl<'de> Deserialize<'de> for Operand {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(from)? {
+            serde_json::Value::String(text) => text.parse().map_err(D::Error::custom),
+            other => {
+                let of = MemberOf::deserialize(other).map_err(D::Error::custom)?;
+                Ok(Self(Reference::OfCondition(of)))
+            }
         }
     }
 }
 
-impl Text for Operand {
-    const CHECK: &'static str = "operand";
+impl Serialize for Operand {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Reference::Field(path) | Reference::OldField(path) => path.serialize(serializer),
+            Reference::Member(name) | Reference::OldMember(name) => name.serialize(serializer),
+            Reference::OfCondition(of) => of.serialize(serializer),
+        }
+    }
 }
-text_shape!(Operand);
+
+impl JsonSchema for Operand {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Operand".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of = generator.subschema_for::<MemberOf>();
+        json_schema!({"anyOf": [{"type": "string", "x-check": Self::CHECK}, of]})
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::Of(operand) => operand.0.fmt(formatter),
+        }
+    }
+}

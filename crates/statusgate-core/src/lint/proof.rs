@@ -142,7 +142,7 @@ impl<'c> Search<'_, 'c> {
                 let list = convention.primary_conditions(self.stage.version);
                 [path].into_iter().chain(list.map(|list| &list.path)).collect()
             }
-            Fact::Condition { list, .. } => list.iter().collect(),
+            Fact::Condition { list, .. } | Fact::OfCondition { list, .. } => list.iter().collect(),
             Fact::Member { .. } => space.element_of.iter().collect(),
             Fact::Deleting | Fact::Resource => Vec::new(),
         }

@@ -5,6 +5,7 @@
 //! become trees; `spec` and `managedFields` are skipped, and a long list in an object is parsed when it is first read.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use super::members::Members;
 use super::reader::{Reader, read};
@@ -283,6 +284,14 @@ pub(crate) fn same(one: Option<&Json<'_>>, other: Option<&Json<'_>>) -> bool {
 /// integers above 2^53.
 pub(crate) fn same_number(one: &serde_json::Number, other: &serde_json::Number) -> bool {
     one == other || ((one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64())
+}
+
+/// How two numbers compare.
+pub(crate) fn order(one: &serde_json::Number, other: &serde_json::Number) -> Option<Ordering> {
+    match (one.as_i64(), other.as_i64()) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
 }
 
 /// A float as a 64-bit integer, if it is one.

@@ -26,8 +26,8 @@ pub fn too_many(values: usize) -> String {
 
 /// One object, borrowed from the text it was read from.
 ///
-/// It is read in one pass: `spec` stays text, `status` becomes a tree, and everything else
-/// (`managedFields`, labels, data) is skipped without an allocation.
+/// It is read in one pass: `spec`, labels and annotations stay text, `status` becomes a tree, and
+/// everything else (`managedFields`, data) is skipped without an allocation.
 #[derive(Debug, Default)]
 pub struct Object<'a> {
     /// `group/version`.
@@ -40,24 +40,24 @@ pub struct Object<'a> {
     /// values to be read.
     pub status: Option<Json<'a>>,
     /// The desired state.
-    pub spec: Spec<'a>,
+    pub spec: Unread<'a>,
 }
 
-/// `spec` as text, parsed when a rule first reads it: few rules do. Clones share a parsed tree.
+/// A value as text, parsed when a rule first reads it: few rules do. Clones share a parsed tree.
 #[derive(Clone, Debug, Default)]
-pub struct Spec<'a> {
+pub struct Unread<'a> {
     text: Option<&'a str>,
     /// Owned: a cell with a borrowed value would make the lifetime invariant.
     tree: OnceCell<Option<Arc<Json<'static>>>>,
 }
 
-impl<'a> Spec<'a> {
+impl<'a> Unread<'a> {
     /// The text; `None` if the member is absent.
     pub const fn text(&self) -> Option<&'a str> {
         self.text
     }
 
-    /// The tree; `None` if there is no spec or it exceeds the limits of [`Json`].
+    /// The tree; `None` if the member is absent or exceeds the limits of [`Json`].
     pub fn tree(&self) -> Option<&Json<'a>> {
         let read = || Some(Arc::new(Json::parse(self.text?).ok()?.into_owned()));
         self.tree.get_or_init(read).as_deref()
@@ -82,6 +82,10 @@ pub struct Metadata<'a> {
     pub creation_timestamp: Option<Cow<'a, str>>,
     /// `metadata.deletionTimestamp`: set when the deletion was requested.
     pub deletion_timestamp: Option<Cow<'a, str>>,
+    /// `metadata.labels`.
+    pub labels: Unread<'a>,
+    /// `metadata.annotations`.
+    pub annotations: Unread<'a>,
 }
 
 impl<'a> Object<'a> {
@@ -160,6 +164,15 @@ impl<'a> Object<'a> {
         in_status(self.status.as_ref(), path)
     }
 
+    /// The part outside the status that holds a pointer, and the names inside it.
+    pub fn part<'p>(&self, path: &'p Pointer) -> Option<(&Unread<'a>, &'p [String])> {
+        match path.in_metadata() {
+            Some(("labels", key)) => Some((&self.metadata.labels, key)),
+            Some((_, key)) => Some((&self.metadata.annotations, key)),
+            None => Some((&self.spec, path.below_spec())).filter(|(_, names)| !names.is_empty()),
+        }
+    }
+
     /// Whether the status is absent, null or `{}`.
     pub fn has_no_status(&self) -> bool {
         match &self.status {
@@ -188,6 +201,8 @@ impl<'a> Metadata<'a> {
                 "generation" => metadata.generation = integer(reader)?,
                 "creationTimestamp" => metadata.creation_timestamp = time(text(reader)?),
                 "deletionTimestamp" => metadata.deletion_timestamp = time(text(reader)?),
+                "labels" => metadata.labels.text = Some(reader.skip()?),
+                "annotations" => metadata.annotations.text = Some(reader.skip()?),
                 _ => {
                     reader.skip()?;
                 }

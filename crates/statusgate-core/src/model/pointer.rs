@@ -62,6 +62,17 @@ impl Pointer {
         }
     }
 
+    /// `labels` or `annotations`, and the key, for the pointer to one of them.
+    pub fn in_metadata(&self) -> Option<(&str, &[String])> {
+        match self.tokens.as_slice() {
+            [metadata, map, key @ ..] if metadata == "metadata" => {
+                let is_known = matches!(map.as_str(), "labels" | "annotations") && key.len() == 1;
+                is_known.then_some((map, key))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether this is a location inside `.status`.
     pub fn is_below_status(&self) -> bool {
         !self.below_status().is_empty()

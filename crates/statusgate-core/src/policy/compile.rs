@@ -88,14 +88,19 @@ impl<'c> Compiler<'c> {
 
     /// A predicate, after the check of what its schema cannot express.
     pub(crate) fn predicate(&self, predicate: &Predicate, at: At<'_>) -> Predicate {
-        predicate.check(&mut Reporter { at, names: self.names });
+        predicate.check(&mut self.reporter(at, true));
         predicate.clone()
     }
 
     /// The same about an element of a list.
     pub(crate) fn element_predicate(&self, predicate: &ElementPredicate, at: At<'_>) -> Predicate {
-        predicate.check(&mut Reporter { at, names: self.names });
+        predicate.check(&mut self.reporter(at, true));
         predicate.0.clone()
+    }
+
+    /// Receives the errors of a predicate. One that `decides` can change or reject a write.
+    pub(crate) const fn reporter<'r>(&'r self, at: At<'r>, decides: bool) -> Reporter<'r> {
+        Reporter { at, names: self.names, decides }
     }
 }
 
@@ -136,9 +141,10 @@ impl<'c> Sourced<'c> {
 }
 
 /// Reports the errors of a predicate in their places.
-struct Reporter<'r> {
+pub(crate) struct Reporter<'r> {
     at: At<'r>,
     names: &'r Names,
+    decides: bool,
 }
 
 impl Reporter<'_> {
@@ -155,6 +161,14 @@ impl Report for Reporter<'_> {
         match help {
             Some(help) => self.at(path).report_with_help(message, help),
             None => self.at(path).report(message),
+        }
+    }
+
+    fn clock(&mut self, path: &[Segment]) {
+        if self.decides {
+            let message = "time alone must neither change nor reject a write";
+            let help = "use it in a rule with the action Warn or Audit";
+            self.at(path).report_with_help(message, help);
         }
     }
 

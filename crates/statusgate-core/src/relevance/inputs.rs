@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::explain::phase_questions;
-use crate::language::{Asks, Operand, Predicate, Reference, Value};
+use crate::language::{Asks, Operand, Predicate, Reference, Span, Value};
 use crate::model::Pointer;
 use crate::policy::cel::Reads;
 use crate::policy::convention::{
@@ -18,13 +18,21 @@ pub(super) struct Inputs<'c> {
     pub(super) members: BTreeSet<String>,
     /// Whether the object is being deleted.
     pub(super) deleting: bool,
+    /// Whether they also ask about the spec, a label or an annotation: another write changes these.
+    pub(super) outside: bool,
     /// Whether they also ask about the stored object, or about a change.
     pub(super) stored: bool,
 }
 
 impl<'c> Inputs<'c> {
     pub(super) const fn of(convention: &'c Convention) -> Self {
-        Self { convention, members: BTreeSet::new(), deleting: false, stored: false }
+        Self {
+            convention,
+            members: BTreeSet::new(),
+            deleting: false,
+            outside: false,
+            stored: false,
+        }
     }
 
     pub(super) fn path(&mut self, path: &Pointer) {
@@ -92,6 +100,7 @@ impl<'c> Inputs<'c> {
         self.stored |= matches!(reference, Reference::OldField(_) | Reference::OldMember(_));
         if let Reference::Field(path) | Reference::OldField(path) = reference {
             self.path(path);
+            self.outside |= !path.is_below_status();
         }
     }
 }
@@ -139,8 +148,12 @@ impl<'p> Asks<'p> for Inputs<'_> {
     fn value(&mut self, value: &'p Value) {
         self.stored |= value.changed.is_some() || value.decreased.is_some();
         self.reference(&value.reference);
-        for Operand(reference) in value.equals.iter().chain(&value.before) {
+        for Operand(reference) in value.operands() {
             self.reference(reference);
         }
+    }
+
+    fn elapsed(&mut self, of: &Reference, _more_than: Span) {
+        self.reference(of);
     }
 }

@@ -7,7 +7,8 @@ use crate::policy::cel::compile;
 fn ask(expression: &str, status: &str) -> Result<bool, Reason> {
     let expression = compile(expression).unwrap_or_else(|error| panic!("{error:?}"));
     let text = format!(
-        r#"{{"apiVersion": "g/v1", "kind": "Thing", "metadata": {{"name": "n", "generation": 3, "labels": {{}}}},
+        r#"{{"apiVersion": "g/v1", "kind": "Thing", "metadata": {{"name": "n", "generation": 3, "labels": {{"app": "db"}},
+            "annotations": {{"cnpg.io/hibernation": "on"}}}},
             "spec": {{"replicas": 2}}, "status": {status}}}"#
     );
     let object = Object::parse(&text).unwrap();
@@ -22,6 +23,9 @@ fn all_documented_members_are_readable() {
         "self.apiVersion == 'g/v1' && self.kind == 'Thing'",
         "self.metadata.name == 'n' && self.metadata.generation == 3",
         "!has(self.metadata.namespace) && !has(self.metadata.deletionTimestamp)",
+        "self.metadata.annotations['cnpg.io/hibernation'] == 'on' && self.metadata.labels.app == 'db'",
+        "self.metadata.labels == {'app': 'db'} && size(self.metadata) == 4",
+        "!has(oldSelf.metadata.labels) || !('app' in oldSelf.metadata.labels)",
         "self.spec.replicas == 2 && !has(self.spec.other)",
         "oldSelf.status.n + 1 == self.status.n",
         "writer.user == 'operator' && 'system:masters' in writer.groups",
@@ -35,6 +39,7 @@ fn all_documented_members_are_readable() {
 #[test]
 fn evaluation_follows_kubernetes_semantics() {
     let status = r#"{"n": 2, "f": 2.0, "text": "Ready", "list": ["b", "a"], "map": {"z": 1, "y": 2},
+        "start": "2024-06-01T12:00:00Z", "end": "2024-06-01T15:30:00+02:00", "window": "30m",
         "conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "False"}]}"#;
     for (expression, answer) in [
         ("self.status.n == self.status.f", true),
@@ -50,6 +55,15 @@ fn evaluation_follows_kubernetes_semantics() {
         ("self.status.text.startsWith('Re') && self.status.text.size() == 5", true),
         ("self.status.text > 'Re' ? true : false", true),
         ("'z' in self.status.map && self.status.map.all(k, self.status.map[k] > 0)", true),
+        ("self.status.?none.?x.orValue(3) == 3 && self.status.?text.orValue('') == 'Ready'", true),
+        (
+            "self.status.?none.hasValue() || self.status.?none.or(self.status.?n).value() != 2",
+            false,
+        ),
+        ("self.status.list[?0].orValue('') == 'b' && !self.status.list[?9].hasValue()", true),
+        ("timestamp(self.status.end) - timestamp(self.status.start) == duration('1h30m')", true),
+        ("timestamp(self.status.end) > timestamp(self.status.start) + duration('2h')", false),
+        ("duration(self.status.window) < duration('1h')", true),
         // An error is ignored if another operand decides.
         ("self.status.none.x == 1 || true", true),
         ("self.status.list.exists(x, x == 'a' || x.none == 1)", true),
@@ -88,6 +102,15 @@ fn evaluation_errors_have_stable_texts() {
         ("self.status.n.matches('x')", r#""matches" does not work on int"#),
         ("self.status.n.startsWith('x')", r#""startsWith" does not work on int and string"#),
         ("int(self.status.text) == 1", r#""int" does not accept this value"#),
+        (
+            "timestamp(self.status.text) == timestamp('')",
+            r#""timestamp" does not accept this value"#,
+        ),
+        (
+            "duration(self.status.text) == duration('4h')",
+            r#""duration" does not accept this value"#,
+        ),
+        ("self.status.?none.value() == 1", r#""value" does not accept this value"#),
         ("self.status.text", "its result is string, not true or false"),
         ("self.status.n.all(x, true)", r#""int" is used where "iterable" is needed"#),
         ("self.status.map.all(k, self.status.map[k].b == 1)", r#"there is no "b""#),

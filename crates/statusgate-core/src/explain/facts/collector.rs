@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::sample;
 use super::{Answer, Fact, Question, Represents, Space};
-use crate::language::{self, Asks, Glob, Observed, Pattern, Reference};
+use crate::language::{self, Asks, Bound, Glob, Observed, Pattern, Reference, Span};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, Convention};
@@ -40,6 +40,8 @@ struct Wanted<'c> {
     pair: bool,
     /// Whether predicates compare the order of the two.
     ordered: bool,
+    /// Whether it is compared as a number.
+    number: bool,
     /// Whether predicates compare the time with now.
     future: bool,
     /// The facts that are compared with this one, by index.
@@ -103,6 +105,10 @@ impl<'c> Collector<'c> {
             Reference::OldField(path) => field(true, path),
             Reference::Member(name) => Fact::Member { old: false, name: name.clone() },
             Reference::OldMember(name) => Fact::Member { old: true, name: name.clone() },
+            Reference::OfCondition(of) => {
+                let list = self.list().map(|list| list.path.clone());
+                Fact::OfCondition { list, of: of.clone() }
+            }
         };
         self.fact(fact)
     }
@@ -130,7 +136,7 @@ impl<'c> Collector<'c> {
         for _ in 0..self.facts.len() {
             for at in 0..self.facts.len() {
                 for other in self.facts[at].linked.clone() {
-                    let (pair, ordered) = (self.facts[at].pair, self.facts[at].ordered);
+                    let Wanted { pair, ordered, number, .. } = self.facts[at];
                     let literals = self.facts[at].literals.clone();
                     let patterns = self.facts[at].patterns.clone();
                     let phase = matches!(self.facts.get_index(at), Some((Fact::Phase { .. }, _)));
@@ -138,6 +144,7 @@ impl<'c> Collector<'c> {
                     let target = &mut self.facts[other];
                     target.pair |= pair && !phase;
                     target.ordered |= ordered;
+                    target.number |= number;
                     target.literals.extend(literals);
                     target.literals.extend(phases);
                     for pattern in patterns {
@@ -186,12 +193,16 @@ impl<'c> Collector<'c> {
             }
             // Of several conditions, each can have changed alone.
             Fact::Condition { old: true, .. } => return self.changed.len() > 1,
+            // The status and the reason belong to the condition, which has other answers.
+            Fact::OfCondition { of, .. } if ["status", "reason"].contains(&&*of.member) => {
+                return true;
+            }
             _ if value.patterns.is_empty() && !value.ordered => return false,
             _ => self.answers(fact, value).into_iter().filter_map(Answer::into_value).collect(),
         };
-        // The answers contain every order of two numbers among the named numbers, but not every order of texts
-        // and times.
-        if value.ordered && value.literals.iter().any(|literal| !literal.is_number()) {
+        // The answers contain every order of two integers among the named integers, but not every order of
+        // fractions, texts and times.
+        if value.ordered && value.literals.iter().any(|literal| literal.as_i64().is_none()) {
             return true;
         }
         let matches = |text: &str| -> Vec<bool> {
@@ -251,6 +262,12 @@ impl<'c> Collector<'c> {
                 let checks = self.element_of.map(|list| sample::checks_of_member(list, name));
                 self.value_answers(wanted, &checks.unwrap_or_default())
             }
+            Fact::OfCondition { list, of } => {
+                let list =
+                    list.as_ref().and_then(|path| self.convention.list_at(path, self.version));
+                let checks = list.map(|list| sample::checks_of_member(list, &of.member));
+                self.value_answers(wanted, &checks.unwrap_or_default())
+            }
         }
     }
 
@@ -303,7 +320,8 @@ impl<'c> Collector<'c> {
             if wanted.literals.is_empty() { Represents::Anything } else { Represents::Others };
         if wanted.pair || wanted.ordered {
             let count = self.compared(wanted).max(2);
-            let more = if wanted.ordered && sample::is_number(checks, &wanted.literals) {
+            let number = wanted.number || sample::is_number(checks, &wanted.literals);
+            let more = if wanted.ordered && number {
                 around(&wanted.literals, count)
             } else {
                 sample::several(checks, count, wanted.ordered)
@@ -387,13 +405,25 @@ impl<'c> Asks<'c> for Collector<'c> {
         }
         self.facts[at].future |= value.future.is_some() || value.past.is_some();
         self.facts[at].patterns.extend(&value.matches);
-        for (operand, ordered) in [(&value.equals, false), (&value.before, true)] {
-            let Some(operand) = operand else { continue };
+        self.facts[at].ordered |= value.before.is_some();
+        for bound in value.bounds() {
+            let wanted = &mut self.facts[at];
+            (wanted.ordered, wanted.number) = (true, true);
+            if let Bound::Number(number) = bound {
+                wanted.literals.push(number.clone().into());
+            }
+        }
+        for operand in value.operands() {
             let other = self.reference(&operand.0);
             self.facts[at].pair = true;
-            self.facts[at].ordered |= ordered;
             self.link(at, other);
         }
+    }
+
+    fn elapsed(&mut self, of: &Reference, more_than: Span) {
+        let at = self.reference(of);
+        let seconds = more_than.seconds();
+        self.facts[at].literals.extend([seconds, seconds + 1].into_iter().filter_map(sample::ago));
     }
 }
 
@@ -421,6 +451,8 @@ fn counterpart(reference: &Reference) -> Reference {
         Reference::OldField(path) => Reference::Field(path),
         Reference::Member(name) => Reference::OldMember(name),
         Reference::OldMember(name) => Reference::Member(name),
+        // An operand, for which nobody asks for a change.
+        Reference::OfCondition(of) => Reference::OfCondition(of),
     }
 }
 
@@ -432,7 +464,7 @@ fn rank(fact: &Fact) -> u8 {
         Fact::Member { old: true, .. } => 3,
         Fact::Condition { old: false, .. } => 4,
         Fact::Condition { old: true, .. } => 5,
-        Fact::Gates(_) => 6,
+        Fact::OfCondition { .. } | Fact::Gates(_) => 6,
         Fact::Observed => 7,
         Fact::Field { .. } | Fact::Length(_) => 8,
         Fact::Phase { old: false } => 9,

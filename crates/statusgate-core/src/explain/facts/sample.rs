@@ -1,5 +1,6 @@
 //! Examples of values that pass the checks of a convention.
 
+use jiff::Timestamp;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +34,13 @@ pub(crate) const GATES: [(&str, &str); 2] =
 
 /// The longest list in a scene. Real objects may have longer lists.
 pub(super) const LONGEST: usize = 1000;
+
+/// The time this many seconds before now.
+pub(super) fn ago(seconds: i64) -> Option<Value> {
+    let now: Timestamp = NOW.parse().ok()?;
+    let time = Timestamp::from_second(now.as_second().checked_sub(seconds)?).ok()?;
+    Some(time.to_string().into())
+}
 
 /// The checks of a field.
 pub(super) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&'c Check> {

@@ -102,9 +102,7 @@ pub(crate) fn compile(text: &str) -> Result<Expression, Vec<Mistake>> {
         );
         return one(Mistake::new(None, message).help("split it into several rules"));
     }
-    // Optional values (`a.?b`) are off: `has` does the same, and half of the clusters in use do not
-    // support them.
-    let parser = cel::parser::Parser::new().enable_optional_syntax(false);
+    let parser = cel::parser::Parser::new().enable_optional_syntax(true);
     let parsed = catch_unwind(AssertUnwindSafe(|| parser.parse_with_source_info(text)));
     let (mut tree, places) = match parsed {
         Ok(Ok(parsed)) => parsed,
@@ -167,6 +165,8 @@ mod tests {
             "b'\\xff'",
             ".self",
             "self.status.x?.y",
+            "self.status.?",
+            "self.status[?]",
         ] {
             assert!(!mistakes(text).is_empty(), "{text:?}");
         }

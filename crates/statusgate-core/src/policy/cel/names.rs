@@ -17,15 +17,21 @@ const VARIABLES: [&str; 3] = ["self", "oldSelf", "writer"];
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// The members of an object. Labels and annotations are not parsed: that would cost every write of
-/// every policy.
+/// The members of an object.
 const OBJECT: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
-const METADATA: [&str; 5] =
-    ["name", "namespace", "generation", "creationTimestamp", "deletionTimestamp"];
+const METADATA: [&str; 7] = [
+    "name",
+    "namespace",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "labels",
+    "annotations",
+];
 const WRITER: [&str; 2] = ["user", "groups"];
 
 /// Functions and their number of arguments.
-const FUNCTIONS: [(&str, usize); 10] = [
+const FUNCTIONS: [(&str, usize); 12] = [
     ("size", 1),
     ("int", 1),
     ("uint", 1),
@@ -36,11 +42,23 @@ const FUNCTIONS: [(&str, usize); 10] = [
     ("dyn", 1),
     ("type", 1),
     ("matches", 2),
+    ("timestamp", 1),
+    ("duration", 1),
 ];
 
-/// Methods and their number of arguments.
-const METHODS: [(&str, usize); 5] =
-    [("contains", 1), ("startsWith", 1), ("endsWith", 1), ("matches", 1), ("size", 0)];
+/// Methods and their number of arguments; the last four are those of optional values. The parts of a time
+/// (`getHours`) are missing: without a zone, cel 0.15 returns them in that of the text, cel-go in UTC.
+const METHODS: [(&str, usize); 9] = [
+    ("contains", 1),
+    ("startsWith", 1),
+    ("endsWith", 1),
+    ("matches", 1),
+    ("size", 0),
+    ("hasValue", 0),
+    ("value", 0),
+    ("or", 1),
+    ("orValue", 1),
+];
 
 /// The parser expands these to loops if they are called correctly.
 const MACROS: [&str; 5] = ["all", "exists", "exists_one", "map", "filter"];
@@ -123,11 +141,7 @@ impl Checker<'_> {
         }
         let owner = before.iter().fold(root.to_owned(), |owner, name| owner + "." + name);
         let message = format!("unknown member \"{name}\" of {owner}");
-        let help = if matches!(*name, "labels" | "annotations") {
-            format!("metadata has {}", METADATA.join(", "))
-        } else {
-            did_you_mean(name, known.iter().copied())
-        };
+        let help = did_you_mean(name, known.iter().copied());
         self.report(tree, name, message, &help);
     }
 
@@ -220,6 +234,9 @@ fn never_boolean(tree: &IdedExpr) -> Option<&'static str> {
             "string" => Some("a string"),
             "bytes" => Some("bytes"),
             "type" => Some("a type"),
+            "timestamp" => Some("a timestamp"),
+            "duration" => Some("a duration"),
+            operators::OPT_SELECT | operators::OPT_INDEX => Some("an optional value"),
             operators::SUBSTRACT
             | operators::MULTIPLY
             | operators::DIVIDE

@@ -65,7 +65,10 @@ impl Part {
     }
 }
 
-/// The variable and the member names of a path such as `self.a["b"]`.
+/// The operators that read a member by its name.
+const MEMBERS: [&str; 3] = [operators::INDEX, operators::OPT_INDEX, operators::OPT_SELECT];
+
+/// The variable and the member names of a path such as `self.a["b"].?c`.
 pub(super) fn path(tree: &IdedExpr) -> Option<(&str, Vec<&str>)> {
     match &tree.expr {
         Expr::Ident(name) => Some((name, Vec::new())),
@@ -74,14 +77,16 @@ pub(super) fn path(tree: &IdedExpr) -> Option<(&str, Vec<&str>)> {
             names.push(&select.field);
             Some((root, names))
         }
-        Expr::Call(call) if call.func_name == operators::INDEX => match call.args.as_slice() {
-            [value, IdedExpr { expr: Expr::Literal(LiteralValue::String(name)), .. }] => {
-                let (root, mut names) = path(value)?;
-                names.push(name.inner());
-                Some((root, names))
+        Expr::Call(call) if MEMBERS.contains(&call.func_name.as_str()) => {
+            match call.args.as_slice() {
+                [value, IdedExpr { expr: Expr::Literal(LiteralValue::String(name)), .. }] => {
+                    let (root, mut names) = path(value)?;
+                    names.push(name.inner());
+                    Some((root, names))
+                }
+                _ => None,
             }
-            _ => None,
-        },
+        }
         _ => None,
     }
 }
@@ -150,6 +155,16 @@ mod tests {
             let written = reads(text).written.unwrap();
             assert!(written.members["status"].whole, "{text}");
         }
+    }
+
+    #[test]
+    fn an_optional_member_is_read_like_any_other() {
+        let written = reads("self.?status.?a[?'b'].orValue(1) == self.status[?0]").written.unwrap();
+        assert!(written.members["status"].whole, "an index of a list is no name");
+        let written = reads("self.?status.?a[?'b'].orValue(1) == 1").written.unwrap();
+        let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
+        assert!(written.covers(&path("status.a.b")));
+        assert!(!written.covers(&path("status.a.c")));
     }
 
     #[test]

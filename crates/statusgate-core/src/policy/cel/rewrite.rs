@@ -188,7 +188,8 @@ impl Rewriter<'_> {
             {
                 (0, 1)
             }
-            "contains" | "size" | "bytes" | "string" | "int" | "uint" | "double" => (0, 1),
+            "contains" | "size" | "bytes" | "string" | "int" | "uint" | "double" | "timestamp"
+            | "duration" => (0, 1),
             _ => (0, 0),
         };
         self.work.values += values;

@@ -200,7 +200,7 @@ impl Compiler<'_> {
     }
 
     fn element_rule(&self, rule: &ElementRule, at: At<'_>) -> ElementRule {
-        self.element_predicate(&rule.when, at.key("when"));
+        rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
         let declared = DeclaredRule {
             actions: vec![rule.action],
             message: Some(rule.message.to_string()),

@@ -49,7 +49,7 @@ impl Compiler<'_> {
             by: Declarer::Rule,
         };
         let id = self.declare_written(&rule.id, declared, at);
-        self.predicate(&rule.when, at.key("when"));
+        rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
         let trigger = Trigger::compile(rule.trigger.as_ref(), at);
         Some(Rule { rule: id, path: Some(path?.clone()), trigger: Some(trigger), ..rule.clone() })
     }
