@@ -19,10 +19,12 @@ use super::time::Now;
 use super::writer::writer;
 use super::{Outcome, say};
 use crate::files::open;
+use crate::manifests::resource::CustomResource;
 use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Review};
+use statusgate_core::model::Writer;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Diagnostic, Manifest, Manifests};
+use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
 
 /// The arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -32,14 +34,49 @@ use statusgate_core::source::{Diagnostic, Manifest, Manifests};
 )]
 pub struct Args {
     #[command(flatten)]
-    input: Input,
+    pub(super) input: Input,
 
     /// The previous objects. They determine transitions, and only new violations are findings.
     /// Matched by group, kind, namespace and name; an object without a match is new, and an old one
     /// without a match is an error. May be repeated.
     #[arg(long, value_name = "FILE")]
-    old: Vec<PathBuf>,
+    pub(super) old: Vec<PathBuf>,
 
+    /// Each object is the stored object of the next one with the same group, kind, namespace, name and
+    /// uid. A watch and an audit log are sequences without this flag.
+    #[arg(long)]
+    pub(super) sequence: bool,
+
+    #[command(flatten)]
+    pub(super) judging: Judging,
+
+    /// Judge as if this user wrote, such as system:serviceaccount:crossplane-system:crossplane.
+    #[arg(long = "as", value_name = "USER", default_value = "", hide_default_value = true)]
+    pub(super) user: String,
+
+    /// A group of that user. May be repeated.
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    pub(super) groups: Vec<String>,
+
+    /// Judge the objects as they are, not what the mutating webhook would make of them.
+    #[arg(long)]
+    pub(super) no_mutate: bool,
+
+    /// Exit with 2 on files that hold no manifests, such as the values and templates of a chart. Otherwise
+    /// they are skipped and counted.
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    #[command(flatten)]
+    pub(super) now: Now,
+
+    #[command(flatten)]
+    pub(super) reporting: Reporting,
+}
+
+/// What to judge by.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Judging {
     #[command(flatten)]
     policies: Policies,
 
@@ -59,29 +96,16 @@ pub struct Args {
     /// CustomResourceDefinitions, for the plurals of kinds and the status subresource. May be
     /// repeated.
     #[arg(long, value_name = "PATH")]
-    crds: Vec<PathBuf>,
+    pub(super) crds: Vec<PathBuf>,
+}
 
-    /// Judge as if this user wrote, such as system:serviceaccount:crossplane-system:crossplane.
-    #[arg(long = "as", value_name = "USER", default_value = "", hide_default_value = true)]
-    user: String,
-
-    /// A group of that user. May be repeated.
-    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
-    groups: Vec<String>,
-
-    /// Judge the objects as they are, not what the mutating webhook would make of them.
-    #[arg(long)]
-    no_mutate: bool,
-
+/// What to report.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Reporting {
     /// The mildest action that causes exit code 1; `warn` includes repairs. `unjudged`: also an object that
     /// no policy selects, or no object at all. May be repeated. Case does not matter. Default: deny.
     #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
-
-    /// Exit with 2 on files that hold no manifests, such as the values and templates of a chart. Otherwise
-    /// they are skipped and counted.
-    #[arg(long)]
-    strict: bool,
 
     #[command(flatten)]
     filter: Filter,
@@ -89,9 +113,6 @@ pub struct Args {
     /// Print a table with one row per rule instead of the findings.
     #[arg(long)]
     summary: bool,
-
-    #[command(flatten)]
-    now: Now,
 
     /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -102,28 +123,57 @@ pub struct Args {
     verbose: bool,
 }
 
+impl Judging {
+    /// The policies.
+    pub(super) fn policies(&self) -> anyhow::Result<PolicySet> {
+        let spec = self.convention.as_deref().map(|name| PolicySpec {
+            enforcement: self.enforcement.map(Limit::action),
+            disagreement: self.disagreement.map(OneAction::action),
+            ..PolicySpec::for_everything(name)
+        });
+        following(&self.policies.paths, spec)
+    }
+
+    /// Whether the policies are those of the user.
+    pub(super) const fn has_policies(&self) -> bool {
+        !self.policies.paths.is_empty()
+    }
+
+    /// The names in the selectors of the policies that no CRD has.
+    fn unserved(
+        &self,
+        policies: &PolicySet,
+        crds: &[CustomResource],
+    ) -> anyhow::Result<Vec<Diagnostic>> {
+        match self.convention {
+            None if !crds.is_empty() => self.policies.unserved(policies, crds),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Reporting {
+    /// Rejects flags that contradict each other or the policies.
+    pub(super) fn check(&self, policies: &PolicySet, given: bool) -> anyhow::Result<()> {
+        if self.summary && self.output != Format::Table {
+            bail!("--summary requires -o table");
+        }
+        self.filter.check(policies, given)
+    }
+}
+
 /// Judges the objects of files.
 ///
 /// # Errors
 /// When the policies are invalid, or a document cannot be read. All other objects are printed.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    args.input.check_stdin(&[&args.old, &args.crds])?;
-    if args.summary && args.output != Format::Table {
-        bail!("--summary requires -o table");
-    }
-    let spec = args.convention.as_deref().map(|name| PolicySpec {
-        enforcement: args.enforcement.map(Limit::action),
-        disagreement: args.disagreement.map(OneAction::action),
-        ..PolicySpec::for_everything(name)
-    });
-    let policies = following(&args.policies.paths, spec)?;
-    args.filter.check(&policies, !args.policies.paths.is_empty())?;
+    let Args { judging, reporting, .. } = args;
+    args.input.check_stdin(&[&args.old, &judging.crds])?;
+    let policies = judging.policies()?;
+    reporting.check(&policies, judging.has_policies())?;
     let (files, unread) = args.input.open(None)?;
-    let crds = read_crds(&args.crds, args.input.recursive)?;
-    let mut mistakes = match args.convention {
-        None if !crds.is_empty() => args.policies.unserved(&policies, &crds)?,
-        _ => Vec::new(),
-    };
+    let crds = read_crds(&judging.crds, args.input.recursive)?;
+    let mut mistakes = judging.unserved(&policies, &crds)?;
     let plurals = Plurals::of(crds);
     let (old_files, more) = open(&args.old, args.input.recursive, &[]);
     mistakes.extend(more);
@@ -138,24 +188,31 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let now = args.now.get();
     let (old, more) = by_key(&old, &manifests);
     mistakes.extend(more);
-    let bench = Bench { args, policies: &policies, plurals: &plurals, old, now };
+    let is_sequence = args.sequence || manifests.iter().any(|manifest| manifest.record.is_some());
+    let counts_stored = is_sequence || !args.old.is_empty();
+    let mut bench = Bench { args, policies: &policies, plurals: &plurals, old, stored: 0, now };
     let mut objects = Vec::with_capacity(manifests.iter().len());
-    let (mut stored, mut doubts) = (0, BTreeSet::new());
+    let mut doubts = BTreeSet::new();
     for manifest in manifests.iter() {
-        stored += usize::from(bench.old.contains_key(&key(&manifest)));
         match bench.judge(&manifest) {
             Ok((judged, mistake)) => {
-                if judged.entry.unjudged.is_none() {
+                // A recorded request has the plural.
+                let is_derived = manifest.record.and_then(Record::request).is_none();
+                if judged.as_ref().is_some_and(|judged| judged.entry.unjudged.is_none())
+                    && is_derived
+                {
                     doubts.extend(plurals.doubt(manifest.identity, &policies));
                 }
-                objects.push(judged);
+                objects.extend(judged);
                 mistakes.extend(mistake);
             }
             Err(mistake) => mistakes.push(mistake),
         }
     }
+    objects.extend(manifests.references().filter_map(|reference| bench.unjudged(&reference)));
+    let stored = counts_stored.then_some(bench.stored);
     doubts.iter().for_each(say);
-    let filtered_out = args.filter.apply(&mut objects);
+    let filtered_out = reporting.filter.apply(&mut objects)?;
     let mut skipped: Vec<Box<str>> = skipped.into_iter().map(|other| other.file).collect();
     skipped.dedup();
     let report = Report {
@@ -164,19 +221,19 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         objects,
         mistakes,
         skipped,
-        stored: (!args.old.is_empty()).then_some(stored),
+        stored,
         filtered_out,
-        fail_on: FailOn::limit(&args.fail_on),
-        unjudged_fails: args.fail_on.contains(&FailOn::Unjudged),
-        summary: args.summary,
-        verbose: args.verbose,
+        fail_on: FailOn::limit(&reporting.fail_on),
+        unjudged_fails: reporting.fail_on.contains(&FailOn::Unjudged),
+        summary: reporting.summary,
+        verbose: reporting.verbose,
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    report.write(args.output, &mut out)?;
+    report.write(reporting.output, &mut out)?;
     out.flush()?;
     if !report.mistakes.is_empty() {
         // GitHub shows both streams in one log, and its annotations contain the mistakes.
-        report.mistakes.iter().filter(|_| args.output != Format::Github).for_each(say);
+        report.mistakes.iter().filter(|_| reporting.output != Format::Github).for_each(say);
         bail!("{} could not be used", plural(report.mistakes.len(), "document"));
     }
     if report.lacks_judgement() {
@@ -191,34 +248,50 @@ struct Bench<'d> {
     policies: &'d PolicySet,
     plurals: &'d Plurals,
     old: HashMap<Key<'d>, Manifest<'d>>,
+    /// The objects with a stored object.
+    stored: usize,
     now: Timestamp,
 }
 
 /// Group, kind, namespace and name. Without the version: all versions show the same object.
 type Key<'d> = (&'d str, &'d str, &'d str, &'d str);
 
-impl Bench<'_> {
-    /// The result for one object, and the mistake in it that makes it unfit to be judged.
-    fn judge(&self, manifest: &Manifest<'_>) -> Result<(Judged, Option<Diagnostic>), Diagnostic> {
+impl<'d> Bench<'d> {
+    /// The result for one object, and the mistake in it that makes it unfit to be judged. `None` for the
+    /// recorded write of something else than a status, unless a policy selects it.
+    fn judge(
+        &mut self,
+        manifest: &Manifest<'d>,
+    ) -> Result<(Option<Judged>, Option<Diagnostic>), Diagnostic> {
         let Args { user, groups, no_mutate, .. } = self.args;
-        let old = self.old.get(&key(manifest));
+        let old = self.stored_object(manifest);
+        let recorded = manifest.record.and_then(Record::request);
         let request = Request {
             identity: manifest.identity,
             object: manifest.text,
             old: old.map(|old| old.text),
             writer: writer(user, groups),
+            recorded,
         };
         let subject = request.subject(self.policies, self.plurals);
         let entry = Entry::of(manifest, self.policies, subject.as_ref());
+        let is_unchanged = || status(manifest) == old.as_ref().and_then(status);
+        if recorded.is_some() && subject.is_ok() && entry.policies.is_empty() && is_unchanged() {
+            return Ok((None, None));
+        }
+        self.stored += usize::from(old.is_some());
         let subject = match subject {
             Ok(subject) => subject,
             Err(unfit) => {
-                let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
+                let at = old.filter(|_| unfit.is_old).unwrap_or(*manifest);
                 let mistake = at.mistake(unfit.field, format!("this cannot be judged: {unfit}"));
-                return Ok((Judged { entry, findings: vec![], patch: vec![] }, Some(mistake)));
+                let judged = Judged { entry, findings: vec![], patch: vec![] };
+                return Ok((Some(judged), Some(mistake)));
             }
         };
-        let review = engine::review(self.policies, subject, !no_mutate, self.now);
+        let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
+        let now = self.args.now.given().or(time).unwrap_or(self.now);
+        let review = engine::review(self.policies, subject, !no_mutate, now);
         let Review { findings, patch, .. } =
             review.map_err(|error| manifest.mistake("", error.to_string()))?;
         let mut places = manifest.places();
@@ -229,8 +302,50 @@ impl Bench<'_> {
         // In the order of the document.
         let mut findings: Vec<_> = findings.collect();
         findings.sort_by_key(|Located { place, .. }| (place.line, place.column));
-        Ok((Judged { entry, findings, patch }, None))
+        Ok((Some(Judged { entry, findings, patch }), None))
     }
+
+    /// The stored object of a write. The written one is that of the next write.
+    fn stored_object(&mut self, manifest: &Manifest<'d>) -> Option<Manifest<'d>> {
+        if let Some(Record::Review(_)) = manifest.record {
+            return manifest.old();
+        }
+        let in_sequence = manifest.record.is_some_and(Record::is_in_sequence);
+        if !self.args.sequence && !in_sequence {
+            return self.old.get(&key(manifest)).copied();
+        }
+        // An object that was deleted and created again is another one.
+        let is_same = |old: &Manifest<'_>| match (uid(old), uid(manifest)) {
+            (Some(old), Some(new)) => old == new,
+            _ => true,
+        };
+        self.old.insert(key(manifest), *manifest).filter(is_same)
+    }
+
+    /// A status write without its object.
+    fn unjudged(&self, reference: &Manifest<'_>) -> Option<Judged> {
+        let recorded = reference.record.and_then(Record::request);
+        let (identity, writer) = (reference.identity, Writer::default());
+        let request = Request { identity, object: "{}", old: None, writer, recorded };
+        let subject = request.subject(self.policies, self.plurals);
+        let mut entry = Entry::of(reference, self.policies, subject.as_ref());
+        if !entry.policies.is_empty() {
+            entry.policies.clear();
+            let reason = "the audit event has no object; log it at level RequestResponse";
+            entry.unjudged = Some(reason.to_owned());
+        } else if recorded.is_none_or(|request| request.subresource != "status") {
+            return None;
+        }
+        Some(Judged { entry, findings: vec![], patch: vec![] })
+    }
+}
+
+fn status<'m>(manifest: &Manifest<'m>) -> Option<&'m str> {
+    Members::parse(manifest.text)?.get("status")
+}
+
+fn uid<'m>(manifest: &Manifest<'m>) -> Option<&'m str> {
+    Members::parse(Members::parse(manifest.text)?.get("metadata")?)?.get("uid")
 }
 
 fn key<'m>(manifest: &Manifest<'m>) -> Key<'m> {

@@ -1,11 +1,13 @@
 //! The members that `-o json` of check and status share: which object it is, and which policies judge it.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::request::Unfit;
 use statusgate_core::model::Subject;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Identity, Manifest};
+use statusgate_core::source::{Identity, Manifest, Record, RecordedRequest, one_line};
 
 /// One object. These members are stable: docs/check.md describes them.
 #[derive(Clone, Debug, Serialize)]
@@ -20,11 +22,33 @@ pub(super) struct Entry {
     pub(super) item: Option<usize>,
     #[serde(flatten)]
     pub(super) identity: Identity,
+    /// The request, if the input records it.
+    #[serde(flatten)]
+    pub(super) written: Option<Written>,
     /// The policies that judge it.
     pub(super) policies: Vec<String>,
     /// Why no policy judges it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unjudged: Option<String>,
+}
+
+/// The request of a write.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Written {
+    pub(super) user: String,
+    operation: &'static str,
+    subresource: String,
+}
+
+/// `Kind namespace/name`, and who wrote it.
+impl fmt::Display for Entry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.identity)?;
+        match &self.written {
+            Some(written) => write!(formatter, " by {}", one_line(&written.user)),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Entry {
@@ -43,12 +67,18 @@ impl Entry {
                 None => "no policy selects it".to_owned(),
             }),
         };
+        let written = |request: &RecordedRequest| Written {
+            user: request.writer.user.to_string(),
+            operation: request.operation.name(),
+            subresource: request.subresource.clone(),
+        };
         Self {
             file: manifest.file.to_owned(),
             line: manifest.line(),
             document: manifest.document,
             item: manifest.item,
             identity: manifest.identity.clone(),
+            written: manifest.record.and_then(Record::request).map(written),
             policies: selecting,
             unjudged,
         }

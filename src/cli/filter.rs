@@ -1,15 +1,21 @@
 //! The findings that a report contains: those of some rules, or with some actions.
 
-use anyhow::bail;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
 
 use super::action::OneAction;
 use super::explain;
 use super::policies::rule_ids;
 use super::report::{Judged, Located};
+use crate::files::read_bytes;
+use statusgate_core::engine::Found;
 use statusgate_core::policy::{Glob, PolicySet};
+use statusgate_core::source::Identity;
 
 /// Which findings to report. The others are counted, but neither printed nor a reason to fail.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct Filter {
     /// Only findings of this rule, such as appcat/phase-ready. `*` stands for any text: 'appcat/*'. May be
     /// repeated.
@@ -19,10 +25,41 @@ pub(super) struct Filter {
     /// Only findings with exactly this action. May be repeated. Case does not matter.
     #[arg(long, value_name = "ACTION", value_enum, ignore_case = true)]
     only: Vec<OneAction>,
+
+    /// Accept the findings of this report, an earlier output of -o json: those with the same group, kind,
+    /// rule and field, of any object. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    baseline: Vec<PathBuf>,
+}
+
+/// A line of a report.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    api_version: String,
+    kind: String,
+    findings: Vec<LineFinding>,
+}
+
+#[derive(serde::Deserialize)]
+struct LineFinding {
+    rule: String,
+    field: String,
+}
+
+/// Group, kind, rule and field. Names and versions change from run to run, indices of lists too.
+type Known = (String, String, String, String);
+
+fn known(api_version: &str, kind: &str, rule: &str, field: &str) -> Known {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let is_index = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let names = field.split(['[', ']']).filter(|name| !is_index(name));
+    (group.to_owned(), kind.to_owned(), rule.to_owned(), names.collect::<Vec<_>>().join("["))
 }
 
 impl Filter {
-    /// Rejects rules that no policy has. `given`: whether the policies are those of the user.
+    /// Rejects rules that no policy has, and invalid baselines. `given`: whether the policies are those of the
+    /// user.
     pub(super) fn check(&self, policies: &PolicySet, given: bool) -> anyhow::Result<()> {
         let ids = rule_ids(policies);
         let unknown = self.rules.iter().find(|rule| !ids.iter().any(|id| rule.matches(id)));
@@ -30,18 +67,44 @@ impl Filter {
             let known = ids.iter().map(String::as_str);
             bail!("{}", explain::unknown_rule(&rule.to_string(), known, given));
         }
-        Ok(())
+        self.baseline().map(|_| ())
     }
 
     /// Removes all other findings, and counts them.
-    pub(super) fn apply(&self, objects: &mut [Judged]) -> usize {
+    ///
+    /// # Errors
+    /// An invalid baseline.
+    pub(super) fn apply(&self, objects: &mut [Judged]) -> anyhow::Result<usize> {
+        let baseline = self.baseline()?;
         let mut removed = 0;
-        for object in objects {
-            let before = object.findings.len();
-            object.findings.retain(|finding| self.includes(finding));
-            removed += before - object.findings.len();
+        for Judged { entry, findings, .. } in objects {
+            let before = findings.len();
+            let Identity { api_version, kind, .. } = &entry.identity;
+            findings.retain(|finding| {
+                let Found { rule, field, .. } = &finding.found;
+                self.includes(finding) && !baseline.contains(&known(api_version, kind, rule, field))
+            });
+            removed += before - findings.len();
         }
-        removed
+        Ok(removed)
+    }
+
+    fn baseline(&self) -> anyhow::Result<HashSet<Known>> {
+        let mut all = HashSet::new();
+        for path in &self.baseline {
+            let name = path.display();
+            let bytes = read_bytes(path).with_context(|| name.to_string())?;
+            for line in serde_json::Deserializer::from_slice(&bytes).into_iter::<Line>() {
+                let line = line.with_context(|| format!("{name} is not a report of -o json"))?;
+                let Line { api_version, kind, findings } = line;
+                all.extend(
+                    findings.into_iter().map(|LineFinding { rule, field }| {
+                        known(&api_version, &kind, &rule, &field)
+                    }),
+                );
+            }
+        }
+        Ok(all)
     }
 
     fn includes(&self, Located { found, .. }: &Located) -> bool {

@@ -12,7 +12,7 @@ use statusgate_core::source::{Diagnostic, Source};
 #[derive(Debug, clap::Args)]
 pub(super) struct Input {
     /// Files, folders, or `-` for standard input: YAML of several documents, JSON, JSON lines,
-    /// Lists.
+    /// Lists, watch events, AdmissionReviews, audit logs.
     #[arg(value_name = "FILE")]
     paths: Vec<PathBuf>,
 
@@ -28,6 +28,12 @@ pub(super) struct Input {
     /// path. `*` stands for any text. May be repeated.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<Glob>,
+}
+
+impl From<PathBuf> for Input {
+    fn from(file: PathBuf) -> Self {
+        Self { paths: vec![file], files: Vec::new(), recursive: false, exclude: Vec::new() }
+    }
 }
 
 impl Input {

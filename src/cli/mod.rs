@@ -23,6 +23,7 @@ mod output;
 pub mod plurals;
 pub mod policies;
 mod progress;
+pub mod record;
 mod report;
 pub mod request;
 pub mod review;
@@ -73,7 +74,7 @@ macro_rules! commands {
 commands! {
     /// Run the admission webhook server.
     Serve(serve),
-    /// Respond to one recorded AdmissionReview like the server.
+    /// Respond to recorded AdmissionReviews like the server.
     Review(review),
     /// Print the phase, the admissible phases and the kstatus result of objects.
     Status(status),
@@ -89,8 +90,10 @@ commands! {
     Manifests(manifests),
     /// Delete the webhook registrations.
     Uninstall(uninstall),
-    /// Judge manifests: files, folders, pipes.
+    /// Judge manifests and recorded writes: files, folders, pipes.
     Check(check),
+    /// Record and judge the status writes of a running cluster, without changing them.
+    Record(record),
     /// Run the unit tests of policies.
     Test(test),
     /// List conventions, or explain one (page, truth table, phase graph) or one rule (with examples).

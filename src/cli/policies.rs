@@ -13,7 +13,7 @@ use statusgate_core::documents::PolicySpec;
 use statusgate_core::policy::{Diagnostic, Diagnostics, Policy, PolicySet, Source};
 
 /// Where the policies are.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Policies {
     /// Policies: a file or a folder. May be repeated. Default: the built-in example policies.
     #[arg(id = "policies", long, value_name = "PATH")]

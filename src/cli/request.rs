@@ -3,7 +3,7 @@
 use super::plurals::Plurals;
 use statusgate_core::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Identity, Members, kind_of, reason};
+use statusgate_core::source::{Identity, Members, RecordedRequest, kind_of, reason};
 
 /// A write of a manifest.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub struct Request<'a> {
     pub old: Option<&'a str>,
     /// The writer.
     pub writer: Writer<'a>,
+    /// The request, if the input records it; then it decides instead of the CRD, the policies and `writer`.
+    pub recorded: Option<&'a RecordedRequest>,
 }
 
 /// Why a write cannot be judged.
@@ -57,9 +59,19 @@ impl<'a> Request<'a> {
     /// # Errors
     /// When the object or the previous one cannot be judged.
     pub fn subject(self, policies: &PolicySet, plurals: &Plurals) -> Result<Subject<'a>, Unfit> {
-        let Request { identity, object, old, writer } = self;
+        let Request { identity, object, old, writer, recorded } = self;
         let read =
             |text, is_old| Object::parse(text).map_err(|error| Unfit::of(text, is_old, &error));
+        if let Some(recorded) = recorded {
+            return Ok(Subject {
+                resource: recorded.resource.clone(),
+                subresource: recorded.subresource.as_str().into(),
+                operation: recorded.operation,
+                writer: recorded.writer.clone(),
+                object: read(object, false)?,
+                old: old.map(|old| read(old, true)).transpose()?,
+            });
+        }
         let mut subject = Subject {
             resource: Resource {
                 group: identity.group().into(),
@@ -110,8 +122,8 @@ mod tests {
                 namespace: String::new(),
                 name: String::new(),
             };
-            let request =
-                Request { identity: &identity, object: "{}", old, writer: Writer::default() };
+            let (object, writer) = ("{}", Writer::default());
+            let request = Request { identity: &identity, object, old, writer, recorded: None };
             let subject = request.subject(&policies, plurals).unwrap();
             (subject.operation, subject.subresource.to_string(), policies.select(&subject).count())
         };

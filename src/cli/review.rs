@@ -1,24 +1,28 @@
-//! `statusgate review`: responds to one recorded AdmissionReview, through the code of the server.
+//! `statusgate review`: responds to recorded AdmissionReviews, through the code of the server.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::value::RawValue;
 
 use super::Outcome;
 use super::output::Output;
 use super::policies::Policies;
 use super::time::Now;
-use crate::files::{ReadError, read_bytes};
+use crate::files::read_bytes;
 use crate::server::BODY_BYTES;
 use crate::server::admit::admit;
+use crate::wire::AdmissionRequest;
+use statusgate_core::engine::Verdict;
 use statusgate_core::model::Webhook;
+use statusgate_core::policy::PolicySet;
 
 /// The arguments of `review`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: the review is allowed, with or without a patch or warnings. 1: it is \
+    after_help = "Exit code 0: each review is allowed, with or without a patch or warnings. 1: one is \
                   denied. 2: the input is not a review, or a file cannot be read."
 )]
 pub struct Args {
@@ -27,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "WEBHOOK", value_parser = webhooks())]
     webhook: Webhook,
 
-    /// The file with the review; `-` for standard input.
+    /// The file with the reviews, one after the other; `-` for standard input.
     #[arg(short = 'f', long = "file", value_name = "FILE", default_value = "-")]
     file: PathBuf,
 
@@ -49,48 +53,75 @@ fn webhooks() -> impl TypedValueParser<Value = Webhook> {
     })
 }
 
-/// Responds to one review.
+/// Responds to each review.
 ///
 /// # Errors
-/// When the policies or the review cannot be read, or the input is not a review.
+/// When the policies or a review cannot be read, or the input is not a review.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let name = args.file.display();
-    let body = match read_bytes(&args.file, BODY_BYTES as u64) {
-        Err(ReadError::TooLarge(_)) => {
-            bail!("{name}: larger than {} MiB: the server answers with HTTP 413", BODY_BYTES >> 20)
-        }
-        read => read.with_context(|| name.to_string())?,
-    };
-    let mut denied = false;
-    let mut table = Vec::new();
-    let reply = admit(&policies, args.webhook, &body, args.now.get(), |request, verdict| {
-        denied = verdict.is_denied();
-        let names = policies.names_of(&verdict.policies).collect::<Vec<_>>().join(", ");
-        let decision = if denied { "denied" } else { "allowed" };
-        let judged = if names.is_empty() { "no policy selects it".into() } else { names };
-        table.push(format!(
-            "{decision}: {} {} by {judged}",
-            request.subject.resource.resource, request.name
-        ));
-        for operation in verdict.patch.iter().flat_map(|patch| &patch.0) {
-            table.push(format!("  patch  {operation}"));
-        }
-        for finding in &verdict.findings {
-            let action = finding.action.label();
-            let (field, message, rule) = (&finding.field, &finding.message, finding.rule);
-            table.push(format!("  {action:<6} {field}: {message} [{rule}]"));
-        }
-    });
-    if reply.status != 200 {
-        let (code, said) = (reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
-        bail!("{name}: {said}: the server answers with HTTP {code}");
-    }
+    let bytes = read_bytes(&args.file).with_context(|| name.to_string())?;
     let mut out = io::stdout().lock();
-    match args.output {
-        Output::Json => out.write_all(&reply.body)?,
-        Output::Table => out.write_all(table.join("\n").as_bytes())?,
+    let mut denied = false;
+    for body in bodies(&bytes) {
+        if body.len() > BODY_BYTES {
+            let limit = BODY_BYTES >> 20;
+            bail!("{name}: larger than {limit} MiB: the server answers with HTTP 413");
+        }
+        let mut table = Vec::new();
+        let reply = admit(&policies, args.webhook, body, args.now.get(), |request, verdict| {
+            denied |= verdict.is_denied();
+            table = lines(&policies, request, verdict);
+        });
+        if reply.status != 200 {
+            let (code, said) = (reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
+            bail!("{name}: {said}: the server answers with HTTP {code}");
+        }
+        match args.output {
+            Output::Json => out.write_all(&reply.body)?,
+            Output::Table => out.write_all(table.join("\n").as_bytes())?,
+        }
+        out.write_all(b"\n")?;
     }
-    out.write_all(b"\n")?;
     Ok(Outcome::of(denied))
+}
+
+/// The JSON values of an input. What is not JSON is the last one: the server names the error.
+fn bodies(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
+    let mut bodies = Vec::new();
+    let mut start = 0;
+    loop {
+        match values.next() {
+            Some(Ok(value)) => bodies.push(value.get().as_bytes()),
+            None if !bodies.is_empty() => return bodies,
+            _ => {
+                bodies.push(&bytes[start..]);
+                return bodies;
+            }
+        }
+        start = values.byte_offset();
+    }
+}
+
+/// The response for a person.
+fn lines(
+    policies: &PolicySet,
+    request: &AdmissionRequest<'_>,
+    verdict: &Verdict<'_>,
+) -> Vec<String> {
+    let names = policies.names_of(&verdict.policies).collect::<Vec<_>>().join(", ");
+    let decision = if verdict.is_denied() { "denied" } else { "allowed" };
+    let judged = if names.is_empty() { "no policy selects it".into() } else { names };
+    let resource = &request.subject.resource.resource;
+    let mut lines = vec![format!("{decision}: {resource} {} by {judged}", request.name)];
+    for operation in verdict.patch.iter().flat_map(|patch| &patch.0) {
+        lines.push(format!("  patch  {operation}"));
+    }
+    for finding in &verdict.findings {
+        let action = finding.action.label();
+        let (field, message, rule) = (&finding.field, &finding.message, finding.rule);
+        lines.push(format!("  {action:<6} {field}: {message} [{rule}]"));
+    }
+    lines
 }

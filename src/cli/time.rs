@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// The flag that makes a command's output independent of the clock.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Now {
     /// The time of the decision (RFC 3339). Default: the clock.
     #[arg(long = "now", value_name = "TIME", value_parser = parse)]
@@ -11,6 +11,11 @@ pub struct Now {
 }
 
 impl Now {
+    /// The time of the flag.
+    pub(super) const fn given(&self) -> Option<Timestamp> {
+        self.time
+    }
+
     /// The time of the flag, else of the clock.
     pub(super) fn get(&self) -> Timestamp {
         self.time.unwrap_or_else(clock)

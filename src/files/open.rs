@@ -39,15 +39,15 @@ pub fn open_policies(paths: &[PathBuf]) -> (Vec<Source>, Vec<Diagnostic>) {
     collect(paths.iter().flat_map(|path| read_path(path, false, &[], "")))
 }
 
-/// Reads the bytes of a file or of standard input (`-`) up to a limit.
+/// Reads the bytes of a file or of standard input (`-`).
 ///
 /// # Errors
 /// A file that cannot be read, or that has more bytes.
-pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
     if path.as_os_str() == "-" {
-        return limited(io::stdin().lock(), limit);
+        return limited(io::stdin().lock());
     }
-    limited(fs::File::open(path)?, limit)
+    limited(fs::File::open(path)?)
 }
 
 /// Why bytes cannot be read.
@@ -57,8 +57,8 @@ pub enum ReadError {
     #[error("this cannot be read: {0}")]
     Failed(#[from] io::Error),
     /// There are more bytes than the limit.
-    #[error("this is larger than {}", size(*.0))]
-    TooLarge(u64),
+    #[error("this is larger than {} GiB", MAX_BYTES >> 30)]
+    TooLarge,
 }
 
 type Opened = Result<Source, Diagnostic>;
@@ -134,8 +134,7 @@ fn read_file(path: &Path) -> Opened {
 }
 
 fn read(name: &str, reader: impl Read) -> Opened {
-    let bytes =
-        limited(reader, MAX_BYTES).map_err(|error| Diagnostic::unread(name, error.to_string()))?;
+    let bytes = limited(reader).map_err(|error| Diagnostic::unread(name, error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -144,17 +143,10 @@ fn read(name: &str, reader: impl Read) -> Opened {
     Ok(Source::new(name, text))
 }
 
-fn limited(reader: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
+fn limited(reader: impl Read) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    let length = reader.take(limit + 1).read_to_end(&mut bytes)?;
-    if length as u64 > limit { Err(ReadError::TooLarge(limit)) } else { Ok(bytes) }
-}
-
-fn size(bytes: u64) -> String {
-    match bytes >> 20 {
-        mebibytes if mebibytes < 1 << 10 => format!("{mebibytes} MiB"),
-        mebibytes => format!("{} GiB", mebibytes >> 10),
-    }
+    let length = reader.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if length as u64 > MAX_BYTES { Err(ReadError::TooLarge) } else { Ok(bytes) }
 }
 
 /// Far above what a cluster prints, far below what an endless device would fill.

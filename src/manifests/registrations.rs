@@ -24,6 +24,12 @@ pub const DOCUMENTS_WEBHOOK: &str = "documents.statusgate.dev";
 /// Its path.
 pub const DOCUMENTS: &str = "/documents";
 
+/// The registration of `statusgate record`.
+pub const RECORDING: (Kind, &str) = (Kind::Validating, "statusgate-record");
+
+/// Its path.
+pub const RECORD: &str = "/record";
+
 /// The label that every namespace has since Kubernetes 1.21.
 pub const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 
@@ -172,6 +178,13 @@ pub fn registrations(calls: &Calls, settings: &RegistrationSettings) -> [Value; 
         registration(second, &validating),
         registration(third, &json!([documents])),
     ]
+}
+
+/// The registration of `statusgate record`. Without match conditions: they omit writes that no rule can reject.
+pub fn recording(rules: &[RuleWithOperations], settings: &RegistrationSettings) -> Value {
+    let name = "record.statusgate.dev";
+    let webhook = webhook(name, RECORD, rules, settings.failure_policy, settings);
+    registration(RECORDING, &json!([webhook]))
 }
 
 /// `mutate.statusgate.dev`.

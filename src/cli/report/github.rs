@@ -14,7 +14,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             Action::Repair | Action::Warn => "warning",
             Action::Audit => "notice",
         };
-        let message = format!("{}: {}: {}", object.entry.identity, found.field, found.message);
+        let message = format!("{}: {}: {}", object.entry, found.field, found.message);
         command(out, level, &found.rule, &place.file, Some(place), &message)?;
     }
     for mistake in &report.mistakes {

@@ -1,5 +1,6 @@
 //! JUnit XML for Jenkins and GitLab. A library would only provide the escaping below.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -35,6 +36,7 @@ pub(in crate::cli) enum Outcome {
 pub(super) fn suites(report: &Report<'_>) -> Suites {
     let files = report.files.iter();
     let mut suites: Suites = files.map(|file| (file.clone(), Vec::new())).collect();
+    let mut names = HashSet::new();
     for object in &report.objects {
         let line = |Located { found, place }: &Located| format!("{place}: {found}");
         let (failed, passed): (Vec<_>, Vec<_>) =
@@ -57,7 +59,11 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
                 Outcome::Failed(headline, first.rule.clone(), lines(failed))
             }
         };
-        let name = object.entry.identity.to_string();
+        // Programs identify a case by its name. A recording has many writes of one object.
+        let mut name = object.entry.to_string();
+        if !names.insert((&object.entry.file, name.clone())) {
+            name = format!("{name} (line {})", object.entry.line);
+        }
         let class = object.entry.identity.api_version.clone();
         let case = Case { class, name, result, output: lines(passed) };
         suites.entry(object.entry.file.clone()).or_default().push(case);

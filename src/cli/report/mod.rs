@@ -240,6 +240,7 @@ mod tests {
                 document: manifest.document,
                 item: manifest.item,
                 identity: manifest.identity.clone(),
+                written: None,
                 policies: if judged { vec!["p".to_owned()] } else { Vec::new() },
                 unjudged: (!judged).then(|| "no policy selects it".to_owned()),
             };

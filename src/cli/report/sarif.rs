@@ -29,7 +29,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             "ruleId": found.rule,
             "ruleIndex": index.get(found.rule.as_str()),
             "level": level(found.action),
-            "message": {"text": format!("{}: {}: {}", object.entry.identity, found.field, found.message)},
+            "message": {"text": format!("{}: {}: {}", object.entry, found.field, found.message)},
             "locations": [{
                 "physicalLocation": physical(place),
                 "logicalLocations": [{"fullyQualifiedName": logical}],

@@ -36,7 +36,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
     if !rows.is_empty() {
         let mut table = table::new(&["rule", "action", "findings", "objects", "example"]);
         for ((rule, action), Row { findings, objects, example: (object, place), .. }) in rows {
-            let example = format!("{} at {place}", object.entry.identity);
+            let example = format!("{} at {place}", object.entry);
             let (findings, objects) = (findings.to_string(), objects.to_string());
             let cells = [rule, action.label(), &findings, &objects, &example];
             table.add_row(cells.map(one_line));

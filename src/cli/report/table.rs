@@ -9,13 +9,13 @@ use statusgate_core::source::one_line;
 /// documents.
 pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()> {
     for object in &report.objects {
-        let identity = &object.entry.identity;
+        let entry = &object.entry;
         // Findings at the same location share one excerpt.
         for same in object.findings.chunk_by(|one, other| one.place == other.place) {
             for Located { found, place } in same {
                 let (action, field) = (found.action.label(), &found.field);
                 let (message, rule) = (&found.message, &found.rule);
-                let line = format!("{identity}: {field}: {message} [{rule}]");
+                let line = format!("{entry}: {field}: {message} [{rule}]");
                 writeln!(out, "{place}: {action}: {}", one_line(&line))?;
             }
             for first in same.iter().take(1) {
@@ -23,20 +23,17 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
             }
         }
         if report.verbose {
-            let (file, document) = (one_line(&object.entry.file), object.entry.document);
-            let item = object.entry.item.map(|item| format!(", item {item}")).unwrap_or_default();
-            if let Some(reason) = &object.entry.unjudged {
+            let (file, document) = (one_line(&entry.file), entry.document);
+            let item = entry.item.map(|item| format!(", item {item}")).unwrap_or_default();
+            if let Some(reason) = &entry.unjudged {
                 let reason = one_line(reason);
-                writeln!(
-                    out,
-                    "{file}: not judged: {identity} (document {document}{item}): {reason}"
-                )?;
+                writeln!(out, "{file}: not judged: {entry} (document {document}{item}): {reason}")?;
             }
             for operation in &object.patch {
                 let operation = one_line(&operation.to_string());
                 writeln!(
                     out,
-                    "{file}: note: {identity} (document {document}{item}) would be patched: {operation}"
+                    "{file}: note: {entry} (document {document}{item}) would be patched: {operation}"
                 )?;
             }
         }

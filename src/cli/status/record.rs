@@ -9,7 +9,7 @@ use statusgate_core::engine::Standing;
 use statusgate_core::kstatus::{ComputeError, KStatus, Status, compute};
 use statusgate_core::model::{Json, Writer};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Identity, Manifest};
+use statusgate_core::source::{self, Identity, Manifest};
 
 /// One object with its kstatus result and its standing under each policy.
 #[derive(Debug, Serialize)]
@@ -49,8 +49,9 @@ impl<'m> Record<'m> {
         let identity = manifest.identity;
         let mut tree = Json::parse(manifest.text)?;
         inherit(&mut tree, identity);
-        let request =
-            Request { identity, object: manifest.text, old: None, writer: Writer::default() };
+        let (object, writer) = (manifest.text, Writer::default());
+        let recorded = manifest.record.and_then(source::Record::request);
+        let request = Request { identity, object, old: None, writer, recorded };
         let subject = request.subject(policies, plurals);
         let entry = Entry::of(manifest, policies, subject.as_ref());
         // Invalid metadata: no policy can judge the object, and kstatus reports an error.

@@ -247,6 +247,7 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         object: &case.object,
         old: case.old.as_deref(),
         writer: writer(user.as_deref().unwrap_or_default(), groups.as_deref().unwrap_or_default()),
+        recorded: None,
     };
     let cannot = |unfit: Unfit| {
         let which = if unfit.is_old { "old object" } else { "object" };

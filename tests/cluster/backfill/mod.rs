@@ -6,6 +6,7 @@ mod writer;
 
 mod doctor;
 mod interrupted;
+mod record;
 mod refused;
 mod registrations;
 mod shards;

@@ -2,6 +2,7 @@
 
 mod input;
 mod output;
+mod recordings;
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};

@@ -312,3 +312,28 @@ fn the_documentation_shows_the_output_of_its_commands() {
     }
     assert_eq!(count, 4);
 }
+
+#[test]
+fn a_baseline_accepts_its_findings_of_any_object_and_no_others() {
+    let other = BAD.replace("name: bad", "name: other");
+    let fault = format!("{other}  conditions: [{{type: Ready, status: Maybe}}]\n");
+    let desk = Desk::new(&[("bad.yaml", BAD), ("other.yaml", &other), ("more.yaml", &fault)]);
+    let report = desk.check(&["bad.yaml", "-o", "json"]).out;
+    std::fs::write(desk.0.path().join("baseline.json"), report).unwrap();
+    let check = |file: &str| desk.check(&[file, "--baseline", "baseline.json"]);
+    let answer = check("other.yaml");
+    assert_eq!(answer.code, 0, "{answer:#?}");
+    assert!(answer.out.contains("; no findings; 1 finding filtered out"), "{answer:#?}");
+    let answer = check("more.yaml");
+    assert_eq!(answer.code, 1, "{answer:#?}");
+    assert!(!answer.out.contains(RULE), "{answer:#?}");
+    // The index of a condition is not a part of the field.
+    let report = desk.check(&["more.yaml", "-o", "json"]).out;
+    assert!(report.contains("conditions[0]"), "{report}");
+    let moved = report.replace("conditions[0]", "conditions[1]");
+    std::fs::write(desk.0.path().join("baseline.json"), moved).unwrap();
+    assert_eq!(check("more.yaml").code, 0);
+    let answer = desk.check(&["bad.yaml", "--baseline", "bad.yaml"]);
+    assert_eq!(answer.code, 2, "{answer:#?}");
+    assert!(answer.err.contains("bad.yaml is not a report of -o json"), "{answer:#?}");
+}

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::Place;
 use super::document::Document;
 use super::json::{Opened, range_in};
+use super::record::Path;
 use super::tree::{self, Node, Value};
 
 /// The part of a document that is an object.
@@ -14,8 +15,16 @@ use super::tree::{self, Node, Value};
 pub(super) struct Part {
     /// The index of the item, if the document is a list.
     pub(super) item: Option<usize>,
+    /// The names from the document or the item to the object; empty if that is the object.
+    pub(super) path: Path,
     /// The bytes of the document's JSON.
     pub(super) range: Range<usize>,
+}
+
+impl Part {
+    const fn is_document(&self) -> bool {
+        self.item.is_none() && self.path.is_empty()
+    }
 }
 
 /// The locations of the fields of one object. What is read for one of them is kept for the next.
@@ -48,13 +57,13 @@ impl<'m> Places<'m> {
             Cow::Borrowed(json) => {
                 return self.find_in_json(text, &json[self.part.range.clone()], tokens);
             }
-            // No tree is needed to find where an object begins, unless it is an item of a list.
-            Cow::Owned(_) if tokens.is_empty() && self.part.item.is_none() => None,
+            // No tree is needed to find where an object begins, unless it is a part of its document.
+            Cow::Owned(_) if tokens.is_empty() && self.part.is_document() => None,
             Cow::Owned(_) => match self.object() {
                 None => None,
                 Some(object) => match find(object, tokens) {
                     Some(found) => return found,
-                    None => self.part.item.map(|_| object.span.bytes.start),
+                    None => (!self.part.is_document()).then_some(object.span.bytes.start),
                 },
             },
         };
@@ -65,10 +74,11 @@ impl<'m> Places<'m> {
     /// The node of the object.
     fn object(&self) -> Option<&'m Node> {
         let root = self.document.tree()?;
-        match self.part.item {
-            Some(at) => root.member("items")?.items().get(at),
-            None => Some(root),
-        }
+        let item = match self.part.item {
+            Some(at) => root.member("items")?.items().get(at)?,
+            None => root,
+        };
+        self.part.path.iter().try_fold(item, |node, name| node.member(name))
     }
 
     /// Each step is opened once, however many findings are behind it.

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::document::{self, Document};
 use super::fields::{Part, Places};
-use super::objects::Objects;
+use super::objects::{Object, Objects};
+use super::record::Record;
 use super::text::Lines;
 use super::tree;
 use super::{Diagnostic, Identity, Place, STDIN, Source, Warning};
@@ -14,19 +15,19 @@ use super::{Diagnostic, Identity, Place, STDIN, Source, Warning};
 pub struct Manifests<'f> {
     documents: Vec<Document<'f>>,
     entries: Vec<Entry>,
+    references: Vec<Entry>,
     mistakes: Vec<Diagnostic>,
     /// The mistakes that are about no manifest, by their index.
     others: Vec<usize>,
     warnings: Vec<Warning>,
 }
 
-/// An object, as an index into the documents and a range of the document's JSON.
+/// An object, and the index and the number of its document.
 #[derive(Debug)]
 struct Entry {
     document: usize,
     number: usize,
-    part: Part,
-    identity: Identity,
+    object: Object,
 }
 
 /// One object of one file.
@@ -42,7 +43,10 @@ pub struct Manifest<'m> {
     pub identity: &'m Identity,
     /// The object as JSON text.
     pub text: &'m str,
+    /// How it was written, if the document records this.
+    pub record: Option<&'m Record>,
     part: &'m Part,
+    old: Option<&'m Part>,
     source: &'m Document<'m>,
 }
 
@@ -87,10 +91,10 @@ impl<'f> Manifests<'f> {
 
     /// Adds the objects of a document. Returns whether it is none, and does not look like one.
     fn add(&mut self, mut document: Document<'f>, number: usize) -> bool {
-        let Objects { found, mistakes, is_other, .. } = Objects::of(&document);
-        let part =
-            |(part, identity)| Entry { document: self.documents.len(), number, part, identity };
-        self.entries.extend(found.into_iter().map(part));
+        let Objects { found, references, mistakes, is_other, .. } = Objects::of(&document);
+        let entry = |object| Entry { document: self.documents.len(), number, object };
+        self.entries.extend(found.into_iter().map(entry));
+        self.references.extend(references.into_iter().map(entry));
         self.mistakes.extend(mistakes);
         self.warnings.append(&mut document.warnings);
         self.documents.push(document);
@@ -113,18 +117,28 @@ impl<'f> Manifests<'f> {
 
     /// The objects, in the order of the files.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Manifest<'_>> {
-        self.entries.iter().map(|entry| {
-            let source = &self.documents[entry.document];
-            Manifest {
-                file: &source.lines.source.name,
-                document: entry.number,
-                item: entry.part.item,
-                identity: &entry.identity,
-                text: &source.json[entry.part.range.clone()],
-                part: &entry.part,
-                source,
-            }
-        })
+        self.entries.iter().map(|entry| self.manifest(entry))
+    }
+
+    /// The writes of which the audit log has only the reference to the object. Their kind is the plural.
+    pub fn references(&self) -> impl ExactSizeIterator<Item = Manifest<'_>> {
+        self.references.iter().map(|entry| self.manifest(entry))
+    }
+
+    fn manifest<'m>(&'m self, entry: &'m Entry) -> Manifest<'m> {
+        let source = &self.documents[entry.document];
+        let Object { part, identity, record, old } = &entry.object;
+        Manifest {
+            file: &source.lines.source.name,
+            document: entry.number,
+            item: part.item,
+            identity,
+            text: &source.json[part.range.clone()],
+            record: record.as_ref(),
+            part,
+            old: old.as_ref(),
+            source,
+        }
     }
 
     /// The mistakes, in the order of the files.
@@ -139,6 +153,13 @@ impl<'f> Manifests<'f> {
 }
 
 impl<'m> Manifest<'m> {
+    /// The stored object, if the document has it, too.
+    pub fn old(&self) -> Option<Self> {
+        let part = self.old?;
+        let text = &self.source.json[part.range.clone()];
+        Some(Self { text, part, old: None, ..*self })
+    }
+
     /// The locations of its fields.
     ///
     /// The first question about a YAML document parses it once more.

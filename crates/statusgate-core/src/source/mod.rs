@@ -6,6 +6,9 @@
 //! and [`Object::parse`](crate::model::Object::parse) borrows from it. The tree of a `List` is kept; that
 //! of any other document is built again only if its object has a finding. JSON never becomes a tree.
 //!
+//! AdmissionReviews, events of a watch and events of the audit log record how an object was written
+//! ([`Record`]).
+//!
 //! Reading continues after a mistake. A broken document gives a [`Diagnostic`] in addition to the
 //! objects of the others.
 //!
@@ -30,6 +33,7 @@ mod manifest;
 mod objects;
 mod place;
 mod problems;
+mod record;
 mod text;
 pub mod tree;
 
@@ -40,4 +44,5 @@ pub use json::{Members, kind_of, reason};
 pub use manifest::{Manifest, Manifests};
 pub use objects::Identity;
 pub use place::{Place, one_line};
+pub use record::{Record, RecordedRequest};
 pub use text::{STDIN, Source};

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::document::{Document, mistake};
 use super::fields::{Part, Places};
 use super::json::{Members, items, kind_of, range_in};
+use super::record::{Path, Record, Recorded};
 use super::{Diagnostic, one_line};
 
 /// The kind and name of an object.
@@ -59,38 +60,45 @@ impl std::fmt::Display for Identity {
 /// The objects of one document.
 pub(super) struct Objects<'d> {
     document: &'d Document<'d>,
-    pub(super) found: Vec<(Part, Identity)>,
+    pub(super) found: Vec<Object>,
+    /// The writes of the audit log without their objects.
+    pub(super) references: Vec<Object>,
     pub(super) mistakes: Vec<Diagnostic>,
     /// Whether the document neither is an object nor looks like one with a mistake.
     pub(super) is_other: bool,
 }
 
+/// One object of a document.
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) part: Part,
+    pub(super) identity: Identity,
+    pub(super) record: Option<Record>,
+    /// The stored object, if the document has both.
+    pub(super) old: Option<Part>,
+}
+
 impl<'d> Objects<'d> {
     pub(super) fn of(document: &'d Document<'d>) -> Self {
-        let mut objects =
-            Self { document, found: Vec::new(), mistakes: Vec::new(), is_other: false };
+        let (found, references, mistakes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut objects = Self { document, found, references, mistakes, is_other: false };
         let json: &str = &document.json;
-        let part = |item, text: &str| Part { item, range: range_in(json, text) };
         match Members::parse(json) {
             None => {
                 objects.is_other = true;
-                objects.complain(&part(None, json), &[], not_an_object(json));
+                objects.complain(&objects.part(None, &[], json), &[], not_an_object(json));
             }
             Some(members) => match list(&members) {
-                None => {
-                    let has =
-                        ["apiVersion", "kind", "metadata", "status"].map(|name| members.get(name));
-                    objects.is_other = has.into_iter().flatten().count() < 2;
-                    objects.add(part(None, json), &members, None);
-                }
+                None => objects.add(None, json, &members, None),
                 Some(Err(message)) => {
-                    objects.complain(&part(None, json), &["items".to_owned()], message);
+                    let part = objects.part(None, &[], json);
+                    objects.complain(&part, &["items".to_owned()], message);
                 }
                 Some(Ok(List { api_version, kind, items })) => {
                     let outer = outer(&api_version, &kind);
                     for (index, text) in items.into_iter().enumerate() {
                         let members = Members::parse(text).unwrap_or_default();
-                        objects.add(part(Some(index), text), &members, outer);
+                        objects.add(Some(index), text, &members, outer);
                     }
                 }
             },
@@ -98,11 +106,48 @@ impl<'d> Objects<'d> {
         objects
     }
 
-    fn add(&mut self, part: Part, members: &Members<'_>, outer: Outer<'_>) {
+    fn add(&mut self, item: Option<usize>, text: &str, members: &Members<'_>, outer: Outer<'_>) {
+        let whole = self.part(item, &[], text);
+        match Recorded::of(members, outer) {
+            Recorded::Nothing => {
+                let has =
+                    ["apiVersion", "kind", "metadata", "status"].map(|name| members.get(name));
+                self.is_other = item.is_none() && has.into_iter().flatten().count() < 2;
+                self.add_object(whole, members, outer, None, None);
+            }
+            Recorded::NoWrite => {}
+            Recorded::Write { record, object: (path, text), old } => {
+                let old = old.map(|(path, text)| self.part(item, path, text));
+                let members = Members::parse(text).unwrap_or_default();
+                self.add_object(self.part(item, path, text), &members, None, Some(record), old);
+            }
+            Recorded::Reference { record, path, text, identity } => {
+                let (part, record) = (self.part(item, path, text), Some(record));
+                self.references.push(Object { part, identity, record, old: None });
+            }
+            Recorded::Invalid(path, message) => {
+                let field: Vec<String> = path.iter().map(|&name| name.to_owned()).collect();
+                self.complain(&whole, &field, message);
+            }
+        }
+    }
+
+    fn add_object(
+        &mut self,
+        part: Part,
+        members: &Members<'_>,
+        outer: Outer<'_>,
+        record: Option<Record>,
+        old: Option<Part>,
+    ) {
         match identity(members, outer) {
-            Ok(identity) => self.found.push((part, identity)),
+            Ok(identity) => self.found.push(Object { part, identity, record, old }),
             Err(message) => self.complain(&part, &[], message),
         }
+    }
+
+    fn part(&self, item: Option<usize>, path: Path, text: &str) -> Part {
+        Part { item, path, range: range_in(&self.document.json, text) }
     }
 
     fn complain(&mut self, part: &Part, field: &[String], message: String) {
@@ -112,7 +157,7 @@ impl<'d> Objects<'d> {
 }
 
 /// apiVersion and kind of the items of a typed list.
-type Outer<'a> = Option<(&'a str, &'a str)>;
+pub(super) type Outer<'a> = Option<(&'a str, &'a str)>;
 
 /// The items of a typed list need no kind: `ThingList` contains Things. A plain `List` does not define
 /// the kind of its items.

@@ -1,0 +1,103 @@
+//! `statusgate record` in a cluster.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::command::{file, text};
+use crate::command::{self, STATUSGATE};
+use crate::harness::leash::Leashed;
+use crate::harness::objects::{COMPOSITE, VALIDATING};
+use crate::harness::patience::until;
+use crate::harness::plane::Plane;
+use crate::harness::pool::in_own_cluster;
+
+const NAME: &str = "statusgate-record";
+
+fn start(plane: &Plane, folder: &Path, name: &str, more: &[&str]) -> Leashed {
+    let to = file(folder, &format!("{name}.jsonl"));
+    let (kubeconfig, policies) = (plane.kubeconfig(), plane.policies());
+    let arguments = ["record", "--kubeconfig", text(&kubeconfig), "--policies", text(&policies)];
+    let arguments = [&arguments[..], &["--to", text(&to)], more].concat();
+    Leashed::start(&file(folder, &format!("{name}.log")), STATUSGATE, arguments)
+}
+
+async fn is_registered(plane: &Plane) -> bool {
+    plane.list(VALIDATING).await.iter().any(|of| of["metadata"]["name"] == NAME)
+}
+
+#[test]
+fn a_recording_denies_nothing_and_reports_each_write_at_its_end() {
+    in_own_cluster(async |plane| {
+        let folder = plane.folder("record");
+        plane.create(COMPOSITE, "recorded", 1, json!({})).await;
+        let recorder = start(plane, &folder, "first", &[]);
+        let recording = file(&folder, "first.jsonl");
+        let objects = plane.objects_of("operator", COMPOSITE);
+        let mut count = 0;
+        until("the API server calls the recorder", async || {
+            count += 1;
+            let status = json!({"phase": "Unknown", "instanceNamespace": format!("n{count}")});
+            objects.merge_status("recorded-0", status).await.expect("a write");
+            fs::read_to_string(&recording).is_ok_and(|text| !text.is_empty()).then_some(())
+        })
+        .await;
+        let stored = objects.merge_status("recorded-0", json!({"phase": "ready"})).await;
+        assert_eq!(stored.expect("nothing is denied")["status"]["phase"], "ready");
+        // A stored violation is not reported again.
+        objects
+            .merge_status("recorded-0", json!({"instanceNamespace": "n"}))
+            .await
+            .expect("a write");
+        objects.dry_merge_status("recorded-0", json!({"phase": "Nope"})).await.expect("a dry run");
+        recorder.signal("TERM");
+        assert_eq!(recorder.ended(), "1", "{}", recorder.log());
+        assert!(!is_registered(plane).await);
+
+        let lines = fs::read_to_string(&recording).expect("a recording");
+        let lines: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let rules: Vec<&Value> = lines
+            .iter()
+            .flat_map(|line| line["findings"].as_array().unwrap())
+            .map(|of| &of["rule"])
+            .collect();
+        assert_eq!(rules, ["appcat/phase-value"], "{}", recorder.log());
+        assert_eq!(lines.last().unwrap()["request"]["object"]["status"]["instanceNamespace"], "n");
+        let by = "deny: XVSHNPostgreSQL recorded-0 by system:serviceaccount:apps:operator: status.phase: ";
+        assert_eq!(recorder.log().matches(by).count(), 1, "{}", recorder.log());
+
+        // The recording is an input of the other commands, and a report of it is a baseline.
+        let report = command::run(["check", text(&recording), "-o", "json"]);
+        assert_eq!(report.code, Some(1), "{report:?}");
+        let baseline = file(&folder, "baseline.json");
+        fs::write(&baseline, report.out).expect("a baseline");
+        let accepted = command::run(["check", text(&recording), "--baseline", text(&baseline)]);
+        assert_eq!(accepted.code, Some(0), "{accepted:?}");
+        assert!(accepted.out.contains("; 1 finding filtered out"), "{accepted:?}");
+        let reviewed = command::run(["review", "--webhook", "validate", "-f", text(&recording)]);
+        assert_eq!((reviewed.code, reviewed.out.lines().count()), (Some(1), lines.len()));
+    });
+}
+
+#[test]
+fn a_killed_recording_stops_no_write_and_the_next_one_replaces_its_registration() {
+    in_own_cluster(async |plane| {
+        let folder = plane.folder("record-killed");
+        plane.create(COMPOSITE, "killed", 1, json!({})).await;
+        let killed = start(plane, &folder, "killed", &[]);
+        until("the webhook is registered", async || is_registered(plane).await.then_some(())).await;
+        killed.signal("KILL");
+        killed.ended();
+        let objects = plane.objects(COMPOSITE);
+        objects.merge_status("killed-0", json!({"phase": "ready"})).await.expect("a write");
+        let next = start(plane, &folder, "next", &["--for", "1s"]);
+        // No write: that is no success.
+        assert_eq!(next.ended(), "2", "{}", next.log());
+        assert!(next.log().contains("replaced the registration statusgate-record"));
+        assert!(next.log().contains("nothing was recorded: "), "{}", next.log());
+        assert!(!file(&folder, "next.jsonl").exists());
+        assert!(!is_registered(plane).await);
+    });
+}
