@@ -117,7 +117,7 @@ fn custom_resources<T>(
     };
     for manifest in manifests.iter().filter(is_crd) {
         match CustomResource::read(manifest.text.as_bytes()) {
-            Ok(resource) => resources.push(of(resource, &manifest.text)),
+            Ok(resource) => resources.push(of(resource, manifest.text)),
             Err(error) => {
                 let message = format!("not a valid CustomResourceDefinition: {}", reason(&error));
                 mistakes.push(manifest.mistake("spec", message));
