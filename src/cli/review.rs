@@ -1,13 +1,13 @@
 //! `statusgate review`: responds to one recorded AdmissionReview, through the code of the server.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::Outcome;
-use super::output::Output;
+use super::output::{Output, severity, stdout};
 use super::policies::Policies;
 use super::time::Now;
 use crate::files::{ReadError, read_bytes};
@@ -77,16 +77,17 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             table.push(format!("  patch  {operation}"));
         }
         for finding in &verdict.findings {
-            let action = finding.action.label();
+            let action = severity(finding.action);
+            let space = " ".repeat("repair".len().saturating_sub(finding.action.label().len()));
             let (field, message, rule) = (&finding.field, &finding.message, finding.rule);
-            table.push(format!("  {action:<6} {field}: {message} [{rule}]"));
+            table.push(format!("  {action}{space} {field}: {message} [{rule}]"));
         }
     });
     if reply.status != 200 {
         let (code, said) = (reply.status.as_u16(), String::from_utf8_lossy(&reply.body));
         bail!("{name}: {said}: the server answers with HTTP {code}");
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout(args.output == Output::Table);
     match args.output {
         Output::Json => out.write_all(&reply.body)?,
         Output::Table => out.write_all(table.join("\n").as_bytes())?,
