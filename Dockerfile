@@ -1,6 +1,7 @@
 # The image of statusgate: one static binary and nothing else.
 #
-#     docker build --tag statusgate:0.1.0 --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" .
+#     docker build --tag statusgate:0.1.0 --build-arg VERSION=0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" \
+#         --build-arg DATE="$(git show --no-patch --format=%cs)" .
 #     docker buildx build --platform linux/amd64,linux/arm64 .
 #     buildah build --tag statusgate:0.1.0 .
 #
@@ -33,9 +34,13 @@ RUN set -eu; \
     fi
 WORKDIR /src
 COPY . .
+# For --version: the build has no git.
+ARG REVISION=
+ARG DATE=
 # The cache mounts stay on the builder. Locked: the builds of two platforms share the folder.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target,sharing=locked \
+    STATUSGATE_BUILD="${REVISION:+$REVISION $DATE}" \
     install -D "$(hack/release-build.sh "$(cat /target)")" /rootfs/statusgate
 
 # hack/image-test.sh builds this stage with a folder in place of the stage above.

@@ -13,6 +13,7 @@ use clap::ValueEnum;
 
 use super::action::Limit;
 use super::connection::block_on;
+use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
@@ -140,7 +141,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
 }
 
 fn print(args: &Args, findings: &Findings) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout(args.output == Output::Table);
     match args.output {
         Output::Table => table::write(&mut out, findings, args.older_than)?,
         Output::Json => writeln!(out, "{}", json::summary(findings))?,

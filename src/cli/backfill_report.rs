@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::output::Output;
+use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
 use super::{say, table};
 use crate::cluster::backfill::{Audience, Outcome, Report, StatusChange};
@@ -71,12 +71,11 @@ impl Reporter {
             let numbers = columns().map(|(_, number)| number(totals).to_string());
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
-        let text = table::text(&mut table);
         if self.output == Output::Json {
-            say(text);
+            say(table);
             Ok(())
         } else {
-            writeln!(io::stdout(), "{text}")
+            writeln!(stdout(true), "{table}")
         }
     }
 
@@ -125,7 +124,7 @@ impl Audience for Reporter {
         totals.conflicts += u64::from(report.conflicts);
         self.progress.advance(1);
         if let Some(text) = self.text(report) {
-            self.progress.aside(|| writeln!(io::stdout(), "{text}"))?;
+            self.progress.aside(|| writeln!(stdout(self.output == Output::Table), "{text}"))?;
         }
         self.tick();
         Ok(())
@@ -177,7 +176,7 @@ fn diff(changes: &[StatusChange]) -> String {
     for StatusChange { path, old, new } in changes {
         for (sign, value) in [('-', old), ('+', new)] {
             if let Some(value) = value {
-                text.push_str(&format!("\n  {sign} {path}: {value}"));
+                text.push_str(&format!("\n{}", diff_line(&format!("  {sign} {path}: {value}"))));
             }
         }
     }
@@ -263,7 +262,7 @@ mod tests {
             change("/status/billing", Some(Value::Null), None),
         ];
         assert_eq!(
-            diff(&changes),
+            anstream::adapter::strip_str(&diff(&changes)).to_string(),
             "\n  - /status/phase: \"\"\n  + /status/phase: \"Unknown\"\n  - /status/billing: null"
         );
     }

@@ -1,7 +1,7 @@
 //! `statusgate check`: judges manifests like the webhooks.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -11,6 +11,7 @@ use super::action::{FailOn, Limit, OneAction};
 use super::entry::Entry;
 use super::filter::Filter;
 use super::input::Input;
+use super::output::stdout;
 use super::plurals::{Plurals, read_crds};
 use super::policies::{Policies, following};
 use super::report::{Format, Judged, Located, Report, plural};
@@ -228,7 +229,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         summary: reporting.summary,
         verbose: reporting.verbose,
     };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(stdout(reporting.output == Format::Table));
     report.write(reporting.output, &mut out)?;
     out.flush()?;
     if !report.mistakes.is_empty() {

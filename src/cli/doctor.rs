@@ -1,12 +1,11 @@
 //! `statusgate doctor`: checks that an installation is consistent.
 
-use std::io;
 use std::path::PathBuf;
 
 use anyhow::Context;
 
 use super::connection::{Connection, block_on};
-use super::output::Output;
+use super::output::{Output, stdout};
 use super::policies::following;
 use super::{Outcome, checks, time};
 use crate::cluster::doctor::{Address, Examination, ObjectLocation};
@@ -59,7 +58,7 @@ pub struct Args {
 /// Policies that cannot be read, or an API server that does not respond.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let checks = block_on(examine(args))?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout(args.output == Output::Table);
     match args.output {
         Output::Table => checks::print_table(&mut out, &checks)?,
         Output::Json => checks::print_json(&mut out, &checks)?,

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
-use super::Outcome;
 use super::policies::compile;
+use super::{Outcome, table};
 use crate::files;
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::explain::{Graph, Page, data, render};
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Result<String> {
     let name = &convention.name;
     Ok(match args.output {
-        Output::Table => render::text(&Page::of(convention)),
+        Output::Table => render::text(&Page::of(convention), table::width()),
         Output::Markdown => render::markdown(&Page::of(convention)),
         Output::Json => format!("{:#}\n", data::convention(&whole(name, sources)?, convention)),
         Output::Yaml if args.resolved => serde_saphyr::to_string(&whole(name, sources)?)?,
@@ -109,16 +109,16 @@ fn list<'c>(
     };
     Ok(match output {
         Output::Table => {
-            let rows = conventions.map(|convention| {
+            let mut table = table::new(&["convention", "what", "phases", "conditions"]);
+            for convention in conventions {
                 let phases = match phases(convention) {
                     0 => "none".to_owned(),
                     count => count.to_string(),
                 };
                 let lists = lists(convention).join("\n");
-                vec![convention.name.clone(), convention.title.clone(), phases, lists]
-            });
-            let head = ["convention", "what", "phases", "conditions"];
-            format!("{}\n", render::table(head.map(str::to_owned).to_vec(), rows.collect()))
+                table.add_row([&convention.name, &convention.title, &phases, &lists]);
+            }
+            format!("{table}\n")
         }
         Output::Markdown => {
             let mut text =

@@ -1,12 +1,13 @@
 //! `statusgate lint`: checks that conventions and policies are sound, with a witness for each fault.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
+use anstyle::AnsiColor;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::output::Output;
+use super::output::{Output, painted, stdout};
 use super::plurals::read_definitions;
 use super::policies::{compile, mistakes_in_selectors};
 use super::{Outcome, explain};
@@ -47,12 +48,12 @@ pub struct Args {
 /// When documents cannot be read, or there is no such convention.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.paths)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout(args.output == Output::Table);
     let found = match judge(args, &sources)? {
         Ok(found) => found,
         Err(mistakes) => {
             match args.output {
-                Output::Table => writeln!(out, "{mistakes}")?,
+                Output::Table => writeln!(out, "{mistakes:#}")?,
                 Output::Json => {
                     let mistakes = mistakes.to_json();
                     let whole = json!({"mistakes": mistakes, "conventions": [], "policies": []});
@@ -157,7 +158,10 @@ fn as_text(found: &Found) -> String {
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
         text.push_str(&format!("{what}{name}: {found}, {noted} ({combinations} combinations)\n"));
         for remark in faults.into_iter().chain(notes) {
-            text.push_str(&format!("  {remark}\n"));
+            let color = if remark.kind.is_fault() { AnsiColor::Red } else { AnsiColor::Cyan };
+            let line = remark.to_string();
+            let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+            text.push_str(&format!("  {} {rest}\n", painted(word, color)));
             for line in remark.witness.iter().flat_map(|witness| witness.lines()) {
                 text.push_str(&format!("      {line}\n"));
             }

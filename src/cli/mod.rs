@@ -10,6 +10,7 @@ mod backfill_report;
 pub mod certs;
 pub mod check;
 mod checks;
+pub mod completions;
 pub mod connection;
 pub mod doctor;
 mod entry;
@@ -17,6 +18,7 @@ pub mod explain;
 mod filter;
 mod input;
 pub mod lint;
+pub mod man;
 mod managed;
 pub mod manifests;
 mod output;
@@ -37,18 +39,33 @@ pub mod test;
 pub mod time;
 mod traces;
 pub mod uninstall;
+mod version;
 mod writer;
 
+use std::env;
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use colorchoice_clap::Color;
+
+use statusgate_core::policy::Diagnostics;
 
 /// Keeps the .status of Kubernetes custom resources consistent with a status convention.
 #[derive(Debug, Parser)]
-#[command(name = "statusgate", version, about, arg_required_else_help = true)]
+#[command(
+    name = "statusgate",
+    version = version::LINE.as_str(),
+    about,
+    arg_required_else_help = true,
+    after_help = concat!("Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/docs")
+)]
 struct Cli {
+    #[command(flatten)]
+    color: Color,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -102,6 +119,10 @@ commands! {
     Lint(lint),
     /// Create a certificate authority and a serving certificate.
     Certs(certs),
+    /// Print the completions for a shell.
+    Completions(completions),
+    /// Print the manual page of statusgate or of one command.
+    Man(man),
 }
 
 /// The result of a command that did not fail.
@@ -122,7 +143,7 @@ impl Outcome {
 
 /// Runs the program with its arguments.
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => cli,
         // Help and version also arrive here, with code 0; usage errors have code 2.
         Err(error) => {
@@ -130,6 +151,7 @@ pub fn run() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    cli.color.write_global();
     // The listener names its provider. Other users of TLS in this process need a default.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match cli.command.run() {
@@ -137,19 +159,30 @@ pub fn run() -> ExitCode {
         Ok(Outcome::Findings) => ExitCode::from(1),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say(format_args!("{error:#}"));
+            match error.downcast_ref::<Diagnostics>() {
+                Some(mistakes) => say(mistakes),
+                None => say(format_args!("{error:#}")),
+            }
             ExitCode::from(2)
         }
     }
 }
 
+/// The command line. kubectl runs its plugin `statusgate` by the name `kubectl-statusgate`.
+fn command() -> clap::Command {
+    let program = env::args_os().next().unwrap_or_default();
+    let is_plugin = Path::new(&program).file_stem() == Some("kubectl-statusgate".as_ref());
+    let name = if is_plugin { "kubectl statusgate" } else { "statusgate" };
+    Cli::command().bin_name(name)
+}
+
 /// The context of an error of stdout while results are printed.
 const NO_REPORT: &str = "cannot write the report";
 
-/// Prints a line on stderr. If stderr is closed, there is no other place to report this, and it must
+/// Prints a line on stderr, with colors if it has any. If stderr is closed, there is no other place to report this, and it must
 /// not end the command.
 fn say(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(anstream::stderr(), "{line:#}");
 }
 
 /// Prints all errors but the last and returns the last.
@@ -168,8 +201,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -1,6 +1,6 @@
 //! `statusgate review`: responds to recorded AdmissionReviews, through the code of the server.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::value::RawValue;
 
 use super::Outcome;
-use super::output::Output;
+use super::output::{Output, severity, stdout};
 use super::policies::Policies;
 use super::time::Now;
 use crate::files::read_bytes;
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = args.policies.load()?;
     let name = args.file.display();
     let bytes = read_bytes(&args.file).with_context(|| name.to_string())?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout(args.output == Output::Table);
     let mut denied = false;
     for body in bodies(&bytes) {
         if body.len() > BODY_BYTES {
@@ -119,9 +119,10 @@ fn lines(
         lines.push(format!("  patch  {operation}"));
     }
     for finding in &verdict.findings {
-        let action = finding.action.label();
+        let action = severity(finding.action);
+        let space = " ".repeat("repair".len().saturating_sub(finding.action.label().len()));
         let (field, message, rule) = (&finding.field, &finding.message, finding.rule);
-        lines.push(format!("  {action:<6} {field}: {message} [{rule}]"));
+        lines.push(format!("  {action}{space} {field}: {message} [{rule}]"));
     }
     lines
 }

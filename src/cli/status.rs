@@ -10,7 +10,7 @@ use anyhow::bail;
 
 use self::record::Record;
 use super::input::Input;
-use super::output::Output;
+use super::output::{Output, stdout};
 use super::plurals::{Plurals, read_crds};
 use super::policies::Policies;
 use super::time::Now;
@@ -58,15 +58,17 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let manifests = Manifests::read(&files);
     manifests.warnings().iter().for_each(say);
     let mistakes = unread.iter().chain(manifests.mistakes());
-    let mut mistakes: Vec<String> = mistakes.map(ToString::to_string).collect();
+    let mut mistakes: Vec<String> = mistakes.map(|mistake| format!("{mistake:#}")).collect();
     let mut records = Vec::with_capacity(manifests.iter().len());
     for manifest in manifests.iter() {
         match Record::of(&manifest, &policies, &plurals, now) {
             Ok(record) => records.push(record),
-            Err(error) => mistakes.push(manifest.mistake("", source::reason(&error)).to_string()),
+            Err(error) => {
+                mistakes.push(format!("{:#}", manifest.mistake("", source::reason(&error))))
+            }
         }
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
         Output::Table => table::write(&records, &mut out)?,
         Output::Json => {

@@ -1,21 +1,37 @@
-//! Tables for a terminal: columns as wide as their content, no lines.
+//! Tables for a terminal.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use std::{fmt, io};
 
-/// The text of a table, with two spaces between columns.
-pub(super) fn text(table: &mut Table) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table.trim_fmt()
+use terminal_size::{Width, terminal_size_of};
+
+use statusgate_core::explain::render;
+
+/// Rows under a head.
+pub(super) struct Table {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
 /// Creates an empty table with these columns.
 pub(super) fn new(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    // Never truncated: users search the text.
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.iter().map(|name| name.to_uppercase()));
-    table
+    Table { head: header.iter().map(|name| name.to_uppercase()).collect(), rows: Vec::new() }
+}
+
+impl Table {
+    pub(super) fn add_row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+}
+
+/// Without a line break at the end.
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(render::table(&self.head, &self.rows, width()).trim_end())
+    }
+}
+
+/// The columns of the terminal. In a wider one, lines would be hard to follow.
+pub(super) fn width() -> usize {
+    terminal_size_of(io::stdout())
+        .map_or(100, |(Width(width), _)| usize::from(width).clamp(80, 200))
 }

@@ -8,6 +8,7 @@ use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use anstream::{AutoStream, ColorChoice};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
@@ -107,7 +108,9 @@ impl Logs {
         let layer = tracing_subscriber::fmt::layer().with_writer(writer);
         match format {
             Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
-            Format::Pretty => registry.with(layer.with_ansi(io::stderr().is_terminal())).try_init(),
+            Format::Pretty => registry
+                .with(layer.with_ansi(AutoStream::choice(&io::stderr()) != ColorChoice::Never))
+                .try_init(),
         }
         .map_err(|source| LogError {
             message: "failed to start logging".to_owned(),

@@ -25,4 +25,5 @@ mod lint;
 mod manifests;
 mod readme;
 mod status;
+mod terminal;
 mod test;

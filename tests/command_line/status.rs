@@ -170,9 +170,9 @@ fn the_default_output_is_a_table() {
         "metadata": {"name": "x\u{1b}[2J"}, "status": {"conditions": [{"type": "Ready",
             "status": "False", "message": format!("two\nlines \u{1b}[31m{}", "long ".repeat(50))}]}});
     let ended = status(&[], &hostile.to_string());
-    assert_eq!(ended.out.lines().count(), 4, "{}", ended.out);
+    assert_eq!(ended.out.lines().count(), 5, "{}", ended.out);
     assert!(!ended.out.contains('\u{1b}'), "{}", ended.out);
-    assert!(ended.out.lines().nth(1).unwrap().ends_with('…'), "{}", ended.out);
+    assert!(ended.out.lines().nth(2).unwrap().ends_with('…'), "{}", ended.out);
     let table = status(&[], CURRENT).out;
     assert_eq!(
         table,

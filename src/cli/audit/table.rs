@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::super::output::severity;
 use super::super::report::{by_action, plural};
 use super::super::table;
 use crate::cluster::audit::{Findings, Row, RuleSums};
@@ -39,7 +40,7 @@ fn write_kinds(out: &mut impl Write, rows: &[&Row], with_age: bool) -> io::Resul
         cells.push(row.backfill.to_string());
         table.add_row(cells);
     }
-    writeln!(out, "{}", table::text(&mut table))
+    writeln!(out, "{table}")
 }
 
 fn write_rules(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
@@ -51,14 +52,14 @@ fn write_rules(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
     for (row, rule, action, sums) in rules {
         table.add_row([
             rule,
-            action.label(),
+            &severity(action),
             &row.policy,
             &row.target.kind,
             &sums.objects.to_string(),
             &sums.findings.to_string(),
         ]);
     }
-    writeln!(out, "\n{}", table::text(&mut table))
+    writeln!(out, "\n{table}")
 }
 
 fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
@@ -85,7 +86,7 @@ fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
             conditions.collect::<Vec<_>>().join("\n"),
         ]);
     }
-    writeln!(out, "\n{}", table::text(&mut table))
+    writeln!(out, "\n{table}")
 }
 
 fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
@@ -93,7 +94,7 @@ fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
         if sums.examples.is_empty() {
             continue;
         }
-        writeln!(out, "\n{} {rule} ({}, {})", action.label(), row.policy, row.target.kind)?;
+        writeln!(out, "\n{} {rule} ({}, {})", severity(action), row.policy, row.target.kind)?;
         for example in &sums.examples {
             let message = one_line(&example.message);
             writeln!(out, "  {}  {}: {message}", example.path, one_line(&example.field))?;

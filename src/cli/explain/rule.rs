@@ -3,7 +3,7 @@
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{Args, Output, unknown_rule};
+use super::{Args, Output, table, unknown_rule};
 use statusgate_core::explain::{Block, Page, RuleText, render};
 use statusgate_core::lint::{Example, Examples, Pair};
 use statusgate_core::policy::{Policy, PolicySet};
@@ -13,7 +13,7 @@ pub(super) fn explain(id: &str, policies: &PolicySet, args: &Args) -> anyhow::Re
     let (rule, examples) = find(id, policies, !args.policies.is_empty())?;
     let examples = examples.of_rule(id);
     Ok(match args.output {
-        Output::Table => render::text(&page(&rule, &examples)),
+        Output::Table => render::text(&page(&rule, &examples), table::width()),
         Output::Markdown => render::markdown(&page(&rule, &examples)),
         Output::Json => format!("{:#}\n", data(&rule, &examples)),
         Output::Yaml | Output::Mermaid => {

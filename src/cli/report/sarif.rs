@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::Report;
 use statusgate_core::engine::Action;
-use statusgate_core::policy::DeclaredRule;
+use statusgate_core::explain::{Page, RuleText, render};
+use statusgate_core::policy::PolicySet;
 use statusgate_core::source::Place;
 
 /// Writes one run: rules, results, and unreadable documents as notifications of the tool.
@@ -18,9 +19,14 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         let (strongest, _) = rules.entry(&found.rule).or_insert((found.action, &found.policy));
         *strongest = found.action.max(*strongest);
     }
-    let declared = |rule: &str, policy: &str| {
+    let explained = |id: &str, policy: &str| {
+        let name = id.split_once('/').map_or(id, |(name, _)| name);
+        let conventions = report.policies.conventions();
+        if let Some(rule) = conventions.get(name).and_then(|of| RuleText::of_convention(of, id)) {
+            return Some(rule);
+        }
         let mut policies = report.policies.policies().iter();
-        policies.find(|known| *known.name == *policy)?.rule(rule)
+        RuleText::of_policy(policies.find(|known| *known.name == *policy)?, id)
     };
     let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
     let results = report.findings().map(|(object, found, place)| {
@@ -57,7 +63,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
                 "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules
                     .iter()
-                    .map(|(id, (action, policy))| rule(id, *action, declared(id, policy)))
+                    .map(|(id, (action, policy))| rule(id, *action, explained(id, policy)))
                     .collect::<Vec<_>>(),
             }},
             // The alternative is UTF-16 units.
@@ -73,19 +79,22 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
     writeln!(out)
 }
 
-/// A rule with its declaration. Not from a finding, which contains values of one object.
-fn rule(id: &str, action: Action, declared: Option<&DeclaredRule>) -> Value {
+/// A rule as `explain` describes it. Not from a finding, which contains values of one object.
+fn rule(id: &str, action: Action, explained: Option<RuleText>) -> Value {
     let mut rule = json!({"id": id, "defaultConfiguration": {"level": level(action)}});
-    let Some(DeclaredRule { message, source, .. }) = declared else { return rule };
-    let source = (!source.is_empty()).then(|| format!("Source: {source}"));
-    let texts: Vec<String> = message.iter().cloned().chain(source).collect();
-    if let Some(message) = message {
+    let Some(explained) = explained else { return rule };
+    let name = id.split_once('/').map_or(id, |(name, _)| name);
+    if PolicySet::built_in_names().any(|known| known == name) {
+        let page = format!("{}/docs/conventions/{name}.md", env!("CARGO_PKG_HOMEPAGE"));
+        rule["helpUri"] = page.into();
+    }
+    let page = Page::of_rule(&explained);
+    if let Some(message) = explained.message {
         rule["shortDescription"] = json!({"text": message});
     }
-    if !texts.is_empty() {
-        rule["fullDescription"] = json!({"text": texts.join(". ")});
-        rule["help"] = json!({"text": texts.join(". ")});
-    }
+    let text = render::body(&page, usize::MAX);
+    rule["fullDescription"] = json!({"text": text});
+    rule["help"] = json!({"text": text, "markdown": render::markdown(&page)});
     rule
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::super::output::severity;
 use super::super::table;
 use super::{Judged, Report};
 use statusgate_core::engine::{Action, Found};
@@ -38,10 +39,15 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         for ((rule, action), Row { findings, objects, example: (object, place), .. }) in rows {
             let example = format!("{} at {place}", object.entry);
             let (findings, objects) = (findings.to_string(), objects.to_string());
-            let cells = [rule, action.label(), &findings, &objects, &example];
-            table.add_row(cells.map(one_line));
+            table.add_row([
+                one_line(rule),
+                severity(action),
+                findings,
+                objects,
+                one_line(&example),
+            ]);
         }
-        writeln!(out, "{}\n", table::text(&mut table))?;
+        writeln!(out, "{table}\n")?;
     }
     report.write_unjudged(out)?;
     let judged = report.objects.iter().filter(|object| object.entry.unjudged.is_none());

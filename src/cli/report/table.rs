@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::super::output::severity;
 use super::{Located, Report};
 use statusgate_core::source::one_line;
 
@@ -13,13 +14,13 @@ pub(super) fn write(report: &Report<'_>, out: &mut impl Write) -> io::Result<()>
         // Findings at the same location share one excerpt.
         for same in object.findings.chunk_by(|one, other| one.place == other.place) {
             for Located { found, place } in same {
-                let (action, field) = (found.action.label(), &found.field);
+                let (action, field) = (severity(found.action), &found.field);
                 let (message, rule) = (&found.message, &found.rule);
                 let line = format!("{entry}: {field}: {message} [{rule}]");
                 writeln!(out, "{place}: {action}: {}", one_line(&line))?;
             }
             for first in same.iter().take(1) {
-                writeln!(out, "{}", first.place.picture())?;
+                writeln!(out, "{}", first.place.picture(true))?;
             }
         }
         if report.verbose {

@@ -27,7 +27,7 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
         table.add_row(row.iter().map(|cell| one_line(cell)));
     }
     if !records.is_empty() {
-        writeln!(out, "{}\n", table::text(&mut table))?;
+        writeln!(out, "{table}\n")?;
     }
     for record in records {
         for (policy, standing) in record.standings() {
@@ -64,7 +64,7 @@ fn phases_of(record: &Record<'_>) -> [String; 2] {
             Some(instead) => format!("{phase} -> {instead}"),
             None => phase.to_owned(),
         });
-        admissible.push(standing.admissible.join(","));
+        admissible.push(standing.admissible_in_words());
     }
     [phases.join("; "), admissible.join("; ")]
 }

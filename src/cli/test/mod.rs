@@ -8,6 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use anstyle::AnsiColor;
 use anyhow::bail;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
 use super::input::check_stdin;
+use super::output::{diff_line, painted, stdout};
 use super::plurals::Plurals;
 use super::policies::{following, rule_ids};
 use super::report::{junit, plural};
@@ -87,7 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let wrong = Diagnostics::new(&files, std::mem::take(&mut bench.mistakes));
     let in_cases = bench.unread.len() + wrong.list().len() - bench.not_run;
     let in_policies: usize = bench.broken.iter().map(|broken| broken.mistakes).sum();
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
         Output::Table => table(&tried, &mut out)?,
         Output::Json => json(&tried, &bench, &wrong, &mut out)?,
@@ -283,14 +285,19 @@ fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
     for Tried { place, name, differences } in tried {
         let name = one_line(name);
         if differences.is_empty() {
-            writeln!(out, "ok    {}: {name}", one_line(&place.file))?;
+            writeln!(
+                out,
+                "{}    {}: {name}",
+                painted("ok", AnsiColor::Green),
+                one_line(&place.file)
+            )?;
             continue;
         }
-        writeln!(out, "FAIL  {place}: {name}")?;
+        writeln!(out, "{}  {place}: {name}", painted("FAIL", AnsiColor::Red))?;
         for Difference { part, lines } in differences {
             writeln!(out, "      {part}:")?;
             for line in lines {
-                writeln!(out, "        {}", one_line(line))?;
+                writeln!(out, "        {}", diff_line(&one_line(line)))?;
             }
         }
     }

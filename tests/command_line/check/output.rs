@@ -21,7 +21,14 @@ fn each_output_format_is_valid() {
     let rule = result["ruleIndex"].as_u64().unwrap() as usize;
     assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], RULE);
     let declared = &run["tool"]["driver"]["rules"][rule];
-    assert!(declared["help"]["text"].as_str().unwrap().starts_with("Source: "), "{declared}");
+    for member in ["help", "fullDescription"] {
+        let text = declared[member]["text"].as_str().unwrap();
+        assert!(
+            text.contains("status.phase is not Deleting, ") && text.contains("\nSource: "),
+            "{text}"
+        );
+    }
+    assert_eq!(declared["helpUri"], "https://statusgate.dev/docs/conventions/appcat.md");
     assert!(result["message"]["text"].is_string());
     let location = &result["locations"][0]["physicalLocation"];
     assert_eq!(location["artifactLocation"]["uri"], "a/bad.yaml");

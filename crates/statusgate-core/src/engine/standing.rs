@@ -1,7 +1,9 @@
 //! The phase of a stored object: its value, the admissible values, and what the webhook would change.
 
+use crate::language::shortest;
 use crate::model::{Object, Resource};
 use crate::policy::Policy;
+use crate::policy::convention::Phase;
 
 use super::agreement;
 use super::because::quoted;
@@ -16,6 +18,9 @@ pub struct Standing<'p> {
     /// The phases that the evidence does not contradict, highest priority first.
     #[serde(rename = "admissiblePhases")]
     pub admissible: Vec<&'p str>,
+    /// All other phases.
+    #[serde(skip)]
+    inadmissible: Vec<&'p str>,
     /// Why the written phase is invalid. An absent phase contradicts nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<String>,
@@ -56,17 +61,21 @@ impl<'p> Standing<'p> {
             // An unknown value is rejected, not repaired.
             _ => None,
         };
+        let (admissible, inadmissible): (Vec<_>, Vec<_>) =
+            rules.phases.iter().partition(|phase| agreement::admits(&facts, phase));
+        let names = |phases: Vec<&'p Phase>| phases.into_iter().map(|phase| &*phase.name).collect();
         Some(Self {
             phase: phase.map(str::to_owned),
-            admissible: rules
-                .phases
-                .iter()
-                .filter(|phase| agreement::admits(&facts, phase))
-                .map(|phase| phase.name.as_str())
-                .collect(),
+            admissible: names(admissible),
+            inadmissible: names(inadmissible),
             contradiction,
             instead: instead.filter(|instead| phase != Some(*instead)),
         })
+    }
+
+    /// The admissible phases in few words, such as `all but Deleting`.
+    pub fn admissible_in_words(&self) -> String {
+        shortest(&self.admissible.join(", "), &self.inadmissible.join(", "))
     }
 }
 

@@ -1,53 +1,115 @@
 //! A page as text for a terminal, and as Markdown.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use std::iter;
+
+use textwrap::core::{Word, display_width};
+use textwrap::{Options, WordSeparator, WordSplitter};
 
 use super::page::{Block, Page};
 
-/// The width of a page as text.
-const WIDTH: u16 = 120;
+/// The page for a terminal with this many columns.
+pub fn text(page: &Page, width: usize) -> String {
+    format!("# {}\n\n{}", page.title, body(page, width))
+}
 
-/// The page for a terminal.
-pub fn text(page: &Page) -> String {
-    let mut out = format!("{}\n{}\n", page.title, "=".repeat(page.title.chars().count()));
+/// The same without the title.
+pub fn body(page: &Page, width: usize) -> String {
+    let mut out = String::new();
+    // No empty line at the start and below a heading.
+    let mut after_heading = true;
     for block in &page.blocks {
-        out.push('\n');
+        if !after_heading {
+            out.push('\n');
+        }
+        after_heading = matches!(block, Block::Heading(_));
         match block {
-            Block::Heading(text) => {
-                out.push_str(&format!("{text}\n{}\n", "-".repeat(text.chars().count())));
-            }
-            Block::Text(text) => out.push_str(&format!("{}\n", wrapped(text, ""))),
+            Block::Heading(text) => out.push_str(&format!("## {text}\n")),
+            Block::Text(text) => out.push_str(&wrapped(text, width, "", "")),
             Block::List(points) => {
-                for point in points {
-                    out.push_str(&format!("{}\n", wrapped(&format!("- {point}"), "  ")));
-                }
+                points.iter().for_each(|point| out.push_str(&wrapped(point, width, "- ", "  ")));
             }
             Block::Code(text) => out.push_str(text),
             Block::Table { head, rows } => {
-                let (head, rows) = without_empty_columns(head, rows);
-                out.push_str(&table(head, rows));
-                out.push('\n');
+                // `explain RULE-ID` prints the message and the source of a rule.
+                let (head, rows) =
+                    columns(head, rows, |name| !matches!(name, "message" | "source"));
+                out.push_str(&table(&head, &rows, width));
             }
         }
     }
     out
 }
 
-/// Rows under a head, at most as wide as a page. Lines separate the rows if cells are wrapped.
-pub fn table(head: Vec<String>, rows: Vec<Vec<String>>) -> String {
-    let count = rows.len();
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH)
-        .set_header(head)
-        .add_rows(rows);
-    if table.lines().count() > count + 1 {
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+/// Rows under a head, with two spaces between columns. If the columns do not fit into the width, each row becomes a
+/// paragraph.
+pub fn table(head: &[String], rows: &[Vec<String>], width: usize) -> String {
+    let Some(widths) = widths(head, rows, width) else {
+        return rows.iter().map(|row| paragraph(head, row, width)).collect();
+    };
+    let mut out = String::new();
+    for row in iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
+        let cells =
+            row.iter().zip(&widths).map(|(cell, width)| textwrap::wrap(cell, options(*width)));
+        let cells: Vec<_> = cells.collect();
+        for at in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
+            let mut line = String::new();
+            for (cell, width) in cells.iter().zip(&widths) {
+                let part = cell.get(at).map(AsRef::as_ref).unwrap_or_default();
+                let space = (width + GAP).saturating_sub(display_width(part));
+                line.push_str(part);
+                line.extend(iter::repeat_n(' ', space));
+            }
+            out.push_str(&format!("{}\n", line.trim_end()));
+        }
     }
-    let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
-    lines.collect::<String>().trim_end().to_owned()
+    out
+}
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// The widths of the columns, each at least as wide as its longest word. `None` if these do not fit.
+fn widths(head: &[String], rows: &[Vec<String>], width: usize) -> Option<Vec<usize>> {
+    struct Column {
+        width: usize,
+        longest: usize,
+        /// The sum of the squares of the lengths of all lines.
+        squares: usize,
+    }
+    impl Column {
+        /// How much the squares of the heights of its cells decrease with one letter more.
+        fn gain(&self) -> usize {
+            (self.squares << 20) / self.width.max(1).pow(3)
+        }
+    }
+    let column = |(at, name): (usize, &String)| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).chain([name]);
+        let lines: Vec<&str> = cells.flat_map(|cell| cell.lines()).collect();
+        let words = lines.iter().flat_map(|line| words(line));
+        let lengths = || lines.iter().map(|line| display_width(line));
+        Column {
+            width: words.map(|word| display_width(&word)).max().unwrap_or_default(),
+            longest: lengths().max().unwrap_or_default(),
+            squares: lengths().map(|length| length * length).sum(),
+        }
+    };
+    let mut columns: Vec<Column> = head.iter().enumerate().map(column).collect();
+    let needed: usize = columns.iter().map(|column| column.width + GAP).sum();
+    for _ in 0..(width + GAP).checked_sub(needed)? {
+        let narrow = columns.iter_mut().filter(|column| column.width < column.longest);
+        let Some(column) = narrow.max_by_key(|column| column.gain()) else { break };
+        column.width += 1;
+    }
+    Some(columns.iter().map(|column| column.width).collect())
+}
+
+fn paragraph(head: &[String], row: &[String], width: usize) -> String {
+    let cells = head.iter().zip(row).enumerate().filter(|(_, (_, cell))| !cell.is_empty());
+    let cells = cells.map(|(at, (name, cell))| match at {
+        0 => cell.clone(),
+        _ => format!("{name}: {cell}"),
+    });
+    wrapped(&cells.collect::<Vec<_>>().join(" · "), width, "", "    ")
 }
 
 /// The page in Markdown, as in `docs/conventions`.
@@ -63,7 +125,7 @@ pub fn markdown(page: &Page) -> String {
             }
             Block::Code(text) => out.push_str(&format!("```yaml\n{text}```\n")),
             Block::Table { head, rows } => {
-                let (head, rows) = without_empty_columns(head, rows);
+                let (head, rows) = columns(head, rows, |_| true);
                 let line = |cells: &[String]| {
                     let cells = cells.iter().map(|cell| plain(cell).replace('|', "\\|"));
                     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
@@ -92,31 +154,51 @@ fn plain(text: &str) -> String {
     out
 }
 
-fn without_empty_columns(head: &[String], rows: &[Vec<String>]) -> (Vec<String>, Vec<Vec<String>>) {
-    let full =
-        |at: &usize| rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.is_empty()));
-    let columns: Vec<usize> = (0..head.len()).filter(full).collect();
+/// The wanted columns that have any content.
+fn columns(
+    head: &[String],
+    rows: &[Vec<String>],
+    wanted: impl Fn(&str) -> bool,
+) -> (Vec<String>, Vec<Vec<String>>) {
+    let full = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty()));
+    let names = head.iter().enumerate();
+    let kept = names.filter(|(at, name)| full(*at) && wanted(name)).map(|(at, _)| at);
+    let kept: Vec<usize> = kept.collect();
     let pick = |cells: &[String]| -> Vec<String> {
-        columns.iter().filter_map(|at| cells.get(*at).cloned()).collect()
+        kept.iter().filter_map(|at| cells.get(*at).cloned()).collect()
     };
     (pick(head), rows.iter().map(|row| pick(row)).collect())
 }
 
-fn wrapped(text: &str, indent: &str) -> String {
-    let mut out = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        let letters = word.chars().count();
-        if length > 0 && length + 1 + letters > usize::from(WIDTH) {
-            out.push('\n');
-            out.push_str(indent);
-            length = indent.len();
-        } else if length > 0 {
-            out.push(' ');
-            length += 1;
-        }
-        out.push_str(word);
-        length += letters;
-    }
-    out
+/// Lines that end with a line break.
+fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
+    let options = options(width).initial_indent(first).subsequent_indent(others);
+    format!("{}\n", textwrap::fill(text, options))
 }
+
+fn options<'o>(width: usize) -> Options<'o> {
+    Options::new(width)
+        .word_separator(WordSeparator::Custom(words))
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(false)
+}
+
+/// The parts between which a line can be wrapped. Users copy and search rule ids and paths of files, so these stay
+/// whole; a pattern has no spaces and may be longer than a line.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let of_id = |letter: char| letter.is_ascii_alphanumeric() || "/.-_:".contains(letter);
+    let words = WordSeparator::AsciiSpace.find_words(line).flat_map(move |word| {
+        let inner = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        let whole =
+            display_width(&word) <= LONG_WORD || inner.contains('/') && inner.chars().all(of_id);
+        let most = if whole { usize::MAX } else { PIECE };
+        word.break_apart(most).collect::<Vec<_>>()
+    });
+    Box::new(words)
+}
+
+/// Letters of a word that can be wrapped.
+const LONG_WORD: usize = 24;
+
+/// Letters of its parts.
+const PIECE: usize = 8;

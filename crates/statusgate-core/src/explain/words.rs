@@ -1,7 +1,7 @@
 //! Checks, triggers and actions in words.
 
-pub(crate) use crate::language::any_of;
 use crate::language::quoted_if_odd;
+pub(crate) use crate::language::{any_of, shortest};
 use crate::policy::convention::{Trigger, TriggerWord, Watch, Watched};
 use crate::policy::{Check, Disposition, FieldType, Format};
 
@@ -40,7 +40,9 @@ pub(super) fn check(check: &Check) -> String {
     limit("at least", check.minimum.map(|least| least.to_string()));
     limit("at most", check.maximum.map(|most| most.to_string()));
     limit("it", check.message.as_ref().map(ToString::to_string));
-    limit("matches", check.pattern.as_ref().map(|pattern| format!("`{}`", pattern.as_str())));
+    // The message of a check describes its pattern.
+    let pattern = check.pattern.as_ref().filter(|_| check.message.is_none());
+    limit("matches", pattern.map(|pattern| format!("`{}`", pattern.as_str())));
     let mut text = words.join(", ");
     if text.is_empty() {
         text.push_str("known");

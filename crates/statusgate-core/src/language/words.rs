@@ -60,6 +60,16 @@ pub(crate) fn any_of(names: impl Iterator<Item = String>) -> String {
     }
 }
 
+/// Some names of a list, or all but the other names if that is shorter.
+pub(crate) fn shortest(names: &str, others: &str) -> String {
+    match (names, others) {
+        ("", _) => "none".to_owned(),
+        (_, "") => "all".to_owned(),
+        _ if others.len() + "all but ".len() < names.len() => format!("all but {others}"),
+        _ => names.to_owned(),
+    }
+}
+
 /// `not `, or an empty text.
 pub(super) const fn not(negated: bool) -> &'static str {
     if negated { "not " } else { "" }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use annotate_snippets::renderer::{AnsiColor, Style};
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use serde::Serialize;
 
+use super::place::renderer;
 use super::text::Lines;
 use super::tree::Span;
 use super::{Place, Source, one_line};
@@ -55,12 +57,22 @@ impl Diagnostic {
         Self { file: lines.source.name.as_str().into(), place, ..self }
     }
 
-    fn write(&self, level: &str, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(
+        &self,
+        level: &str,
+        color: AnsiColor,
+        formatter: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
         let message = one_line(&self.message);
+        let is_colored = formatter.alternate();
+        let style = if is_colored { color.on_default().bold() } else { Style::new() };
         match &self.place {
-            None => write!(formatter, "{}: {level}: {message}", one_line(&self.file)),
-            Some(place) => write!(formatter, "{place}: {level}: {message}\n{}", place.picture()),
-        }
+            None => write!(formatter, "{}: ", one_line(&self.file)),
+            Some(place) => write!(formatter, "{place}: "),
+        }?;
+        write!(formatter, "{style}{level}{style:#}: {message}")?;
+        let pictures = self.place.iter().map(|place| place.picture(is_colored));
+        pictures.into_iter().try_for_each(|picture| write!(formatter, "\n{picture}"))
     }
 
     /// The fix for an inherited mistake.
@@ -90,10 +102,10 @@ impl Diagnostic {
 }
 
 /// `FILE:LINE:COLUMN: error: MESSAGE` and the picture, without a line break at the end: the form that
-/// editors and pipelines parse.
+/// editors and pipelines parse. `{:#}` adds the codes of colors.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write("error", formatter)
+        self.write("error", AnsiColor::Red, formatter)
     }
 }
 
@@ -103,7 +115,7 @@ pub struct Warning(pub Diagnostic);
 
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.write("warning", formatter)
+        self.0.write("warning", AnsiColor::Yellow, formatter)
     }
 }
 
@@ -114,7 +126,7 @@ const MAX_LINE: usize = 1 << 12;
 /// 130,000 mistakes in a line of 260 KB need 1.2 GB.
 const MAX_MISTAKES: usize = 1000;
 
-/// All mistakes of all sources. Its `Display` draws each with file, line and a caret.
+/// All mistakes of all sources. Its `Display` draws each with file, line and a caret; `{:#}` adds the codes of colors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
@@ -236,7 +248,7 @@ impl std::error::Error for Diagnostics {}
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let renderer = Renderer::plain();
+        let renderer = renderer(formatter.alternate());
         let drawn: Vec<String> = self.list.iter().map(|one| one.draw(&renderer)).collect();
         formatter.write_str(&drawn.join("\n\n"))
     }

@@ -346,7 +346,7 @@ mod tests {
             for manifest in manifests.iter() {
                 prop_assert!(serde_json::from_str::<serde_json::Value>(manifest.text).is_ok());
                 for field in ["", "status", "status.a[0]", "/a/b"] {
-                    prop_assert!(!manifest.place(field).picture().is_empty());
+                    prop_assert!(!manifest.place(field).picture(false).is_empty());
                 }
             }
             for mistake in manifests.mistakes() {

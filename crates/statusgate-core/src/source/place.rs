@@ -74,9 +74,9 @@ impl Place {
     }
 
     /// The line with carets under the bytes, without a title.
-    pub fn picture(&self) -> String {
+    pub fn picture(&self, is_colored: bool) -> String {
         let snippet = self.snippet(MAX_AROUND);
-        Renderer::plain().render(&[Group::with_level(Level::NOTE).element(snippet)])
+        renderer(is_colored).render(&[Group::with_level(Level::NOTE).element(snippet)])
     }
 
     /// The same, as a part of a drawing.
@@ -95,6 +95,11 @@ impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}:{}", one_line(&self.file), self.line, self.column)
     }
+}
+
+/// With or without the codes of colors.
+pub(super) const fn renderer(is_colored: bool) -> Renderer {
+    if is_colored { Renderer::styled() } else { Renderer::plain() }
 }
 
 /// Foreign text as part of a line. Names of objects and files and messages of rules must not steer a
@@ -136,6 +141,6 @@ mod tests {
         assert_eq!((place.column, place.end_column), (5002, 5008));
         assert!(place.excerpt.len() <= 2 * MAX_AROUND + 1);
         assert_eq!(&place.excerpt[place.within.clone()], "\"here\"");
-        assert!(place.picture().contains("^^^^^^"), "{}", place.picture());
+        assert!(place.picture(false).contains("^^^^^^"), "{}", place.picture(false));
     }
 }

@@ -35,22 +35,27 @@ impl Page {
     }
 
     fn reasons(&mut self, list: &ConditionList) {
-        let mut rows = Vec::new();
+        let mut rows: Vec<[String; 5]> = Vec::new();
         for kind in &list.types.known {
             for (reason, row) in &kind.reasons {
                 let expects = row.expects().map(|(member, values)| {
                     format!("{member} {}", words::texts(&values.collect::<Vec<_>>()))
                 });
-                rows.push([
-                    kind.name.clone(),
-                    reason.clone(),
-                    expects.collect::<Vec<_>>().join(", "),
-                    words::action(row.action()).to_owned(),
-                    kind.reason_rule.to_string(),
-                ]);
+                let expects = expects.collect::<Vec<_>>().join(", ");
+                let (name, action) = (kind.name.clone(), words::action(row.action()).to_owned());
+                let rule = kind.reason_rule.to_string();
+                // Reasons that imply the same share a row.
+                let same = rows.iter_mut().find(|row| {
+                    let [of, _, implies, with, _] = row;
+                    [of, implies, with] == [&name, &expects, &action]
+                });
+                match same {
+                    Some([_, reasons, ..]) => reasons.push_str(&format!(", {reason}")),
+                    None => rows.push([name, reason.clone(), expects, action, rule]),
+                }
             }
         }
-        self.table(["type", "reason", "implies", "action", "rule"], rows);
+        self.table(["type", "reasons", "implies", "action", "rule"], rows);
     }
 }
 

@@ -163,14 +163,7 @@ fn outcome_in_words(
     let (inside, outside): (Vec<usize>, Vec<usize>) =
         (0..rules.phases.len()).partition(|at| outcome.admissible.get(*at) == Some(&true));
     let names = |places: &[usize]| places.iter().map(|at| name(*at)).collect::<Vec<_>>().join(", ");
-    let admissible = match (inside.len(), outside.len()) {
-        (0, _) => "none".to_owned(),
-        (_, 0) => "all".to_owned(),
-        (inside_count, outside_count) if outside_count < inside_count => {
-            format!("all but {}", names(&outside))
-        }
-        _ => names(&inside),
-    };
+    let admissible = words::shortest(&names(&inside), &names(&outside));
     let stored = stored.map(Answer::label);
     let chosen = |at: usize| {
         let chosen = outcome.repairs.get(at).copied().flatten().map(name);

@@ -1,0 +1,39 @@
+//! `statusgate man`: manual pages.
+
+use std::io;
+
+use anyhow::bail;
+use clap_mangen::Man;
+
+use super::Outcome;
+
+/// The arguments of `man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "To read a page: statusgate man check | man -l -")]
+pub struct Args {
+    /// The command, such as `check` or `manifests install`. Default: statusgate itself.
+    #[arg(value_name = "COMMAND")]
+    path: Vec<String>,
+}
+
+/// Prints a manual page.
+///
+/// # Errors
+/// When there is no such command, or stdout cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut whole = super::command();
+    // Sets the full names of the commands.
+    whole.build();
+    let mut command = &whole;
+    for name in &args.path {
+        let Some(found) = command.find_subcommand(name) else {
+            bail!(
+                "unknown command \"{}\"; `statusgate help` lists the commands",
+                args.path.join(" ")
+            );
+        };
+        command = found;
+    }
+    Man::new(command.clone()).render(&mut io::stdout().lock())?;
+    Ok(Outcome::Clean)
+}
