@@ -29,7 +29,7 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
+test-release: test-deploy test-chart test-monitoring test-image test-sbom test-workflows ## test deploy/, the Helm chart, the alerts, the image, the list of crates and the workflows
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
@@ -63,6 +63,11 @@ test-image: ## test the final stage of the Dockerfile
 test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
 	"$$(hack/tool.sh cargo-auditable)" auditable build --bin statusgate
 	hack/sbom-test.sh target/debug/statusgate
+
+.PHONY: test-workflows
+test-workflows: ## test the GitHub action and the workflows, without running them on GitHub
+	$(CARGO) build --bin statusgate
+	hack/workflows-test.sh target/debug/statusgate
 
 .PHONY: test-arm64
 test-arm64: ## build the release for arm64 and run it in an emulator; not part of `make test`
