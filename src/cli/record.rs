@@ -76,6 +76,12 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let policies = Arc::new(args.judging.policies()?);
     args.reporting.check(&policies, args.judging.has_policies())?;
+    if args.listen.ip().is_unspecified() && args.url.is_none() {
+        let listen = args.listen;
+        bail!(
+            "--listen {listen} is no address that the API server can call: add --url https://ADDRESS:PORT"
+        );
+    }
     let name = args.to.display();
     let file = File::create_new(&args.to);
     let file = file.with_context(|| format!("cannot create the recording {name}"))?;

@@ -44,7 +44,7 @@ fn conventions() -> Vec<(&'static str, String)> {
         ("turned", phase(unknown, &turned)),
         ("synced", phase(time, synced)),
         ("imposing", phase(unknown, imposing)),
-        ("no-default", phase("reason: {path: /status/reason}", &turned)),
+        ("no-default", phase(time, &turned).replace("default: Unknown, ", "")),
         ("other-default", phase("default: C", &format!("{turned}, {{phase: C}}"))),
         ("filling", format!("{}\nbackfill: [{ready}]", phase(time, &plain))),
         (

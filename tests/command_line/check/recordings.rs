@@ -1,5 +1,6 @@
 //! Recorded writes: `tests/fixtures/recordings` has the same writes in every format, from kube-apiserver 1.20
-//! and kubectl 1.32, without managedFields. The last line of the audit log was reduced to level Metadata.
+//! and kubectl 1.32, without managedFields, most reads and most watch events. The last line of the audit log was
+//! reduced to level Metadata, and objects.jsonl is watch.json, one object a line.
 
 use std::process::Command;
 
@@ -170,4 +171,15 @@ fn review_responds_to_each_review_of_a_file() {
     let answer = review(&format!("{last}\n{{\"kind\": 3"), "json");
     assert_eq!((answer.code, answer.out.lines().count()), (2, 1), "{answer:#?}");
     assert!(answer.err.contains("reviews.json: the body ends in the middle of a JSON value"));
+}
+
+#[test]
+fn record_needs_an_address_that_the_api_server_can_call() {
+    let desk = Desk::new(&[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_statusgate"));
+    command.current_dir(desk.0.path()).args(["record", "--listen", "0.0.0.0:0"]);
+    let answer = Answer::of(command.output().unwrap());
+    let said = "--listen 0.0.0.0:0 is no address that the API server can call";
+    assert!(answer.code == 2 && answer.err.contains(said), "{answer:#?}");
+    assert_eq!(std::fs::read_dir(desk.0.path()).unwrap().count(), 0);
 }

@@ -172,10 +172,16 @@ fn columns(
 
 /// Lines that end with a line break.
 fn wrapped(text: &str, width: usize, first: &str, others: &str) -> String {
-    let options = options(width).initial_indent(first).subsequent_indent(others);
+    let options = Options::new(width)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(false)
+        .initial_indent(first)
+        .subsequent_indent(others);
     format!("{}\n", textwrap::fill(text, options))
 }
 
+/// For the cells of tables, whose columns may be narrower than a word.
 fn options<'o>(width: usize) -> Options<'o> {
     Options::new(width)
         .word_separator(WordSeparator::Custom(words))
