@@ -29,7 +29,7 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: test-deploy test-chart test-monitoring test-image test-sbom test-workflows ## test deploy/, the Helm chart, the alerts, the image, the list of crates and the workflows
+test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
@@ -65,7 +65,7 @@ test-sbom: ## test the list of crates, and the one inside a binary of `cargo aud
 	hack/sbom-test.sh target/debug/statusgate
 
 .PHONY: test-workflows
-test-workflows: ## test the GitHub action and the workflows, without running them on GitHub
+test-workflows: ## test the GitHub action and the workflows, without running them on GitHub; needs PyPI
 	$(CARGO) build --bin statusgate
 	hack/workflows-test.sh target/debug/statusgate
 
