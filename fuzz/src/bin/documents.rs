@@ -43,7 +43,7 @@ fn explain(policies: &PolicySet) {
     for name in policies.given_names() {
         let convention = &policies.conventions()[name];
         let page = Page::of(convention);
-        assert!(!render::text(&page).is_empty() && !render::markdown(&page).is_empty());
+        assert!(!render::text(&page, 100).is_empty() && !render::markdown(&page).is_empty());
         if let Some(graph) = Graph::of(convention) {
             graph.to_mermaid();
         }
