@@ -75,7 +75,7 @@ test-arm64: ## build the release for arm64 and run it in an emulator; not part o
 
 .PHONY: lint
 lint: format deny ## check formatting, dependencies, and run clippy, with warnings as errors
-	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 .PHONY: tools
 tools: ## install the cargo subcommands that the tests need in target/tools
