@@ -43,7 +43,7 @@ pub(super) struct Report<'p> {
     pub(super) files: Vec<String>,
     pub(super) objects: Vec<Judged>,
     pub(super) mistakes: Vec<Diagnostic>,
-    /// The files that hold no manifests, or some documents that are none.
+    /// The files in which some or all documents are no manifests.
     pub(super) skipped: Vec<Box<str>>,
     /// How many objects have a stored object, if there are any of those.
     pub(super) stored: Option<usize>,

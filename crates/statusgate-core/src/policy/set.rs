@@ -28,7 +28,7 @@ pub type Conventions = BTreeMap<String, Arc<Convention>>;
 #[derive(Clone, Debug)]
 pub struct PolicySet {
     policies: Vec<Policy>,
-    /// The documents that are none of statusgate's.
+    /// The documents of other API groups.
     skipped: Vec<Skipped>,
     /// The conventions of the documents.
     given: BTreeMap<String, Found>,
@@ -115,7 +115,7 @@ impl PolicySet {
         self.policies.iter().map(|policy| policy.name.as_str())
     }
 
-    /// The documents that are none of statusgate's, such as a CustomResourceDefinition next to a policy.
+    /// The documents of other API groups, such as a CustomResourceDefinition next to a policy.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }

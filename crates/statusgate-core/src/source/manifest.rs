@@ -77,7 +77,7 @@ impl<'f> Manifests<'f> {
                     number += 1;
                 }
             }
-            // Next to objects, a document that is none is a mistake.
+            // In a file that also has objects, a document that is no object is a mistake.
             let has_objects = all.entries.len() > entries
                 || all.mistakes.len() - mistakes > templates.len() + values.len();
             // What arrives through a pipe is meant.
