@@ -1,4 +1,4 @@
-//! `statusgate status`: the result of an object's status under kstatus and under its policies.
+//! `statusgate status`: what the status of an object means: its health, its phase and the kstatus result.
 
 mod record;
 mod table;
@@ -20,7 +20,7 @@ use statusgate_core::source::{self, Manifests};
 /// The arguments of `status`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit code 0: no object has failed. 1: the kstatus result of an object is Failed or an \
+    after_help = "Exit code 0: no object has failed. 1: the health of an object is failed, kstatus returns an \
                   error, or its policy does not admit its phase. 2: a file, a document or a policy \
                   cannot be read; the other objects are printed."
 )]

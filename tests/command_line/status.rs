@@ -129,14 +129,15 @@ fn a_line_has_the_object_its_result_and_its_standing() {
             "phase": "Ready",
             "admissiblePhases": ["Failed", "Provisioning", "Maintenance", "Scaling", "Degraded", "Unknown"],
             "contradiction": "phase Ready disagrees: condition Ready is False",
-            "wouldBecome": "Provisioning",
+            "wouldBecome": "Provisioning", "health": "inProgress", "healthReason": "m",
         })]
     );
     // No policy and no result.
     let ended = status(&["-o", "json"], CURRENT);
     let expected = json!({"file": "stdin", "line": 1, "document": 1,
         "apiVersion": "example.com/v1", "kind": "Thing", "namespace": "s", "name": "a",
-        "policies": [], "unjudged": "no policy selects it", "status": "Current", "message": "Resource is current", "conditions": []});
+        "policies": [], "unjudged": "no policy selects it", "health": "current", "healthReason": "Resource is current",
+        "status": "Current", "message": "Resource is current", "conditions": []});
     assert_eq!(json_lines(&ended.out), [expected]);
 }
 
@@ -172,12 +173,13 @@ fn the_default_output_is_a_table() {
     let ended = status(&[], &hostile.to_string());
     assert_eq!(ended.out.lines().count(), 5, "{}", ended.out);
     assert!(!ended.out.contains('\u{1b}'), "{}", ended.out);
-    assert!(ended.out.lines().nth(2).unwrap().ends_with('…'), "{}", ended.out);
+    assert!(ended.out.contains('…'), "{}", ended.out);
     let table = status(&[], CURRENT).out;
     assert_eq!(
         table,
-        "KIND   NAME  KSTATUS  MESSAGE\nThing  s/a   Current  Resource is current\n\n\
-         1 object: Current (1 Current)\n"
+        "KIND   NAME  HEALTH   REASON               KSTATUS\n\
+         Thing  s/a   current  Resource is current  Current\n\n\
+         1 object: 1 current\n"
     );
 }
 
@@ -216,7 +218,7 @@ fn the_exit_code_is_1_if_an_object_needs_attention() {
 fn an_unreadable_object_is_reported_and_the_others_are_printed() {
     let ended = status(&["-f", "-", "-f", "no/such/file.yaml"], &format!("a: [\n---\n{CURRENT}"));
     assert_eq!(ended.code, 2);
-    assert!(ended.out.contains("Thing  s/a   Current"), "{}", ended.out);
+    assert!(ended.out.contains("Thing  s/a   current"), "{}", ended.out);
     assert!(ended.err.contains("no/such/file.yaml: error: this cannot be read"), "{}", ended.err);
     assert!(ended.err.contains("stdin:1:4: error: invalid YAML"), "{}", ended.err);
     let ended = status(&["--policies", "no/such/policy.yaml"], CURRENT);

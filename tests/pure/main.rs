@@ -12,6 +12,7 @@ mod architecture;
 mod cel;
 mod extends;
 mod goldens;
+mod health;
 mod json_schemas;
 mod judgements;
 mod kstatus;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
 use crate::cluster::{Target, with_causes};
-use statusgate_core::engine::Action;
+use statusgate_core::engine::{Action, Health};
 use statusgate_core::policy::PolicySet;
 
 /// The line of one object.
@@ -27,6 +27,9 @@ pub(super) fn object(policies: &PolicySet, target: &Target, judged: &Judged<'_>)
     });
     if !judged.metadata.namespace.is_empty() {
         line["namespace"] = judged.metadata.namespace.as_ref().into();
+    }
+    if let Some(state) = states.first() {
+        line.as_object_mut().into_iter().for_each(|line| line.extend(members(&state.health)));
     }
     if let Some(phase) = states.iter().find_map(|state| state.phase.as_deref()) {
         line["phase"] = phase.into();
@@ -55,6 +58,11 @@ pub(super) fn summary(findings: &Findings) -> Value {
     }})
 }
 
+/// The members `health`, `healthReason` and perhaps `retried`.
+fn members(health: &Health) -> Map<String, Value> {
+    json!(health).as_object().cloned().unwrap_or_default()
+}
+
 fn row(row: &Row) -> Value {
     let rules = row.rules.iter().map(|((rule, action), sums)| {
         json!({"rule": rule, "action": action, "objects": sums.objects,
@@ -77,6 +85,7 @@ fn row(row: &Row) -> Value {
         "disagreements": row.disagreements,
         "passing": row.passing(),
         "toFillIn": row.backfill,
+        "health": row.health.iter().map(|(health, (count, _))| (health.name().to_owned(), Value::from(*count))).collect::<Value>(),
         "phases": row.phases,
         "conditions": conditions,
         "rules": rules.collect::<Vec<_>>(),

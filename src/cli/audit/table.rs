@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::super::output::severity;
 use super::super::report::{by_action, plural};
 use super::super::table;
-use crate::cluster::audit::{Findings, Row, RuleSums};
-use statusgate_core::engine::Action;
+use crate::cluster::audit::{Findings, Reason, Row, RuleSums};
+use statusgate_core::engine::{Action, HealthStatus};
 use statusgate_core::source::one_line;
 
 pub(super) fn write(
@@ -63,7 +63,7 @@ fn write_rules(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
 }
 
 fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
-    let mut table = table::new(&["policy", "kind", "phases", "conditions"]);
+    let mut table = table::new(&["policy", "kind", "health", "phases", "conditions"]);
     let filled: Vec<_> = rows.iter().filter(|row| row.objects > 0).collect();
     if filled.is_empty() {
         return Ok(());
@@ -82,11 +82,26 @@ fn write_contents(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {
         table.add_row([
             row.policy.clone(),
             row.target.kind.clone(),
+            health(row),
             phases.collect::<Vec<_>>().join("\n"),
             conditions.collect::<Vec<_>>().join("\n"),
         ]);
     }
     writeln!(out, "\n{table}")
+}
+
+/// The number of objects by health; of those that are not current, one with its reason.
+fn health(row: &Row) -> String {
+    let of_health = |health: &HealthStatus| {
+        let (count, Reason { path, reason }) = row.health.get(health)?;
+        let count = format!("{} {count}", health.name());
+        Some(match health {
+            HealthStatus::Current => count,
+            _ => format!("{count} ({path}: {})", one_line(reason)),
+        })
+    };
+    let lines: Vec<String> = HealthStatus::WORST_FIRST.iter().filter_map(of_health).collect();
+    lines.join("\n")
 }
 
 fn write_examples(out: &mut impl Write, rows: &[&Row]) -> io::Result<()> {

@@ -194,6 +194,10 @@ fn gauges(
         gauge("objects", "Objects by their stored phase", |row| {
             row.phases.iter().map(|(phase, count)| (vec![("phase", &**phase)], *count)).collect()
         }),
+        gauge("health", "Objects by health", |row| {
+            let health = row.health.iter();
+            health.map(|(health, (count, _))| (vec![("health", health.name())], *count)).collect()
+        }),
         gauge("conditions", "Conditions by type and status", |row| {
             let labels = |kind, status| vec![("type", kind), ("status", status)];
             let conditions = row.conditions.iter();

@@ -5,18 +5,21 @@ use serde::{Serialize, Serializer};
 use super::super::entry::Entry;
 use super::super::plurals::Plurals;
 use super::super::request::Request;
-use statusgate_core::engine::Standing;
-use statusgate_core::kstatus::{ComputeError, KStatus, Status, compute};
+use statusgate_core::engine::{Health, HealthStatus, Standing};
+use statusgate_core::kstatus::{ComputeError, KStatus, compute};
 use statusgate_core::model::{Json, Writer};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{self, Identity, Manifest};
 
-/// One object with its kstatus result and its standing under each policy.
+/// One object with its health, its kstatus result and its standing under each policy.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record<'m> {
     #[serde(flatten)]
     pub(super) entry: Entry,
+    /// Under the first policy with a convention that defines it, otherwise by kstatus.
+    #[serde(flatten)]
+    pub(super) health: Health,
     /// `{status, message, conditions}`, or `{error, message}`.
     #[serde(flatten, serialize_with = "result")]
     pub(super) result: Result<KStatus, ComputeError>,
@@ -35,6 +38,9 @@ pub(super) struct PolicyStanding<'p> {
     /// `None` under a convention without phases.
     #[serde(flatten)]
     pub(super) standing: Option<Standing<'p>>,
+    /// `None` under a convention that does not define health.
+    #[serde(flatten)]
+    health: Option<Health>,
 }
 
 impl<'m> Record<'m> {
@@ -60,13 +66,17 @@ impl<'m> Record<'m> {
             policies.select(subject).map(|(_, policy)| PolicyStanding {
                 policy: &policy.name,
                 standing: Standing::of(policy, &subject.object, &subject.resource),
+                health: Health::of(&policy.convention, &subject.object, &subject.resource),
             })
         });
         let judged: Vec<PolicyStanding<'m>> = selected.collect();
+        let result = compute(&tree, now);
+        let health = judged.iter().find_map(|judged| judged.health.clone());
         let mut judged = judged.into_iter();
         Ok(Self {
             entry,
-            result: compute(&tree, now),
+            health: health.unwrap_or_else(|| Health::of_kstatus(&result)),
+            result,
             judged: judged.next(),
             others: judged.collect(),
         })
@@ -78,14 +88,10 @@ impl<'m> Record<'m> {
         all.filter_map(|judged| Some((judged.policy, judged.standing.as_ref()?)))
     }
 
-    /// The kstatus result as its callers see it: an error counts as Unknown.
-    pub(super) fn status(&self) -> Status {
-        self.result.as_ref().map_or(Status::Unknown, |result| result.status)
-    }
-
     /// Whether the object needs attention.
     pub(super) fn is_bad(&self) -> bool {
-        matches!(self.status(), Status::Failed | Status::Unknown)
+        self.health.class.is == HealthStatus::Failed
+            || self.result.is_err()
             || self.standings().any(|(_, standing)| standing.contradiction.is_some())
     }
 }

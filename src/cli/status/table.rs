@@ -1,29 +1,30 @@
 //! The records as a table.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::super::report::plural;
 use super::super::table;
 use super::record::Record;
 use crate::cluster::object_path;
-use statusgate_core::kstatus::{Status, aggregate};
+use statusgate_core::engine::HealthStatus;
 use statusgate_core::source::{Identity, one_line};
 
-/// Characters of a message: with the other columns about two lines of a terminal.
-const MAX_MESSAGE: usize = 80;
+/// Characters of a reason: with the other columns about two lines of a terminal.
+const MAX_REASON: usize = 80;
 
-/// Writes one row per object, the contradicted phases, and the aggregated result.
+/// Writes one row per object, the contradicted phases, and the number of objects by health.
 pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<()> {
     let with_phases = records.iter().any(|record| record.standings().next().is_some());
     let phases = if with_phases { &["phase", "admissible"][..] } else { &[] };
-    let mut table = table::new(&[&["kind", "name", "kstatus"], phases, &["message"]].concat());
+    let mut table =
+        table::new(&[&["kind", "name", "health"], phases, &["reason", "kstatus"]].concat());
     for record in records {
         let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
         let Identity { kind, namespace, name, .. } = &record.entry.identity;
-        let mut row = vec![kind.clone(), object_path(namespace, name), status(record)];
+        let mut row =
+            vec![kind.clone(), object_path(namespace, name), record.health.class.to_string()];
         row.extend(phases);
-        row.push(message(record));
+        row.extend([reason(record), status(record)]);
         table.add_row(row.iter().map(|cell| one_line(cell)));
     }
     if !records.is_empty() {
@@ -44,14 +45,11 @@ fn status(record: &Record<'_>) -> String {
     record.result.as_ref().map_or("error", |result| result.status.name()).to_owned()
 }
 
-fn message(record: &Record<'_>) -> String {
-    let message = match &record.result {
-        Ok(result) => result.message.clone(),
-        Err(error) => error.to_string(),
-    };
-    match message.char_indices().nth(MAX_MESSAGE) {
-        Some((end, _)) => format!("{}…", message.get(..end).unwrap_or_default()),
-        None => message,
+fn reason(record: &Record<'_>) -> String {
+    let reason = &record.health.reason;
+    match reason.char_indices().nth(MAX_REASON) {
+        Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
+        None => reason.clone(),
     }
 }
 
@@ -69,18 +67,13 @@ fn phases_of(record: &Record<'_>) -> [String; 2] {
     [phases.join("; "), admissible.join("; ")]
 }
 
-/// `3 objects: Failed (1 Current, 1 Failed, 1 error)`, with the aggregated kstatus result.
+/// `3 objects: 1 failed, 2 current`.
 fn summary(records: &[Record<'_>]) -> String {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for record in records {
-        *counts.entry(status(record)).or_default() += 1;
-    }
+    let count = |health: &HealthStatus| {
+        let count = records.iter().filter(|record| record.health.class.is == *health).count();
+        (count > 0).then(|| format!("{count} {}", health.name()))
+    };
+    let counts: Vec<String> = HealthStatus::WORST_FIRST.iter().filter_map(count).collect();
     let objects = plural(records.len(), "object");
-    let whole = aggregate(records.iter().map(Record::status), Status::Current);
-    let counts: Vec<String> =
-        counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
-    match counts.as_slice() {
-        [] => objects,
-        counts => format!("{objects}: {whole} ({})", counts.join(", ")),
-    }
+    if counts.is_empty() { objects } else { format!("{objects}: {}", counts.join(", ")) }
 }

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use super::super::identity::read_object;
 use super::super::{Target, object_path, with_causes};
 use super::lasting::{is_disagreement, newest_transition};
-use statusgate_core::engine::{Action, Found, PatchFailed, decide, phase_of, review};
+use statusgate_core::engine::{Action, Found, Health, PatchFailed, decide, phase_of, review};
+use statusgate_core::kstatus::compute;
 use statusgate_core::model::{
     Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
     parse_rfc3339,
@@ -43,6 +44,8 @@ pub struct Judged<'a> {
 pub struct State<'a> {
     /// The index of the policy in the set.
     pub policy: u16,
+    /// The health of the object, by the convention or otherwise by kstatus.
+    pub health: Health,
     /// The stored phase, if any.
     pub phase: Option<Cow<'a, str>>,
     /// Type and status of each stored condition.
@@ -95,7 +98,12 @@ impl<'p> Judge<'p> {
             let Some(policy) = self.policies.get(*index) else { continue };
             let newest = newest_transition(policy, object, &target.version, now.as_second());
             judged.since = judged.since.max(newest);
-            judged.states.push(state(*index, policy, object, resource));
+            let health = Health::of(&policy.convention, object, resource);
+            let health = match health {
+                Some(health) => health,
+                None => Health::of_kstatus(&compute(&Json::parse(text)?, now.as_second())),
+            };
+            judged.states.push(state(*index, policy, health, object, resource));
         }
         let created = object.metadata.creation_timestamp.as_deref();
         let created = created.and_then(parse_rfc3339);
@@ -168,6 +176,7 @@ impl State<'_> {
 fn state<'a>(
     index: u16,
     policy: &Policy,
+    health: Health,
     object: &Object<'a>,
     resource: &Resource<'a>,
 ) -> State<'a> {
@@ -184,12 +193,20 @@ fn state<'a>(
     };
     State {
         policy: index,
+        health,
         phase: phase.map(|phase| phase.to_owned().into()),
         conditions: items.unwrap_or_default().iter().filter_map(condition).collect(),
         findings: Vec::new(),
         passing: Vec::new(),
         lasting: 0,
     }
+}
+
+/// A health for tests.
+#[cfg(test)]
+pub(super) fn health() -> Health {
+    let object = Json::parse("{}").map(|object| compute(&object, 0));
+    Health::of_kstatus(&object.unwrap_or_else(|error| panic!("{error}")))
 }
 
 #[cfg(test)]

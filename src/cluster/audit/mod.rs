@@ -20,7 +20,7 @@ use jiff::Timestamp;
 pub use judge::{Judge, Judged, State};
 pub use report::{REPORT_NAME, Reports};
 pub use store::{Store, Stored};
-pub use tally::{Example, Row, RuleSums, Tally};
+pub use tally::{Example, Reason, Row, RuleSums, Tally};
 
 use super::identity::Seen;
 use super::{Cluster, ClusterError, Query, Target};

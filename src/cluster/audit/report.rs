@@ -220,6 +220,7 @@ const MAX_MESSAGE: usize = 500;
 #[cfg(test)]
 mod tests {
     use super::super::State;
+    use super::super::judge::health;
     use super::*;
     use statusgate_core::engine::Cause;
     use statusgate_core::model::Metadata;
@@ -255,6 +256,7 @@ mod tests {
             },
             states: vec![State {
                 policy: 0,
+                health: health(),
                 phase: None,
                 conditions: Vec::new(),
                 findings: actions.iter().map(found).collect(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::Target;
 use super::{Judged, State};
-use statusgate_core::engine::{Action, Found};
+use statusgate_core::engine::{Action, Found, HealthStatus};
 use statusgate_core::policy::PolicySet;
 
 /// The counts of an audit.
@@ -46,12 +46,23 @@ pub struct Row {
     pub lasting: u64,
     /// Objects that backfill would write, for any of their policies.
     pub backfill: u64,
+    /// Objects by health, and one of them with the reason.
+    pub health: BTreeMap<HealthStatus, (u64, Reason)>,
     /// Objects by phase; `(none)` without one.
     pub phases: BTreeMap<String, u64>,
     /// Conditions by type and status.
     pub conditions: BTreeMap<(String, &'static str), u64>,
     /// Findings by rule and action.
     pub rules: BTreeMap<(String, Action), RuleSums>,
+}
+
+/// An object, and why it has its health.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reason {
+    /// `namespace/name`, or the name alone.
+    pub path: String,
+    /// The reason.
+    pub reason: String,
 }
 
 /// The findings of one rule.
@@ -164,6 +175,8 @@ impl Row {
         if let Some(worst) = state.worst() {
             *self.worst.entry(worst).or_default() += 1;
         }
+        let of_object = || (0, Reason { path: judged.path(), reason: state.health.reason.clone() });
+        self.health.entry(state.health.class.is).or_insert_with(of_object).0 += 1;
         count(&mut self.phases, state.phase.as_deref().unwrap_or("(none)").to_owned(), other);
         for (kind, status) in &state.conditions {
             let key = (kind.to_string(), *status);
@@ -207,6 +220,7 @@ const MAX_KEYS: usize = 100;
 
 #[cfg(test)]
 mod tests {
+    use super::super::judge::health;
     use super::*;
     use statusgate_core::engine::Cause;
     use statusgate_core::model::Metadata;
@@ -243,6 +257,7 @@ mod tests {
             metadata: Metadata { name: "n".into(), namespace: "s".into(), ..Metadata::default() },
             states: vec![State {
                 policy: 0,
+                health: health(),
                 phase: Some(phase.into()),
                 conditions: vec![("Ready".into(), "True")],
                 findings: rules.iter().map(found).collect(),

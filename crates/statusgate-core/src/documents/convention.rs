@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ApiVersion, Backfill, ConditionList, Field, Generation, Metadata, Name, Phase, Rule, Sentence,
-    ZeroOrMore,
+    ApiVersion, Backfill, ConditionList, Field, Generation, Health, Metadata, Name, Phase, Rule,
+    Sentence, ZeroOrMore,
 };
 
 /// The kind of this document.
@@ -57,6 +57,8 @@ document! {
         generation?: Generation,
         /// The phase and its evidence.
         phase?: Phase,
+        /// What a status means for its readers.
+        health?: Health,
         /// Checks of other status fields.
         #[schemars(extend("x-merge" = "items"))]
         fields = Vec<Field>,

@@ -12,6 +12,7 @@ mod check;
 mod condition;
 mod convention;
 mod field;
+mod health;
 mod kind;
 mod phase;
 mod policy;
@@ -31,6 +32,7 @@ pub use condition::{
 };
 pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention};
 pub use field::{Check, Field, FieldType, Format};
+pub use health::{Health, HealthRule, HealthStatus, PhaseHealth, RetriedHealth};
 pub use kind::{ApiVersion, DocumentKind, Envelope, GROUP, Metadata};
 pub use phase::{
     Imposition, Moves, Phase, PhaseReason, PhaseTime, PhaseTimeRules, PhaseValue, RepairStep, Since,

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Name, Sanction, StatusPointer, ZeroOrMore};
+use super::{Name, PhaseHealth, Sanction, StatusPointer, ZeroOrMore};
 use crate::language::{OneOrMany, Predicate};
 
 /// Where the transition time of an imposed phase comes from.
@@ -64,6 +64,8 @@ document! {
         /// No move leaves this phase, not even one of `anyTo`. Default: false.
         #[serde(rename = "final")]
         is_final = bool,
+        /// What the phase means for readers of the status. Default: the rules of `health` decide.
+        health?: PhaseHealth,
         /// The reasons that this phase may have. Default: all.
         reasons = ZeroOrMore<String>,
     }

@@ -68,7 +68,7 @@ impl<'s> Merge<'s> {
         Self { schema, part: &schema.root }
     }
 
-    /// `keys`, `items`, `types`, `members` or `defaults`; otherwise one replaces the other.
+    /// `keys`, `items`, `above`, `types`, `members` or `defaults`; otherwise one replaces the other.
     pub(crate) fn how(self) -> Option<&'s str> {
         let own = text(self.part, "x-merge");
         own.or_else(|| self.choices().into_iter().find_map(|choice| text(choice, "x-merge")))

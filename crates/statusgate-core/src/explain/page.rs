@@ -1,6 +1,7 @@
 //! The page of a convention: all its content in words. [`super::render`] formats it for a terminal or as
 //! Markdown.
 
+mod health;
 mod lists;
 mod phase;
 mod tables;
@@ -66,6 +67,9 @@ impl Page {
         if let Some(rules) = &convention.phase {
             page.phase(rules);
             page.violations(&lines, Scope::Phase);
+        }
+        if let Some(health) = &convention.health {
+            page.health(health);
         }
         page.fields(convention);
         page.rules(convention);

@@ -19,7 +19,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod aggregate;
 mod builtin;
 mod compute;
 mod error;
@@ -29,7 +28,6 @@ mod pod;
 mod result;
 mod workloads;
 
-pub use aggregate::aggregate;
 pub use compute::compute;
 pub use error::ComputeError;
 pub use result::{Condition, KStatus, Status};

@@ -15,8 +15,6 @@ pub enum Status {
     Current,
     /// The object is being deleted.
     Terminating,
-    /// The status cannot be computed. Callers use it for an error; [`super::aggregate`] accepts it.
-    Unknown,
 }
 
 impl Status {
@@ -27,7 +25,6 @@ impl Status {
             Self::Failed => "Failed",
             Self::Current => "Current",
             Self::Terminating => "Terminating",
-            Self::Unknown => "Unknown",
         }
     }
 }

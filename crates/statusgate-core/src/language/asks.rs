@@ -13,6 +13,8 @@ pub trait Asks<'p> {
     fn phase(&mut self, _old: bool) {}
     /// A condition, and the reasons that the predicate distinguishes.
     fn condition(&mut self, _old: bool, _kind: &str, _reasons: &'p [String]) {}
+    /// The severity of a condition, and the names that the predicate distinguishes.
+    fn severity(&mut self, _kind: &str, _names: &'p [String]) {}
     /// Whether this write changed a condition.
     fn changed_condition(&mut self, _old: bool, _kind: &str) {}
     /// How `observedGeneration` relates to the generation.

@@ -11,6 +11,9 @@ pub trait Report {
     /// change or reject a write.
     fn clock(&mut self, path: &[Segment]);
 
+    /// A question at a path about the write or its time: it needs more than the object. Health cannot ask it.
+    fn write(&mut self, path: &[Segment]);
+
     /// The name of a phase at a path. It is an error if the convention has no such phase.
     fn phase(&mut self, path: &[Segment], name: &str);
 
@@ -52,6 +55,11 @@ impl<'r> Checker<'r> {
     /// Checks that a word may read the clock.
     pub fn clock(&mut self) {
         self.report.clock(&self.path);
+    }
+
+    /// Checks that a word may ask about the write.
+    pub fn write(&mut self) {
+        self.report.write(&self.path);
     }
 
     /// Checks the name of a phase.

@@ -26,6 +26,10 @@ pub struct Condition {
     /// Its reason is one of these. The empty one includes no reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<OneOrMany<String>>,
+    /// Its severity is one of these. The empty one includes no severity.
+    // Cluster API (v1beta1) and Azure Service Operator rate a condition that is False.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<OneOrMany<String>>,
     /// Whether it is in the list. The only test that has an answer where the condition is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub present: Option<bool>,
@@ -48,7 +52,24 @@ impl Condition {
     /// A condition of this write, without tests.
     pub fn of(kind: impl Into<String>) -> Self {
         let of = ConditionOf::Condition(kind.into());
-        Self { of, is: None, is_not: None, reason: None, present: None, changed: None }
+        Self {
+            of,
+            is: None,
+            is_not: None,
+            reason: None,
+            severity: None,
+            present: None,
+            changed: None,
+        }
+    }
+
+    /// The member of a test that lists texts.
+    const fn listed_member(&self) -> Option<&'static str> {
+        match self {
+            Self { reason: Some(_), .. } => Some("reason"),
+            Self { severity: Some(_), .. } => Some("severity"),
+            _ => None,
+        }
     }
 
     /// The list with the condition; `None` without a stored object.
@@ -71,17 +92,24 @@ impl ConditionOf {
 
 impl Word for Condition {
     const KEYS: &'static [&'static str] = &["condition", "oldCondition"];
-    const TESTS: &'static [&'static str] = &["is", "isNot", "reason", "present", "changed"];
+    const TESTS: &'static [&'static str] =
+        &["is", "isNot", "reason", "severity", "present", "changed"];
 
     fn check(&self, checker: &mut Checker<'_>) {
         if *self == (Self { of: self.of.clone(), ..Self::of("") }) {
             let message = format!("there is no test of condition {}", self.of.kind());
-            checker.error(&message, Some("add is, isNot, reason, present or changed"));
+            checker.error(&message, Some("add is, isNot, reason, severity, present or changed"));
         }
-        let key = match self.of {
-            ConditionOf::Condition(_) => "condition",
-            ConditionOf::OldCondition(_) => "oldCondition",
+        let (key, is_old) = match self.of {
+            ConditionOf::Condition(_) => ("condition", false),
+            ConditionOf::OldCondition(_) => ("oldCondition", true),
         };
+        if is_old && self.severity.is_some() {
+            checker.error("the severity of a stored condition cannot be asked", None);
+        }
+        if is_old || self.changed.is_some() {
+            checker.write();
+        }
         checker.at(Segment::Key(key), |here| here.condition(self.of.kind()));
     }
 
@@ -89,18 +117,21 @@ impl Word for Condition {
         let kind = self.of.kind();
         let Some(list) = self.list(facts) else { return Truth::NoEvidence };
         let found = list.find(kind);
-        let status = || Conditions::status_of(found?);
+        let evidence = found.filter(|found| facts.is_evidence(found));
+        let status = || Conditions::status_of(evidence?);
+        let is_listed = |member, wanted: &[String]| {
+            let listed = |text: &str| wanted.iter().any(|known| known == text);
+            match evidence?.get(member) {
+                // An absent text has an answer only if the predicate names "".
+                None | Some(Json::Null) => listed("").then_some(true),
+                Some(text) => text.as_str().map(listed),
+            }
+        };
         Truth::True
             .and(self.is.as_ref(), |wanted| Some(wanted.contains(&status()?)))
             .and(self.is_not.as_ref(), |unwanted| Some(!unwanted.contains(&status()?)))
-            .and(self.reason.as_ref(), |wanted| {
-                let listed = |reason: &str| wanted.iter().any(|known| known == reason);
-                match found?.get("reason") {
-                    // An absent reason has an answer only if the predicate names "".
-                    None | Some(Json::Null) => listed("").then_some(true),
-                    Some(reason) => reason.as_str().map(listed),
-                }
-            })
+            .and(self.reason.as_ref(), |wanted| is_listed("reason", wanted))
+            .and(self.severity.as_ref(), |wanted| is_listed("severity", wanted))
             .and(self.present.as_ref(), |present| Some(found.is_some() == *present))
             .and(self.changed.as_ref(), |changed| {
                 Some((found != facts.old_conditions?.find(kind)) == *changed)
@@ -122,13 +153,13 @@ impl Word for Condition {
             reasons.say(format_args!("{condition} {kind} is absent"));
         } else if self.present.is_some() {
             reasons.say(format_args!("{condition} {kind} is present"));
-        } else if self.reason.is_some() {
-            let reason = found.and_then(|item| item.get("reason")).and_then(Json::as_str);
-            match reason.filter(|reason| !reason.is_empty()) {
-                None => reasons.say(format_args!("{condition} {kind} has no reason")),
-                Some(reason) => {
-                    reasons
-                        .say(format_args!("{condition} {kind} has the reason {}", quoted(reason)));
+        } else if let Some(member) = self.listed_member() {
+            let text = found.and_then(|item| item.get(member)).and_then(Json::as_str);
+            match text.filter(|text| !text.is_empty()) {
+                None => reasons.say(format_args!("{condition} {kind} has no {member}")),
+                Some(text) => {
+                    let text = quoted(text);
+                    reasons.say(format_args!("{condition} {kind} has the {member} {text}"));
                 }
             }
         } else {
@@ -150,7 +181,9 @@ impl Word for Condition {
         match self {
             Self { is: Some(wanted), .. } => several(wanted.len(), is_true),
             Self { is_not: Some(unwanted), .. } => several(unwanted.len(), !is_true),
-            Self { reason: Some(reasons), .. } => !is_true || reasons.len() > 1,
+            Self { reason: Some(names), .. } | Self { severity: Some(names), .. } => {
+                !is_true || names.len() > 1
+            }
             _ => false,
         }
     }
@@ -167,7 +200,8 @@ impl Word for Condition {
         match self {
             Self { is: Some(wanted), .. } => is(wanted, negated),
             Self { is_not: Some(unwanted), .. } => is(unwanted, !negated),
-            Self { reason: Some(reasons), .. } => has_reason(&name, reasons, negated),
+            Self { reason: Some(names), .. } => has_one_of(&name, "reason", names, negated),
+            Self { severity: Some(names), .. } => has_one_of(&name, "severity", names, negated),
             Self { present: Some(present), .. } => {
                 format!("{name} is {}", if *present == negated { "absent" } else { "present" })
             }
@@ -181,6 +215,9 @@ impl Word for Condition {
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         let old = matches!(self.of, ConditionOf::OldCondition(_));
         asks.condition(old, self.of.kind(), self.reason.as_deref().unwrap_or_default());
+        if let Some(names) = &self.severity {
+            asks.severity(self.of.kind(), names);
+        }
         if self.changed.is_some() {
             asks.changed_condition(old, self.of.kind());
         }
@@ -192,6 +229,7 @@ impl Word for Condition {
             Self { is: self.is.clone(), ..none() },
             Self { is_not: self.is_not.clone(), ..none() },
             Self { reason: self.reason.clone(), ..none() },
+            Self { severity: self.severity.clone(), ..none() },
             Self { present: self.present, ..none() },
             Self { changed: self.changed, ..none() },
         ];
@@ -200,18 +238,18 @@ impl Word for Condition {
     }
 }
 
-/// A clause about reasons. The empty name is an absent reason.
-fn has_reason(condition: &str, reasons: &[String], negated: bool) -> String {
-    let named: Vec<String> = reasons.iter().filter(|name| !name.is_empty()).cloned().collect();
-    let (only, none) = (named.is_empty(), named.len() < reasons.len());
+/// A clause about reasons or severities. The empty name is an absent one.
+fn has_one_of(condition: &str, member: &str, names: &[String], negated: bool) -> String {
+    let named: Vec<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
+    let (only, none) = (named.is_empty(), named.len() < names.len());
     let named = any_of(named.into_iter());
     match (none, negated) {
-        (true, false) if only => format!("{condition} has no reason"),
-        (true, true) if only => format!("{condition} has a reason"),
-        (true, false) => format!("{condition} has the reason {named} or none"),
-        (true, true) => format!("{condition} has a reason, another than {named}"),
-        (false, false) => format!("{condition} has the reason {named}"),
-        (false, true) => format!("{condition} has another reason than {named}"),
+        (true, false) if only => format!("{condition} has no {member}"),
+        (true, true) if only => format!("{condition} has a {member}"),
+        (true, false) => format!("{condition} has the {member} {named} or none"),
+        (true, true) => format!("{condition} has a {member}, another than {named}"),
+        (false, false) => format!("{condition} has the {member} {named}"),
+        (false, true) => format!("{condition} has another {member} than {named}"),
     }
 }
 
@@ -223,7 +261,7 @@ impl JsonSchema for ConditionOf {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "object", "properties": {
             "condition": {
-                "description": "A condition of this write; ask is, isNot, reason, present or changed.",
+                "description": "A condition of this write; ask is, isNot, reason, severity, present or changed.",
                 "type": "string",
             },
             "oldCondition": {"description": "A condition of the stored object.", "type": "string"},

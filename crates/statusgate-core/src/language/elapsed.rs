@@ -43,7 +43,10 @@ impl Word for Elapsed {
 
     fn check(&self, checker: &mut Checker<'_>) {
         self.since.check("since", checker);
-        checker.at(Segment::Key("since"), Checker::clock);
+        checker.at(Segment::Key("since"), |checker| {
+            checker.clock();
+            checker.write();
+        });
     }
 
     fn ask(&self, facts: &Facts<'_, '_>) -> Truth {

@@ -20,6 +20,9 @@ pub struct Facts<'s, 'a> {
     pub old_phase: Option<&'s str>,
     /// The path of the object's own `observedGeneration`.
     pub observed_generation: Option<&'s Pointer>,
+    /// The generation that a condition must have observed to be evidence. Health asks for the newest one;
+    /// rules accept all.
+    pub evidence_since: Option<i64>,
     /// The list of conditions that predicates read.
     pub list: Option<List<'s>>,
     /// The conditions in that list.
@@ -68,6 +71,7 @@ impl<'s, 'a> Facts<'s, 'a> {
             phase: None,
             old_phase: None,
             observed_generation: None,
+            evidence_since: None,
             list: None,
             conditions: Conditions::of(None),
             old_conditions: old.map(|_| Conditions::of(None)),
@@ -102,6 +106,17 @@ impl<'s, 'a> Facts<'s, 'a> {
         self.object.is_deleting()
     }
 
+    /// A condition that is evidence.
+    pub(super) fn evidence(&self, kind: &str) -> Option<&'s Json<'a>> {
+        self.conditions.find(kind).filter(|found| self.is_evidence(found))
+    }
+
+    /// Whether a condition did not observe an older generation.
+    pub(super) fn is_evidence(&self, condition: &Json<'_>) -> bool {
+        let observed = || condition.get("observedGeneration").and_then(Json::as_i64);
+        self.evidence_since.is_none_or(|since| observed().is_none_or(|observed| observed >= since))
+    }
+
     /// The answer to a predicate.
     pub fn ask(&self, predicate: &Predicate) -> Truth {
         Truth::all(predicate.words().iter().map(|word| self.ask_word(word)))
@@ -122,7 +137,7 @@ impl<'s, 'a> Facts<'s, 'a> {
             Reference::OldField(path) => self.at_stored(self.old?, path),
             Reference::Member(name) => self.element?.item.get(name),
             Reference::OldMember(name) => self.element?.before?.get(name),
-            Reference::OfCondition(of) => self.conditions.find(&of.condition)?.get(&of.member),
+            Reference::OfCondition(of) => self.evidence(&of.condition)?.get(&of.member),
         };
         found.filter(|value| !value.is_null())
     }

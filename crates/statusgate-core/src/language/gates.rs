@@ -58,7 +58,8 @@ impl Gates {
         let mut answer = Truth::True;
         for gate in gates {
             let kind = gate.get("conditionType").and_then(Json::as_str).unwrap_or_default();
-            match find(kind).and_then(Conditions::status_of) {
+            let found = find(kind).filter(|found| facts.is_evidence(found));
+            match found.and_then(Conditions::status_of) {
                 Some(status) if status == Polarity::of_gate(gate).good() => {}
                 Some(status) => return (Truth::False, Some((kind, status))),
                 None => answer = Truth::NoEvidence,

@@ -7,6 +7,7 @@
 //! {all: […]}  {any: […]}  {not: …}
 //! {condition: Ready, is: "True"}               # is, isNot: one status or several
 //! {condition: Synced, reason: ReconcilePaused} # one reason or several; "" includes no reason
+//! {condition: Ready, is: "False", severity: Error} # one severity or several; "" includes no severity
 //! {condition: PodReady, present: false}
 //! {condition: Ready, changed: true}            # this write changed it
 //! {oldCondition: Ready, present: true}         # the same, of the stored object
@@ -90,6 +91,7 @@ pub use gates::Gates;
 pub use glob::Glob;
 pub use length::Length;
 pub use logic::{All, Any, Not};
+pub(crate) use observed::observed;
 pub use observed::{Observed, ObservedGeneration};
 pub use pattern::Pattern;
 pub use phase::{OldPhase, Phase};

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of};
-use crate::model::Json;
 
 /// How `observedGeneration` relates to `metadata.generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,9 +64,12 @@ impl Observed {
     }
 }
 
-fn observed(facts: &Facts<'_, '_>) -> Option<Observed> {
+/// How the object's own `observedGeneration` relates to its generation; `None` if one of them is absent.
+// Argo Rollouts writes the number as a string (`RolloutStatus.ObservedGeneration`).
+pub(crate) fn observed(facts: &Facts<'_, '_>) -> Option<Observed> {
     let path = facts.observed_generation?;
-    let observed = facts.object.at_status(path).and_then(Json::as_i64)?;
+    let observed = facts.object.at_status(path)?;
+    let observed = observed.as_i64().or_else(|| observed.as_str()?.parse().ok())?;
     let old = facts.old.and_then(|old| old.metadata.generation);
     let newest = facts.object.metadata.generation.max(old)?;
     Some(match observed.cmp(&newest) {

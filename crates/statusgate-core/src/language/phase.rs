@@ -55,6 +55,7 @@ impl Word for OldPhase {
     const KEYS: &'static [&'static str] = &["oldPhase"];
 
     fn check(&self, checker: &mut Checker<'_>) {
+        checker.write();
         checker.each("oldPhase", &self.old_phase, |checker, name| checker.phase(name));
     }
 

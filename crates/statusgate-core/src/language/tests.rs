@@ -63,6 +63,8 @@ impl Report for Errors {
         self.0.push(steps.chain([message.to_owned()]).collect());
     }
 
+    fn write(&mut self, _: &[Segment]) {}
+
     fn clock(&mut self, path: &[Segment]) {
         self.error(path, "this reads the clock", None);
     }

@@ -211,6 +211,11 @@ impl Word for Value {
                         atLeast or atMost";
             checker.error(&message, Some(help));
         }
+        let tests_write = [self.changed, self.decreased, self.future, self.past];
+        let is_old = matches!(self.reference, Reference::OldField(_) | Reference::OldMember(_));
+        if is_old || tests_write.iter().any(Option::is_some) {
+            checker.write();
+        }
         for (key, operand) in [
             ("equals", self.equals.as_ref()),
             ("before", self.before.as_ref()),

@@ -100,7 +100,12 @@ impl<'c> Compiler<'c> {
 
     /// Receives the errors of a predicate. One that `decides` can change or reject a write.
     pub(crate) const fn reporter<'r>(&'r self, at: At<'r>, decides: bool) -> Reporter<'r> {
-        Reporter { at, names: self.names, decides }
+        Reporter { at, names: self.names, decides, is_health: false }
+    }
+
+    /// Receives the errors of a predicate about health.
+    pub(crate) const fn health_reporter<'r>(&'r self, at: At<'r>) -> Reporter<'r> {
+        Reporter { at, names: self.names, decides: false, is_health: true }
     }
 }
 
@@ -145,6 +150,7 @@ pub(crate) struct Reporter<'r> {
     at: At<'r>,
     names: &'r Names,
     decides: bool,
+    is_health: bool,
 }
 
 impl Reporter<'_> {
@@ -169,6 +175,13 @@ impl Report for Reporter<'_> {
             let message = "time alone must neither change nor reject a write";
             let help = "use it in a rule with the action Warn or Audit";
             self.at(path).report_with_help(message, help);
+        }
+    }
+
+    fn write(&mut self, path: &[Segment]) {
+        if self.is_health {
+            let message = "health cannot ask about a write, the stored object or the time";
+            self.at(path).report_with_help(message, "readers of a status have only the object");
         }
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::built_in;
-use super::convention::Label;
+use super::convention::{Label, PHASE};
 use super::schema::{field_id, member_id};
 use crate::documents::{ConventionSpec, Merge, Spec};
 use crate::language::Glob;
@@ -107,7 +107,9 @@ impl Specs {
                 complete &= base.complete;
                 let mut base = (*base.spec).clone();
                 unwanted.remove_from(&mut base);
-                overlay(Merge::of(ConventionSpec::schema()), &base, own)
+                let mut whole = overlay(Merge::of(ConventionSpec::schema()), &base, own);
+                put_phase_below_own_rules(&mut whole, own);
+                whole
             }
             inherits => {
                 complete &= inherits.is_none();
@@ -238,6 +240,9 @@ fn overlay(merge: Merge<'_>, base: &Node, own: &Node) -> Node {
             &one_by_one(ours),
             name_of,
         )),
+        (Some("above"), Value::List(theirs), Value::List(ours)) => {
+            Value::List(overlay_above(merge.item(), theirs, ours))
+        }
         (Some("defaults"), Value::List(theirs), Value::List(ours)) => {
             Value::List(overlay_defaults(theirs, ours))
         }
@@ -283,6 +288,38 @@ fn overlay_items(
         }
     }
     joined.into_iter().flatten().collect()
+}
+
+/// The rules of an heir above inherited ones; an own rule takes the keys that it does not have from the
+/// inherited one of its name.
+fn overlay_above(merge: Merge<'_>, theirs: &[Node], ours: &[Node]) -> Vec<Node> {
+    let inherited = |item: &Node| theirs.iter().find(|known| name_of(known) == name_of(item));
+    let own = ours.iter().map(|item| match inherited(item) {
+        Some(known) => overlay(merge, known, item),
+        None => item.clone(),
+    });
+    let is_own = |known: &&Node| ours.iter().any(|item| name_of(item) == name_of(known));
+    own.chain(theirs.iter().filter(|known| !is_own(known)).cloned()).collect()
+}
+
+/// An heir with a health of its phases: it counts after the heir's own rules and before the inherited ones.
+fn put_phase_below_own_rules(whole: &mut Node, own: &Node) {
+    let rules = own.member("health").and_then(|health| health.member("rules"));
+    let own_rules = rules.map(Node::items).unwrap_or_default();
+    let values = own.member("phase").and_then(|phase| phase.member("values"));
+    let values = values.map(Node::items).unwrap_or_default();
+    let is_phase = |rule: &Node| text(rule, "name").as_deref() == Some(PHASE);
+    if values.iter().all(|value| value.member("health").is_none()) || own_rules.iter().any(is_phase)
+    {
+        return;
+    }
+    let health = whole.entries_mut().into_iter().flatten().find(|(key, _)| key.name == "health");
+    let entries = health.and_then(|(_, health)| health.entries_mut());
+    let rules = entries.into_iter().flatten().find(|(key, _)| key.name == "rules");
+    let Some((_, Node { value: Value::List(rules), .. })) = rules else { return };
+    rules.retain(|rule| !is_phase(rule));
+    let name = (Key::placeholder("name"), Node::placeholder(Value::String(PHASE.to_owned())));
+    rules.insert(own_rules.len().min(rules.len()), Node::placeholder(Value::Map(vec![name])));
 }
 
 /// The checks of a member over inherited ones. Both may be one check or a list.
@@ -379,6 +416,12 @@ impl<'d> Unwanted<'d> {
                     if let Some((_, Node { value: Value::List(values), .. })) = values {
                         *values = one_by_one(values);
                         self.retain(values, name_of);
+                    }
+                }
+                ("health", Value::Map(entries)) => {
+                    let rules = entries.iter_mut().find(|(key, _)| key.name == "rules");
+                    if let Some((_, Node { value: Value::List(rules), .. })) = rules {
+                        self.retain(rules, name_of);
                     }
                 }
                 ("conditions", Value::List(lists)) => {

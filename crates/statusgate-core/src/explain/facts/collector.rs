@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::sample;
 use super::{Answer, Fact, Question, Represents, Space};
-use crate::language::{self, Asks, Bound, Glob, Observed, Pattern, Reference, Span};
+use crate::language::{self, Asks, Bound, Glob, MemberOf, Observed, Pattern, Reference, Span};
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::Check;
 use crate::policy::convention::{ConditionList, Convention};
@@ -363,6 +363,12 @@ impl<'c> Asks<'c> for Collector<'c> {
     fn condition(&mut self, old: bool, kind: &str, reasons: &'c [String]) {
         let at = self.condition_fact(old, kind);
         self.facts[at].reasons.extend(reasons.iter().cloned());
+    }
+
+    fn severity(&mut self, kind: &str, names: &'c [String]) {
+        let (condition, member) = (kind.to_owned(), "severity".to_owned());
+        let at = self.reference(&Reference::OfCondition(MemberOf { condition, member }));
+        self.facts[at].literals.extend(names.iter().cloned().map(Value::from));
     }
 
     fn changed_condition(&mut self, old: bool, kind: &str) {

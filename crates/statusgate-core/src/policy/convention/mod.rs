@@ -5,6 +5,7 @@
 mod backfill;
 mod conditions;
 mod generation;
+mod health;
 mod names;
 mod phase;
 mod place;
@@ -19,6 +20,8 @@ pub use crate::documents::{
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, OuterList};
+pub(crate) use health::PHASE;
+pub use health::{Health, HealthClass, HealthOf, HealthRule};
 pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
 pub use rule::Limit;
 pub use types::ConditionTypes;
@@ -58,6 +61,8 @@ pub struct Convention {
     pub phase: Option<Arc<PhaseRules>>,
     /// How generations relate.
     pub generation: Option<Generation>,
+    /// What a status means for its readers.
+    pub health: Option<Arc<Health>>,
     /// Checks of other fields than conditions and phase.
     pub fields: Vec<Field>,
     /// Everything that needs a predicate.
@@ -120,6 +125,8 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let phase = spec.phase.as_ref().and_then(|phase| compiler.phase(phase, at.key("phase")));
     let mut conditions = compiler.condition_lists(spec, at);
     let generation = spec.generation.clone().map(|rules| compiler.generation(rules));
+    let observed = generation.as_ref().and_then(Generation::own_path);
+    let health = compiler.health(spec, observed, at).map(Arc::new);
     let fields = compiler.fields(&spec.fields, at.key("fields"));
     let backfill = compiler.backfill(&spec.backfill, &conditions, &[], at.key("backfill"));
     // Rules last: their ids are the only ones that are chosen.
@@ -143,6 +150,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         conditions,
         phase: phase.map(Arc::new),
         generation,
+        health,
         fields,
         rules,
         backfill,

@@ -25,9 +25,7 @@ impl Names {
         let phases: Vec<String> = phases.cloned().collect();
         let complete_phases = complete && !phases.iter().any(String::is_empty);
         let paths = spec.phase.iter().flat_map(|phase| phase.path.iter());
-        // Neither a rule nor a default reads a list inside another list.
-        let lists = spec.conditions.iter().filter(|list| list.path.outer_list().is_none());
-        let lists: Vec<String> = lists.map(|list| list.path.to_string()).collect();
+        let lists: Vec<String> = spec.conditions.iter().map(|list| list.path.to_string()).collect();
         let complete_lists = complete && !lists.iter().any(|path| path == PLACEHOLDER_POINTER);
         let is_closed =
             |list: &ConditionList| list.other_types.is_some() && list.polarity_from.is_empty();
@@ -62,9 +60,21 @@ impl Names {
     }
 
     /// Reports a path at which the convention has no list of conditions.
+    pub(crate) fn check_any_list(&self, at: At<'_>, path: &Pointer) {
+        self.check_list_of(|_| true, at, path);
+    }
+
+    /// The same for rules and defaults, which do not read a list inside another list.
     pub(crate) fn check_list(&self, at: At<'_>, path: &Pointer) {
+        self.check_list_of(|list| !list.contains("/*/"), at, path);
+    }
+
+    fn check_list_of(&self, is_readable: impl Fn(&str) -> bool, at: At<'_>, path: &Pointer) {
         let without = "the convention has no \"conditions\"";
-        check(self.lists.as_deref(), "list of conditions", without, at, &path.to_string());
+        let lists = self.lists.as_ref().map(|lists| {
+            lists.iter().filter(|list| is_readable(list)).cloned().collect::<Vec<_>>()
+        });
+        check(lists.as_deref(), "list of conditions", without, at, &path.to_string());
     }
 }
 

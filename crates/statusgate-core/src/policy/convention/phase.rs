@@ -6,7 +6,7 @@ use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
-use super::{Imposition, Moves, PhaseReason, PhaseTimeRules};
+use super::{HealthClass, Imposition, Moves, PhaseReason, PhaseTimeRules};
 use crate::documents::{self, ZeroOrMore, warn};
 use crate::language::Predicate;
 use crate::model::Pointer;
@@ -52,6 +52,8 @@ pub struct Phase {
     pub sufficient: Option<Predicate>,
     /// When the mutating webhook sets it, independent of the writer.
     pub imposed: Option<Imposition>,
+    /// What it means for readers of the status.
+    pub health: Option<HealthClass>,
     /// Whether no move leaves it.
     pub is_final: bool,
     /// The reasons that it may have; empty: all.
@@ -299,6 +301,7 @@ impl Compiler<'_> {
             necessary: evidence("necessary", document.necessary.as_ref()),
             sufficient: evidence("sufficient", document.sufficient.as_ref()),
             imposed: document.imposed.clone(),
+            health: document.health.as_ref().map(HealthClass::from),
             is_final: document.is_final,
             reasons: document.reasons.0.clone(),
             meaning: document.meaning.clone(),

@@ -1,0 +1,206 @@
+//! Health: the rules in the order in which they are asked.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::super::compile::Compiler;
+use crate::documents::{self, HealthStatus, PhaseHealth};
+use crate::language::Predicate;
+use crate::model::Pointer;
+use crate::source::tree::At;
+
+/// What a status means for its readers.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// The health if no rule applies.
+    pub default: HealthStatus,
+    /// The field with the message of the phase.
+    pub message: Option<Pointer>,
+    /// Where the object's observedGeneration is.
+    pub observed_generation: Pointer,
+    /// The first rule that definitely holds counts. Rules with `even_if_stale` come first.
+    pub rules: Vec<HealthRule>,
+}
+
+/// A rule about health.
+#[derive(Clone, Debug)]
+pub struct HealthRule {
+    /// Its name.
+    pub name: String,
+    /// When it applies, and what it means.
+    pub of: HealthOf,
+    /// Whether it counts while observedGeneration is behind.
+    pub even_if_stale: bool,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// When a rule about health applies.
+#[derive(Clone, Debug)]
+pub enum HealthOf {
+    /// The phase is one of these; each has its health.
+    Phase(Vec<(String, HealthClass)>),
+    /// The predicate holds.
+    Predicate {
+        /// The predicate.
+        when: Box<Predicate>,
+        /// The list of conditions that it reads; `None`: the first one.
+        list: Option<Pointer>,
+        /// The health.
+        class: HealthClass,
+    },
+}
+
+/// A health, and whether the controller tries again after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HealthClass {
+    /// The health.
+    #[serde(rename = "health")]
+    pub is: HealthStatus,
+    /// The controller tries again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retried: bool,
+}
+
+/// The name of the rule that stands for the health of the phase.
+pub(crate) const PHASE: &str = "phase";
+
+impl From<&PhaseHealth> for HealthClass {
+    fn from(document: &PhaseHealth) -> Self {
+        match document {
+            PhaseHealth::Is(is) => Self { is: *is, retried: false },
+            PhaseHealth::Retried(class) => Self { is: class.is, retried: class.retried },
+        }
+    }
+}
+
+impl fmt::Display for HealthClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let retried = if self.retried { " (retried)" } else { "" };
+        write!(formatter, "{}{retried}", self.is.name())
+    }
+}
+
+impl HealthClass {
+    /// Whether waiting does not help: a failure that the controller does not retry.
+    pub fn is_final_failure(self) -> bool {
+        self.is == HealthStatus::Failed && !self.retried
+    }
+
+    fn check(self, at: At<'_>) {
+        if self.retried && self.is != HealthStatus::Failed {
+            let message = format!("only failed can be retried, not {}", self.is.name());
+            at.key("retried").report(message);
+        }
+    }
+}
+
+impl Compiler<'_> {
+    pub(super) fn health(
+        &self,
+        spec: &documents::ConventionSpec,
+        observed_generation: Option<&Pointer>,
+        at: At<'_>,
+    ) -> Option<Health> {
+        let phases = self.health_of_phases(spec, at.key("phase"));
+        if spec.health.is_none() && phases.is_empty() {
+            return None;
+        }
+        let own = spec.health.clone().unwrap_or_default();
+        let at = at.key("health");
+        let mut rules: Vec<HealthRule> = Vec::new();
+        for (index, document) in own.rules.iter().enumerate() {
+            let at = at.key("rules").item(index);
+            if rules.iter().any(|known| known.name == *document.name) {
+                at.key("name").report(format!("rule {} is listed twice", *document.name));
+            }
+            rules.extend(self.health_rule(document, &phases, at));
+        }
+        if !phases.is_empty() && rules.iter().all(|rule| rule.name != PHASE) {
+            rules.push(phase_rule(&phases, spec));
+        }
+        rules.sort_by_key(|rule| !rule.even_if_stale);
+        let default_path = || "/status/observedGeneration".parse().ok();
+        Some(Health {
+            default: own.default.unwrap_or(HealthStatus::InProgress),
+            message: own.message.map(|path| (*path).clone()),
+            observed_generation: observed_generation.cloned().or_else(default_path)?,
+            rules,
+        })
+    }
+
+    fn health_of_phases(
+        &self,
+        spec: &documents::ConventionSpec,
+        at: At<'_>,
+    ) -> Vec<(String, HealthClass)> {
+        let mut phases = Vec::new();
+        for (index, value) in spec.phase.iter().flat_map(|phase| &phase.values).enumerate() {
+            let Some(health) = &value.health else { continue };
+            let class = HealthClass::from(health);
+            class.check(at.key("values").item(index).key("health"));
+            phases.extend(value.phase.iter().map(|name| (name.clone(), class)));
+        }
+        phases
+    }
+
+    fn health_rule(
+        &self,
+        document: &documents::HealthRule,
+        phases: &[(String, HealthClass)],
+        at: At<'_>,
+    ) -> Option<HealthRule> {
+        let documents::HealthRule { name, is, retried, even_if_stale, list, when, source } =
+            document;
+        let rule = |of| HealthRule {
+            name: name.to_string(),
+            of,
+            even_if_stale: *even_if_stale,
+            source: source.clone(),
+        };
+        match (is, when) {
+            (None, None) if **name == *PHASE => {
+                if phases.is_empty() && self.complete {
+                    at.report_with_help(
+                        "no phase has a health",
+                        "add \"health\" to the values of the phase, or \"is\" and \"when\" to this rule",
+                    );
+                }
+                Some(rule(HealthOf::Phase(phases.to_vec())))
+            }
+            (Some(is), Some(when)) if **name != *PHASE => {
+                let class = HealthClass { is: *is, retried: *retried };
+                class.check(at);
+                if let Some(list) = list {
+                    self.names.check_any_list(at.key("in"), list);
+                }
+                when.check(&mut self.health_reporter(at.key("when")));
+                let (when, list) =
+                    (Box::new(when.clone()), list.as_ref().map(|list| (**list).clone()));
+                Some(rule(HealthOf::Predicate { when, list, class }))
+            }
+            _ if **name == *PHASE => {
+                at.key("name").report_with_help(
+                    "the rule phase stands for the health of the phase",
+                    "remove its other keys, or give it another name",
+                );
+                None
+            }
+            _ => {
+                let key = if is.is_none() { "is" } else { "when" };
+                at.report(format!("missing required key \"{key}\""));
+                None
+            }
+        }
+    }
+}
+
+fn phase_rule(phases: &[(String, HealthClass)], spec: &documents::ConventionSpec) -> HealthRule {
+    HealthRule {
+        name: PHASE.to_owned(),
+        of: HealthOf::Phase(phases.to_vec()),
+        even_if_stale: false,
+        source: spec.phase.as_ref().map(|phase| phase.source.clone()).unwrap_or_default(),
+    }
+}

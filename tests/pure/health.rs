@@ -1,0 +1,155 @@
+//! What a status means for its readers: the order of the rules, evidence, and messages.
+
+use serde_json::{Value, json};
+use statusgate_core::engine::Health;
+use statusgate_core::model::{Object, Resource};
+use statusgate_core::policy::{PolicySet, Source};
+
+const HEAD: &str = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name:";
+
+const BASE: &str = "{conditions: [{path: /status/conditions}, {path: '/status/parents/*/conditions', parentKey: [name]}], \
+    health: {default: current, rules: [{name: not-ready, is: inProgress, when: {condition: Ready, isNot: 'True'}}]}}";
+
+/// A convention that extends `BASE`.
+fn conventions(heir: &str) -> PolicySet {
+    let text = format!("{HEAD} base}}\nspec: {BASE}\n---\n{HEAD} heir}}\nspec: {heir}\n");
+    let set = PolicySet::compile(&[Source::new("a.yaml", text)]);
+    set.unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// Health, `retried`, and the reason.
+fn health(heir: &str, object: &Value) -> String {
+    let set = conventions(heir);
+    let text = object.to_string();
+    let object = Object::parse(&text).unwrap();
+    let resource = Resource { resource: "things".into(), ..Resource::default() };
+    let found = Health::of(&set.conventions()["heir"], &object, &resource).unwrap();
+    format!("{}: {}", found.class, found.reason)
+}
+
+fn ready(status: &str) -> Value {
+    json!({"type": "Ready", "status": status, "reason": "R", "message": format!("it is {status}")})
+}
+
+fn with_conditions(conditions: &Value) -> Value {
+    json!({"metadata": {"generation": 2}, "status": {"conditions": conditions}})
+}
+
+#[test]
+fn own_rules_come_before_the_phase_and_inherited_rules_come_last() {
+    let heir = "{extends: base, phase: {path: /status/phase, values: [{phase: Up, health: current}, {phase: Down}]}, \
+        health: {rules: [{name: broken, is: failed, when: {condition: Broken, is: 'True'}}]}}";
+    let of = |phase: &str, conditions: &Value| {
+        health(heir, &json!({"status": {"phase": phase, "conditions": conditions}}))
+    };
+    let broken = json!({"type": "Broken", "status": "True", "reason": "Disk", "message": ""});
+    assert_eq!(of("Up", &json!([ready("False"), broken])), "failed: Disk");
+    assert_eq!(of("Up", &json!([ready("False")])), "current: phase Up");
+    assert_eq!(of("Down", &json!([ready("False")])), "inProgress: it is False");
+    assert_eq!(of("Down", &json!([ready("True")])), "current: no rule about health applies");
+}
+
+#[test]
+fn a_rule_with_the_name_phase_moves_the_health_of_the_phase() {
+    let heir = "{extends: base, phase: {path: /status/phase, values: [{phase: Up, health: current}]}, \
+        health: {rules: [{name: phase}, {name: broken, is: failed, when: {condition: Broken, is: 'True'}}]}}";
+    let broken = json!({"type": "Broken", "status": "True"});
+    let object = |phase: &str| json!({"status": {"phase": phase, "conditions": [broken]}});
+    assert_eq!(health(heir, &object("Up")), "current: phase Up");
+    assert_eq!(health(heir, &object("Down")), "failed: broken", "neither message nor reason");
+}
+
+#[test]
+fn an_heir_replaces_and_removes_inherited_rules_by_name() {
+    let replaced =
+        "{extends: base, health: {rules: [{name: not-ready, is: failed, retried: true}]}}";
+    let not_ready = with_conditions(&json!([ready("False")]));
+    assert_eq!(health(replaced, &not_ready), "failed (retried): it is False");
+    let removed = "{extends: base, without: [not-ready]}";
+    assert_eq!(health(removed, &not_ready), "current: no rule about health applies");
+    let default = "{extends: base, without: [not-ready], health: {default: unknown}}";
+    assert_eq!(health(default, &not_ready), "unknown: no rule about health applies");
+}
+
+#[test]
+fn deletion_comes_first_then_rules_about_the_spec_then_an_old_observed_generation() {
+    let heir = "{extends: base, health: {rules: [\
+        {name: broken, is: failed, when: {condition: Broken, is: 'True'}}, \
+        {name: spec-paused, is: suspended, evenIfStale: true, when: {field: /spec/paused, is: true}}]}}";
+    let broken = json!([{"type": "Broken", "status": "True"}]);
+    let object = |observed: Value, paused: bool, deletion: Option<&str>| {
+        json!({
+            "metadata": {"generation": 2, "deletionTimestamp": deletion},
+            "spec": {"paused": paused},
+            "status": {"observedGeneration": observed, "conditions": broken},
+        })
+    };
+    let deleted = object(json!(1), true, Some("2024-06-01T09:00:00Z"));
+    assert_eq!(health(heir, &deleted), "terminating: metadata.deletionTimestamp is set");
+    assert_eq!(health(heir, &object(json!(1), true, None)), "suspended: spec-paused");
+    assert_eq!(health(heir, &object(json!(2), true, None)), "suspended: spec-paused");
+    let stale = "inProgress: the controller has not observed the newest generation";
+    assert_eq!(health(heir, &object(json!(1), false, None)), stale);
+    assert_eq!(health(heir, &object(json!("1"), false, None)), stale, "Argo Rollouts");
+    for observed in [json!(2), json!("2"), json!(3), json!("x"), json!(true), json!(null)] {
+        assert_eq!(
+            health(heir, &object(observed.clone(), false, None)),
+            "failed: broken",
+            "{observed}"
+        );
+    }
+}
+
+#[test]
+fn a_condition_that_observed_an_older_generation_is_no_evidence() {
+    let heir = "{extends: base, health: {rules: [{name: ready, is: failed, when: {condition: Ready, is: 'True'}}]}}";
+    let observed = |generation: i64| {
+        let mut condition = ready("True");
+        condition["observedGeneration"] = generation.into();
+        health(heir, &with_conditions(&json!([condition])))
+    };
+    assert_eq!(observed(1), "current: no rule about health applies");
+    assert_eq!(observed(2), "failed: it is True");
+    assert_eq!(observed(3), "failed: it is True");
+}
+
+#[test]
+fn a_list_inside_another_list_needs_one_element_for_which_the_rule_holds() {
+    let heir = "{extends: base, health: {rules: [{name: rejected, is: failed, in: '/status/parents/*/conditions', \
+        when: {all: [{condition: Accepted, is: 'False'}, {condition: Resolved, is: 'True'}]}}]}}";
+    let parent = |accepted: &str, resolved: &str| {
+        let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "message": format!("{kind} is {status}")});
+        json!({"name": accepted, "conditions": [condition("Accepted", accepted), condition("Resolved", resolved)]})
+    };
+    let of = |parents: Value| health(heir, &json!({"status": {"parents": parents}}));
+    assert_eq!(
+        of(json!([parent("True", "True"), parent("False", "True")])),
+        "failed: Accepted is False"
+    );
+    let none = "current: no rule about health applies";
+    assert_eq!(of(json!([parent("True", "True"), parent("False", "False")])), none);
+    for odd in [json!(null), json!({}), json!([1, {"conditions": 3}])] {
+        assert_eq!(of(odd), none);
+    }
+}
+
+#[test]
+fn the_message_is_that_of_the_first_condition_that_made_the_rule_true() {
+    let heir = "{extends: base, health: {rules: [{name: any, is: failed, when: {any: [\
+        {all: [{condition: A, is: 'True'}, {condition: B, is: 'True'}]}, {condition: C, isNot: 'True'}]}}]}}";
+    let conditions = ["A", "C"].map(|kind| {
+        json!({"type": kind, "status": if kind == "A" { "True" } else { "False" }, "message": format!("m of {kind}")})
+    });
+    assert_eq!(health(heir, &with_conditions(&json!(conditions))), "failed: m of C");
+}
+
+#[test]
+fn the_phase_has_the_message_of_its_field() {
+    let heir = "{extends: base, phase: {path: /status/phase, values: [{phase: Down, health: {is: failed, retried: true}}]}, \
+        health: {message: /status/message}}";
+    let object = |message: Value| json!({"status": {"phase": "Down", "message": message}});
+    assert_eq!(health(heir, &object(json!("no space left"))), "failed (retried): no space left");
+    for message in [json!(""), json!(null), json!(3)] {
+        assert_eq!(health(heir, &object(message)), "failed (retried): phase Down");
+    }
+}
