@@ -18,7 +18,8 @@ use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
-use crate::cluster::{Target, with_causes};
+use crate::cluster::Target;
+use crate::telemetry::with_causes;
 use crate::values;
 use statusgate_core::policy::PolicySet;
 

@@ -43,7 +43,7 @@ pub use client::Cluster;
 pub use crd::Definition;
 pub use discovery::{Gap, Targets};
 pub use documents::{DocumentEvent, DocumentType, DocumentWatch, StatusTarget, StoredDocument};
-pub use error::{ClusterError, with_causes};
+pub use error::ClusterError;
 pub use identity::object_path;
 pub use lease::Lease;
 pub use pages::{Page, Pages, Query};

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::exchange::{Exchange, Replica};
 use super::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError, Secret};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, with_causes};
 use crate::tls::rotation::{
     self, Lifetimes, Pause, Registered, RotationStep, SecretState, Served, Serving, Stored, World,
 };
@@ -230,7 +230,7 @@ impl Certificates {
             None => Read::Missing,
             Some(secret) => match Stored::parse(&secret.data) {
                 Ok(stored) => Read::Valid(secret, Box::new(stored)),
-                Err(error) => Read::Invalid(secret, crate::cluster::with_causes(&error)),
+                Err(error) => Read::Invalid(secret, with_causes(&error)),
             },
         };
         if let Read::Valid(_, stored) = &self.stored {

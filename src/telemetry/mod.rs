@@ -6,6 +6,7 @@
 use std::fmt;
 
 pub mod audit;
+mod causes;
 pub mod latency;
 pub mod logs;
 pub mod managed;
@@ -14,6 +15,7 @@ pub mod policies;
 pub mod traces;
 
 pub use audit::{AuditGauge, AuditMetrics, Labels};
+pub use causes::with_causes;
 pub use latency::Latency;
 pub use logs::{FilterFile, Format, Logs};
 pub use metrics::{Metrics, WebhookMetrics};

@@ -11,11 +11,11 @@ use super::super::signals::Signals;
 use super::super::survey::Survey;
 use super::super::{Outcome, time};
 use super::Args;
+use crate::cluster::CheckResult;
 use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
-use crate::cluster::{CheckResult, with_causes};
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
-use crate::telemetry::{AuditGauge, AuditMetrics, Labels};
+use crate::telemetry::{AuditGauge, AuditMetrics, Labels, with_causes};
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
