@@ -15,7 +15,7 @@ use statusgate::tls::{Authority, Bundle, Pem};
 use statusgate_core::policy::Source;
 
 use super::following::{convention, policy};
-use super::replica::{connect, exchange};
+use super::replica::context;
 use crate::harness::objects::{CONVENTION, Outcome, POLICY, VALIDATING};
 use crate::harness::patience::until;
 use crate::harness::pool::in_own_cluster;
@@ -38,17 +38,8 @@ fn invalid_documents_are_rejected_and_everything_else_is_allowed() {
         let opening = Opening::of(&settings).unwrap();
         let file = Source::new("file.yaml", policy("of-a-file", "metav1").to_string());
         let store = opening.policies(vec![file]).unwrap();
-        let (cluster, exchange) = (connect(plane).await, exchange());
-        let documents = Documents::first(
-            cluster,
-            Arc::clone(&exchange),
-            store.clone(),
-            Arc::clone(opening.metrics()),
-            "one",
-            false,
-            Timestamp::now,
-        )
-        .await;
+        let context = context(plane, "one", Arc::clone(opening.metrics())).await;
+        let documents = Documents::first(context, store.clone()).await;
         let review = reviewer(documents.shared(), store.clone());
         let running = opening.start(&settings, &store, Some(review)).unwrap();
         let following = tokio::spawn(documents.run());
