@@ -1,5 +1,7 @@
 //! The results of `doctor`, and the warnings before a backfill.
 
+use std::fmt::Display;
+
 /// One result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
@@ -63,5 +65,17 @@ impl CheckResult {
         help: impl Into<String>,
     ) -> Self {
         Self { level: Level::Problem, ..Self::warning(id, subject, message, help) }
+    }
+
+    /// A warning that something could not be read. `verb`: what this account would have to do.
+    pub fn not_checked(
+        id: &'static str,
+        subject: impl Into<String>,
+        reason: impl Display,
+        verb: &str,
+    ) -> Self {
+        let (message, help) =
+            (format!("not checked: {reason}"), format!("allow this account to {verb}"));
+        Self::warning(id, subject, message, help)
     }
 }
