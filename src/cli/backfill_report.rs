@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
 use super::{say, table};
-use crate::cluster::backfill::{Audience, Outcome, Report, StatusChange};
+use crate::cluster::backfill::{Audience, Named, Outcome, Report, StatusChange};
 use crate::cluster::{Target, object_path};
 use statusgate_core::policy::PolicySet;
 
@@ -84,22 +84,28 @@ impl Reporter {
         self.totals.entry((names, target.kind.clone())).or_default()
     }
 
-    fn text(&self, report: &Report<'_>) -> Option<String> {
+    fn text(&self, target: &Target, report: &Report) -> Option<String> {
         if self.output == Output::Json {
-            let policies = self.policies.names_of(report.policies).collect::<Vec<_>>();
-            return Some(json_line(report, &policies, self.dry_run));
+            let policies = self.policies.names_of(&report.policies).collect::<Vec<_>>();
+            return Some(json_line(target, report, &policies, self.dry_run));
         }
-        let repair = report.repair.map(|message| format!(": {message}"));
-        match report.outcome {
-            Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path(report))),
-            Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path(report))),
+        let repair = report.repair.as_ref().map(|message| format!(": {message}"));
+        let path = || {
+            format!(
+                "{} {}",
+                target.name(),
+                object_path(&report.object.namespace, &report.object.name)
+            )
+        };
+        match &report.outcome {
+            Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path())),
+            Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path())),
             Outcome::Patched if self.dry_run => {
                 let repair = repair.unwrap_or_default();
-                Some(format!("{}{repair}{}", path(report), diff(report.changes)))
+                Some(format!("{}{repair}{}", path(), diff(&report.changes)))
             }
             Outcome::Patched => {
-                let line =
-                    |repair| format!("repaired {}{repair}{}", path(report), diff(report.changes));
+                let line = |repair| format!("repaired {}{repair}{}", path(), diff(&report.changes));
                 repair.map(line)
             }
             _ => None,
@@ -108,8 +114,8 @@ impl Reporter {
 }
 
 impl Audience for Reporter {
-    fn object(&mut self, report: &Report<'_>) -> io::Result<()> {
-        let totals = self.totals(report.target, report.policies);
+    fn object(&mut self, target: &Target, report: &Report) -> io::Result<()> {
+        let totals = self.totals(target, &report.policies);
         match report.outcome {
             Outcome::Patched => {
                 totals.patched += 1;
@@ -123,7 +129,7 @@ impl Audience for Reporter {
         }
         totals.conflicts += u64::from(report.conflicts);
         self.progress.advance(1);
-        if let Some(text) = self.text(report) {
+        if let Some(text) = self.text(target, report) {
             self.progress.aside(|| writeln!(stdout(self.output == Output::Table), "{text}"))?;
         }
         self.tick();
@@ -164,12 +170,6 @@ const COLUMNS: [Column; 8] = [
     ("failed", |totals| totals.failed),
 ];
 
-/// `vshnredis.vshn.appcat.vshn.io default/cache`.
-fn path(report: &Report<'_>) -> String {
-    let Report { target, namespace, name, .. } = report;
-    format!("{} {}", target.name(), object_path(namespace, name))
-}
-
 /// The changes, one per line, the old value before the new one.
 fn diff(changes: &[StatusChange]) -> String {
     let mut text = String::new();
@@ -183,8 +183,9 @@ fn diff(changes: &[StatusChange]) -> String {
     text
 }
 
-fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
-    let (outcome, reason) = match report.outcome {
+fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool) -> String {
+    let Named { namespace, name, uid, .. } = &report.object;
+    let (outcome, reason) = match &report.outcome {
         Outcome::Patched if dry_run => ("toPatch", None),
         Outcome::Patched => ("patched", None),
         Outcome::Unchanged => ("unchanged", None),
@@ -205,21 +206,21 @@ fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
     let mut line = json!({
         "outcome": outcome,
         "policies": policies,
-        "apiVersion": report.target.api_version(),
-        "kind": report.target.kind,
-        "name": report.name,
-        "uid": report.uid,
+        "apiVersion": target.api_version(),
+        "kind": target.kind,
+        "name": name,
+        "uid": uid,
         "conflicts": report.conflicts,
         "changes": report.changes.iter().map(change).collect::<Vec<_>>(),
     });
-    if !report.namespace.is_empty() {
-        line["namespace"] = report.namespace.into();
+    if !namespace.is_empty() {
+        line["namespace"] = namespace.as_str().into();
     }
     if let Some(reason) = reason {
         line["reason"] = reason.as_str().into();
     }
-    if let Some(repair) = report.repair {
-        line["repair"] = repair.into();
+    if let Some(repair) = &report.repair {
+        line["repair"] = repair.as_str().into();
     }
     line.to_string()
 }
@@ -240,14 +241,11 @@ mod tests {
         }
     }
 
-    fn report<'r>(
-        target: &'r Target,
-        outcome: &'r Outcome,
-        changes: &'r [StatusChange],
-    ) -> Report<'r> {
-        let (namespace, name, uid, repair) = ("n", "one", "u", None);
-        let (policies, conflicts) = (&[][..], 1);
-        Report { target, policies, namespace, name, uid, outcome, repair, conflicts, changes }
+    fn report(outcome: Outcome) -> Report {
+        let (namespace, name) = ("n".to_owned(), "one".to_owned());
+        let object = Named { namespace, name, uid: "u".to_owned(), ..Named::default() };
+        let (policies, changes) = (Vec::new(), Vec::new());
+        Report { object, policies, outcome, repair: None, conflicts: 1, changes }
     }
 
     #[test]
@@ -269,8 +267,8 @@ mod tests {
 
     #[test]
     fn each_json_line_is_one_object() {
-        let (target, outcome) = (target(), Outcome::Rejected("no".to_owned()));
-        let line = json_line(&report(&target, &outcome, &[]), &["p"], false);
+        let report = report(Outcome::Rejected("no".to_owned()));
+        let line = json_line(&target(), &report, &["p"], false);
         assert_eq!(
             serde_json::from_str::<Value>(&line).unwrap(),
             json!({"outcome": "refused", "reason": "no", "policies": ["p"], "apiVersion": "a.io/v1",
@@ -283,8 +281,7 @@ mod tests {
     fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
         let reporter = Reporter::new(policies, Output::Table, false, false, None);
-        let target = target();
-        let text = |outcome: Outcome| reporter.text(&report(&target, &outcome, &[]));
+        let text = |outcome: Outcome| reporter.text(&target(), &report(outcome));
         assert_eq!(text(Outcome::Patched), None);
         assert_eq!(text(Outcome::Unchanged), None);
         assert_eq!(
