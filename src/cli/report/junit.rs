@@ -40,7 +40,7 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
     for object in &report.objects {
         let line = |Located { found, place }: &Located| format!("{place}: {found}");
         let (failed, passed): (Vec<_>, Vec<_>) =
-            object.findings.iter().partition(|at| report.fail_on.includes(at.found.action));
+            object.findings.iter().partition(|at| at.found.action >= report.fail_on);
         let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");
         let result = match failed.split_first() {
             None => match &object.entry.unjudged {

@@ -14,7 +14,6 @@ use clap::ValueEnum;
 use json_patch::PatchOperation;
 use serde::Serialize;
 
-use super::action::Limit;
 use super::entry::Entry;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::PolicySet;
@@ -49,7 +48,7 @@ pub(super) struct Report<'p> {
     pub(super) stored: Option<usize>,
     /// The findings that filters removed.
     pub(super) filtered_out: usize,
-    pub(super) fail_on: Limit,
+    pub(super) fail_on: Action,
     /// Whether an object fails the run that no policy selects.
     pub(super) unjudged_fails: bool,
     /// A table of rules instead of findings.
@@ -118,8 +117,7 @@ impl Report<'_> {
 
     /// Whether a finding or an unjudged object fails the run.
     pub(super) fn fails(&self) -> bool {
-        self.lacks_judgement()
-            || self.findings().any(|(_, found, _)| self.fail_on.includes(found.action))
+        self.lacks_judgement() || self.findings().any(|(_, found, _)| found.action >= self.fail_on)
     }
 
     /// Whether an unjudged object fails the run, or that there is none at all.
@@ -258,7 +256,7 @@ mod tests {
             skipped: Vec::new(),
             stored: None,
             filtered_out: 0,
-            fail_on: Limit::Deny,
+            fail_on: Action::Deny,
             unjudged_fails: false,
             summary: false,
             verbose: true,
@@ -277,11 +275,11 @@ mod tests {
         assert!(report.fails());
         report.objects[0].findings.remove(0);
         assert!(!report.fails());
-        report.fail_on = Limit::Warn;
+        report.fail_on = Action::Warn;
         assert!(report.fails());
         report.objects[0].findings.drain(..2);
         assert!(!report.fails());
-        report.fail_on = Limit::Audit;
+        report.fail_on = Action::Audit;
         assert!(report.fails());
     }
 
