@@ -288,7 +288,7 @@ impl Certificates {
         let Context { exchange, metrics, .. } = &self.context;
         set_if_changed(&exchange.served, authority.id.clone());
         metrics.certificate_step(report::name(&RotationStep::Serve));
-        metrics.certificate_not_after.set(not_after.as_second());
+        metrics.server.certificate_not_after.set(not_after.as_second());
         self.serving = Some((serving, Served { leaf, authority, since }));
         bundle
     }

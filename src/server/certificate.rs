@@ -45,7 +45,7 @@ impl CertificateWatch {
 
     pub(super) fn poll(&mut self, now: Timestamp, metrics: &Metrics) {
         let bundle = self.certificate.current.load();
-        metrics.certificate_not_after.set(bundle.not_after.as_second());
+        metrics.server.certificate_not_after.set(bundle.not_after.as_second());
         let expiry = Expiry::of(bundle.not_before, bundle.not_after, now);
         if expiry == self.logged {
             return;

@@ -221,15 +221,15 @@ struct CountedConnection<'m>(&'m Metrics);
 
 impl<'m> CountedConnection<'m> {
     fn new(metrics: &'m Metrics) -> Self {
-        metrics.connections.inc();
-        metrics.connections_accepted.inc();
+        metrics.server.connections.inc();
+        metrics.server.connections_accepted.inc();
         Self(metrics)
     }
 }
 
 impl Drop for CountedConnection<'_> {
     fn drop(&mut self) {
-        self.0.connections.dec();
+        self.0.server.connections.dec();
     }
 }
 

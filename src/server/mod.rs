@@ -198,7 +198,7 @@ impl Opening {
         watching.spawn(inputs.watch(settings.reload_every, Arc::clone(&metrics), stage));
         let traces = settings.traces.clone();
         readiness.unblock(NOT_LISTENING);
-        let policies = metrics.policies.get();
+        let policies = metrics.server.policies.get();
         tracing::info!(%address, %probe_address, policies, "listening");
 
         // From here on, `Running` owns one task that owns everything else.

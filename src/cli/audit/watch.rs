@@ -15,7 +15,7 @@ use crate::cluster::CheckResult;
 use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
-use crate::telemetry::{AuditGauge, AuditMetrics, Labels, with_causes};
+use crate::telemetry::{AuditGauge, AuditMetrics, GaugeLabels, with_causes};
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
@@ -175,7 +175,7 @@ fn gauges(
 ) -> Vec<AuditGauge> {
     let rows = complete(findings);
     let gauge = |name, help, values: for<'r> fn(&'r Row) -> Values<'r>| {
-        let of_row = |row: &&Row| -> Vec<(Labels, u64)> {
+        let of_row = |row: &&Row| -> Vec<(GaugeLabels, u64)> {
             let of = [("policy", row.policy.clone()), ("resource", row.target.name())];
             let with = |more: Vec<(&'static str, &str)>| {
                 let more = more.into_iter().map(|(name, value)| (name, value.to_owned()));
