@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::{Outcome, time};
-use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem};
+use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem, Validity};
 use crate::values;
 
 /// The arguments of `certs`.
@@ -70,12 +70,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()> {
     let names = names(args);
+    let valid = |days| Validity::from_now(Duration::from_secs(u64::from(days) * 86_400), now);
     let folder = Folder::read(&args.out)?;
     let (bundle, authority) = folder.content(args.force, now)?;
     if let Some(bundle) = bundle {
         let out_folder = args.out.display();
         if is_good(&bundle, &names, now) {
-            let until = bundle.not_after;
+            let until = bundle.validity.not_after;
             writeln!(out, "kept the certificate in {out_folder}: it is valid until {until}")?;
             return Ok(());
         }
@@ -87,9 +88,9 @@ fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()>
     let is_new = authority.is_none();
     let authority = match authority {
         Some(authority) => authority,
-        None => Authority::make(CA_NAME, days(args.ca_days), now)?,
+        None => Authority::make(CA_NAME, valid(args.ca_days))?,
     };
-    let issued = authority.issue(&names, days(args.days), now)?;
+    let issued = authority.issue(&names, valid(args.days))?;
     for path in write_all(&args.out, is_new.then_some(&authority), &issued)? {
         writeln!(out, "wrote {}", path.display())?;
     }
@@ -237,8 +238,7 @@ fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
         names.sort();
         names
     };
-    sorted(&bundle.names) == sorted(names)
-        && Expiry::of(bundle.not_before, bundle.not_after, now) == Expiry::Far
+    sorted(&bundle.names) == sorted(names) && bundle.validity.expiry(now) == Expiry::Far
 }
 
 fn ends_after(certificate: &str, now: Timestamp) -> bool {
@@ -266,10 +266,6 @@ fn names(args: &Args) -> Vec<String> {
         }
     }
     names
-}
-
-fn days(days: u32) -> Duration {
-    Duration::from_secs(u64::from(days) * 86_400)
 }
 
 /// The common name of the CAs of this command.

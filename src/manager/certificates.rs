@@ -283,7 +283,7 @@ impl Certificates {
             Some((_, served)) if served.authority == authority => served.since,
             _ => self.uptime(),
         };
-        let not_after = bundle.not_after;
+        let not_after = bundle.validity.not_after;
         tracing::info!(%not_after, authority = authority.id, "serving with the managed certificate");
         let Context { exchange, metrics, .. } = &self.context;
         set_if_changed(&exchange.served, authority.id.clone());

@@ -11,8 +11,8 @@ use crate::cluster::pages::crd_path;
 use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
 use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
-use crate::tls::Expiry;
 use crate::tls::rotation::{Stored, fingerprints};
+use crate::tls::{Expiry, Validity};
 
 /// What is stored, or why it cannot be read.
 pub(super) struct Managed {
@@ -169,8 +169,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
         }
     };
     let leaf = &stored.summary().leaf;
-    let mut checks =
-        vec![validity(&subject, leaf.validity.not_before, leaf.validity.not_after, now)];
+    let mut checks = vec![validity(&subject, leaf.validity, now)];
     for hook in hooks {
         let registered = fingerprints(&String::from_utf8_lossy(hook.ca_bundle()));
         if !registered.contains(&leaf.authority) {
@@ -182,11 +181,12 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
     checks
 }
 
-fn validity(subject: &str, from: Timestamp, until: Timestamp, now: Timestamp) -> CheckResult {
+fn validity(subject: &str, validity: Validity, now: Timestamp) -> CheckResult {
+    let until = validity.not_after;
     let days = until.duration_since(now).as_hours() / 24;
     let message = format!("its certificate is valid until {until:.0}, days left: {days}");
     let help = "running servers renew it: read their log";
-    match Expiry::of(from, until, now) {
+    match validity.expiry(now) {
         Expiry::Far => CheckResult::ok(SECRET, subject, message),
         Expiry::Near => CheckResult::warning(SECRET, subject, message, help),
         Expiry::Over => {
@@ -209,7 +209,6 @@ mod tests {
 
     use super::*;
     use crate::cluster::Level;
-    use crate::tls::rotation::Validity;
 
     fn now() -> Timestamp {
         "2026-11-21T12:00:00Z".parse().unwrap()
