@@ -10,7 +10,6 @@ use super::policies::following;
 use super::{Outcome, checks, time};
 use crate::cluster::doctor::Examination;
 use crate::cluster::{CheckResult, ClusterError, StoredDocument};
-use crate::manager::documents::document_type;
 use crate::manager::registry::{Document, DocumentId, Registry};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::PolicySet;
@@ -63,7 +62,7 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<CheckResult>> {
     let cluster = args.connection.open().await?;
     let mut documents = Vec::new();
     for kind in [DocumentKind::StatusConvention, DocumentKind::StatusPolicy] {
-        let list = match cluster.documents(document_type(kind)).await {
+        let list = match cluster.documents(kind).await {
             Ok(list) => Ok(list),
             Err(error @ ClusterError::Rejected { .. }) => Err(error.to_string()),
             Err(error) => return Err(error.into()),

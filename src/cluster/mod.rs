@@ -42,7 +42,7 @@ pub use check_result::{CheckResult, Level};
 pub use client::Cluster;
 pub use crd::Definition;
 pub use discovery::{Gap, Targets};
-pub use documents::{DocumentEvent, DocumentType, DocumentWatch, StatusTarget, StoredDocument};
+pub use documents::{DocumentEvent, DocumentWatch, StatusTarget, StoredDocument};
 pub use error::ClusterError;
 pub use identity::object_path;
 pub use lease::Lease;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::context::Context;
 use super::registry::{DocumentId, Registry};
 use super::trouble::Trouble;
-use crate::cluster::{DocumentEvent, DocumentType, DocumentWatch};
+use crate::cluster::{DocumentEvent, DocumentWatch};
 use crate::manifests::crds::plural;
 use crate::server::PolicyStore;
 use crate::telemetry::with_causes;
@@ -69,18 +69,13 @@ const TICK: Duration = Duration::from_secs(10);
 /// The documents of the cluster, in metrics.
 const DOCUMENTS: &str = "documents";
 
-/// How the API server names a kind of document.
-pub const fn document_type(kind: DocumentKind) -> DocumentType {
-    DocumentType { kind: kind.name(), plural: plural(kind) }
-}
-
 impl Documents {
     /// Reads all documents and puts them into use. Waits for the API server, because a server without its
     /// policies would accept everything.
     pub async fn first(context: Context, store: PolicyStore) -> Self {
         let kind = |kind| WatchedKind {
             kind,
-            watch: context.cluster.watch_documents(document_type(kind)),
+            watch: context.cluster.watch_documents(kind),
             is_listed: false,
             is_missing: false,
             trouble: Trouble::default(),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::{Documents, SharedRegistry, document_type};
+use super::{Documents, SharedRegistry};
 use crate::cluster::{ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
 use crate::manager::context::Context;
@@ -157,7 +157,7 @@ impl StatusWriter {
         let mut results = stream::iter(jobs)
             .map(async |job| {
                 let (manager, status) = job.write.body();
-                let of = document_type(job.id.kind);
+                let of = job.id.kind;
                 let done =
                     cluster.apply_document_status(of, &job.target, &manager, status.as_ref()).await;
                 (job, done)
