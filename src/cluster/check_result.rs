@@ -2,23 +2,29 @@
 
 use std::fmt::Display;
 
+use serde::Serialize;
+
 /// One result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
     /// The id of the check, for scripts: `schema`, `ca-bundle`.
+    #[serde(rename = "check")]
     pub id: &'static str,
     /// Its severity.
     pub level: Level,
     /// What was checked: a resource, a registration.
+    #[serde(rename = "of")]
     pub subject: String,
     /// What was found.
+    #[serde(rename = "found")]
     pub message: String,
     /// The fix; empty if none is needed.
     pub help: String,
 }
 
 /// The severity of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Correct.
     Ok,

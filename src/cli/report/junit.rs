@@ -71,12 +71,22 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
     for mistake in &report.mistakes {
         let name =
             mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
-        let (class, output) = ("document".to_owned(), String::new());
         let result = Outcome::Broken(mistake.message.clone());
-        let case = Case { class, name, result, output };
-        suites.entry(mistake.file.to_string()).or_default().push(case);
+        add(&mut suites, &mistake.file, "document", name, result);
     }
     suites
+}
+
+/// Adds a case without output to the suite of a file.
+pub(in crate::cli) fn add(
+    suites: &mut Suites,
+    file: &str,
+    class: &str,
+    name: String,
+    result: Outcome,
+) {
+    let (class, output) = (class.to_owned(), String::new());
+    suites.entry(file.to_owned()).or_default().push(Case { class, name, result, output });
 }
 
 /// Writes the document.
