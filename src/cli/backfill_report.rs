@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
@@ -26,18 +26,8 @@ pub(super) struct Reporter {
     totals: BTreeMap<(String, String), Totals>,
 }
 
-/// The objects of one policy and kind, by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Totals {
-    patched: u64,
-    repaired: u64,
-    unchanged: u64,
-    earlier: u64,
-    deleted: u64,
-    conflicts: u64,
-    rejected: u64,
-    failed: u64,
-}
+/// The objects of one policy and kind, by column.
+type Totals = BTreeMap<&'static str, u64>;
 
 impl Reporter {
     pub(super) fn new(
@@ -53,22 +43,22 @@ impl Reporter {
 
     /// Whether an object was rejected or failed.
     pub(super) fn has_findings(&self) -> bool {
-        self.totals.values().any(|totals| totals.rejected + totals.failed > 0)
+        sum(&self.totals, REJECTED) + sum(&self.totals, FAILED) > 0
     }
 
     /// Prints the totals: on stdout, or on stderr if stdout is JSON.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.progress.finish();
-        let columns = || COLUMNS.iter().filter(|(name, _)| self.repair || *name != REPAIRED);
+        let columns = || COLUMNS.into_iter().filter(|name| self.repair || *name != REPAIRED);
         let mut header = vec!["policy", "kind"];
-        header.extend(columns().map(|(name, _)| match *name {
+        header.extend(columns().map(|name| match name {
             PATCHED if self.dry_run => "to patch",
             REPAIRED if self.dry_run => "to repair",
             name => name,
         }));
         let mut table = table::new(&header);
         for ((policy, kind), totals) in &self.totals {
-            let numbers = columns().map(|(_, number)| number(totals).to_string());
+            let numbers = columns().map(|name| totals.get(name).unwrap_or(&0).to_string());
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
         if self.output == Output::Json {
@@ -116,18 +106,18 @@ impl Reporter {
 impl Audience for Reporter {
     fn object(&mut self, target: &Target, report: &Report) -> io::Result<()> {
         let totals = self.totals(target, &report.policies);
-        match report.outcome {
-            Outcome::Patched => {
-                totals.patched += 1;
-                totals.repaired += u64::from(report.repair.is_some());
-            }
-            Outcome::Unchanged => totals.unchanged += 1,
-            Outcome::Earlier => totals.earlier += 1,
-            Outcome::Deleted => totals.deleted += 1,
-            Outcome::Rejected(_) => totals.rejected += 1,
-            Outcome::Failed(_) => totals.failed += 1,
-        }
-        totals.conflicts += u64::from(report.conflicts);
+        let column = match report.outcome {
+            Outcome::Patched => PATCHED,
+            Outcome::Unchanged => "unchanged",
+            Outcome::Earlier => EARLIER,
+            Outcome::Deleted => "deleted",
+            Outcome::Rejected(_) => REJECTED,
+            Outcome::Failed(_) => FAILED,
+        };
+        let is_repaired = column == PATCHED && report.repair.is_some();
+        *totals.entry(column).or_default() += 1;
+        *totals.entry(REPAIRED).or_default() += u64::from(is_repaired);
+        *totals.entry(CONFLICTS).or_default() += u64::from(report.conflicts);
         self.progress.advance(1);
         if let Some(text) = self.text(target, report) {
             self.progress.aside(|| writeln!(stdout(self.output == Output::Table), "{text}"))?;
@@ -137,38 +127,35 @@ impl Audience for Reporter {
     }
 
     fn finished_earlier(&mut self, target: &Target, patched: u64) {
-        self.totals(target, &target.policies).earlier += patched;
+        *self.totals(target, &target.policies).entry(EARLIER).or_default() += patched;
         let line = format!("skipped {}: the journal lists it as finished", target.name());
         self.progress.aside(|| say(line));
     }
 
     fn tick(&mut self) {
-        let totals = &self.totals;
+        let sum = |column| sum(&self.totals, column);
         self.progress.tick(|| {
-            let sum = |number: fn(&Totals) -> u64| totals.values().map(number).sum::<u64>();
-            let (patched, bad) = (sum(|of| of.patched), sum(|of| of.rejected + of.failed));
-            format!("{patched} patched, {bad} rejected or failed")
+            let bad = sum(REJECTED) + sum(FAILED);
+            format!("{} patched, {bad} rejected or failed", sum(PATCHED))
         });
     }
 }
 
-/// The name and the number of a column.
-type Column = (&'static str, fn(&Totals) -> u64);
+/// The number of objects in a column.
+fn sum(totals: &BTreeMap<(String, String), Totals>, column: &str) -> u64 {
+    totals.values().filter_map(|totals| totals.get(column)).sum()
+}
 
 const PATCHED: &str = "patched";
 const REPAIRED: &str = "repaired";
+const EARLIER: &str = "earlier";
+const CONFLICTS: &str = "conflicts";
+const REJECTED: &str = "rejected";
+const FAILED: &str = "failed";
 
 /// The columns of the totals.
-const COLUMNS: [Column; 8] = [
-    (PATCHED, |totals| totals.patched),
-    (REPAIRED, |totals| totals.repaired),
-    ("unchanged", |totals| totals.unchanged),
-    ("earlier", |totals| totals.earlier),
-    ("deleted", |totals| totals.deleted),
-    ("conflicts", |totals| totals.conflicts),
-    ("rejected", |totals| totals.rejected),
-    ("failed", |totals| totals.failed),
-];
+const COLUMNS: [&str; 8] =
+    [PATCHED, REPAIRED, "unchanged", EARLIER, "deleted", CONFLICTS, REJECTED, FAILED];
 
 /// The changes, one per line, the old value before the new one.
 fn diff(changes: &[StatusChange]) -> String {
@@ -194,15 +181,6 @@ fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool)
         Outcome::Rejected(reason) => ("refused", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),
     };
-    let change = |change: &StatusChange| {
-        let mut members = Map::from_iter([("path".to_owned(), Value::from(change.path.clone()))]);
-        for (name, value) in [("old", &change.old), ("new", &change.new)] {
-            if let Some(value) = value {
-                members.insert(name.to_owned(), value.clone());
-            }
-        }
-        Value::Object(members)
-    };
     let mut line = json!({
         "outcome": outcome,
         "policies": policies,
@@ -211,7 +189,7 @@ fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool)
         "name": name,
         "uid": uid,
         "conflicts": report.conflicts,
-        "changes": report.changes.iter().map(change).collect::<Vec<_>>(),
+        "changes": report.changes,
     });
     if !namespace.is_empty() {
         line["namespace"] = namespace.as_str().into();
@@ -227,6 +205,8 @@ fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool)
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn target() -> Target {

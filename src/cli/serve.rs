@@ -164,7 +164,8 @@ async fn start_managed(
     if !watches && policies.current().policies().is_empty() {
         return Err(StartError::NoPolicy.into());
     }
-    let (file, context) = (args.connection.kubeconfig(), args.connection.context());
+    let Connection { kubeconfig, context } = &args.connection;
+    let (file, context) = (kubeconfig.as_deref(), context.as_deref());
     let prepared = Prepared::new(options, file, context, &opening, policies, time::clock).await?;
     if let Some(bundle) = prepared.certificate() {
         settings.certificate = CertificateSource::Given(bundle.clone());

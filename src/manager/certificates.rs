@@ -147,7 +147,8 @@ impl Certificates {
                     wait.min(WAKE)
                 }
                 Err(error) => {
-                    self.failed(&error);
+                    self.registered.restart(self.uptime());
+                    self.trouble.begin(KEEP, &error);
                     is_stale = true;
                     next_wait(&mut retry)
                 }
@@ -177,7 +178,10 @@ impl Certificates {
         }
         match self.next() {
             RotationStep::Wait(pause, time) => {
-                self.pause(pause);
+                if self.pause != pause {
+                    self.pause = pause;
+                    report::pause(pause);
+                }
                 Ok(Turn::Wait(time.unsigned_abs()))
             }
             step => {
@@ -291,18 +295,6 @@ impl Certificates {
         metrics.server.certificate_not_after.set(not_after.as_second());
         self.serving = Some((serving, Served { leaf, authority, since }));
         bundle
-    }
-
-    fn pause(&mut self, pause: Pause) {
-        if self.pause != pause {
-            self.pause = pause;
-            report::pause(pause);
-        }
-    }
-
-    fn failed(&mut self, error: &Failure) {
-        self.registered.restart(self.uptime());
-        self.trouble.begin(KEEP, error);
     }
 
     fn uptime(&self) -> SignedDuration {
