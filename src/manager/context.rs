@@ -40,20 +40,20 @@ impl Context {
         (self.clock)()
     }
 
-    /// Logs and counts an event of a watch.
-    pub(super) fn watched<T>(
+    /// Logs and counts an event of a watch, or a failure.
+    pub(super) fn watched(
         &self,
-        event: Result<T, &str>,
+        failure: Option<&str>,
         watch: &'static str,
         what: &str,
         trouble: &mut Trouble,
     ) {
-        match event {
-            Ok(_) => {
+        match failure {
+            None => {
                 trouble.end(what);
                 self.metrics.watch_event(watch, self.now().as_second());
             }
-            Err(error) => {
+            Some(error) => {
                 trouble.begin_with(what, error.to_owned());
                 self.metrics.watch_failed(watch);
             }

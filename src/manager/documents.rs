@@ -138,14 +138,13 @@ impl Documents {
             event = second.watch.next() => (second, event),
         };
         let watch = plural(kind.kind);
-        let failed = match &event {
-            DocumentEvent::NotInstalled => Err(MISSING.to_owned()),
-            DocumentEvent::Failed(error) => Err(with_causes(error)),
-            _ => Ok(()),
+        let failure = match &event {
+            DocumentEvent::NotInstalled => Some(MISSING.to_owned()),
+            DocumentEvent::Failed(error) => Some(with_causes(error)),
+            _ => None,
         };
-        let (failed, what) =
-            (failed.as_ref().map_err(String::as_str), format!("watch the {watch}"));
-        self.context.watched(failed, watch, &what, &mut kind.trouble);
+        let what = format!("watch the {watch}");
+        self.context.watched(failure.as_deref(), watch, &what, &mut kind.trouble);
         let changed = kind.note(event, &mut self.shared.lock());
         self.changed.notify_one();
         changed

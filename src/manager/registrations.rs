@@ -71,8 +71,8 @@ impl Registrar {
             let mut trouble = Trouble::default();
             let what = format!("watch the {} {name}", kind.name());
             let report = |event: Result<(), String>| {
-                let event = event.as_ref().map_err(String::as_str);
-                self.0.watched(event, label, &what, &mut trouble);
+                let failure = event.as_ref().err().map(String::as_str);
+                self.0.watched(failure, label, &what, &mut trouble);
                 if event.is_ok() {
                     stored.notify_one();
                 }
@@ -87,8 +87,8 @@ impl Registrar {
                 let report = |event: Result<_, String>| {
                     // The list may fail.
                     if !matches!(event, Ok(DefinitionEvent::Restarted)) {
-                        let event = event.as_ref().map_err(String::as_str);
-                        self.0.watched(event, "definitions", what, &mut trouble);
+                        let failure = event.as_ref().err().map(String::as_str);
+                        self.0.watched(failure, "definitions", what, &mut trouble);
                     }
                     if let Ok(change) = event {
                         definitions.send_if_modified(|known| known.note(change));
