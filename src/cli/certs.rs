@@ -199,9 +199,9 @@ impl Folder {
         };
         let bundle = match (&self.certificate, &self.key, &self.ca_certificate) {
             (Some(certificate), Some(key), Some(ca)) => {
-                Bundle::parse(pem("tls.crt", certificate), pem("tls.key", key), now)
+                Bundle::parse(Pem::of("tls.crt", certificate), Pem::of("tls.key", key), now)
                     .ok()
-                    .filter(|bundle| bundle.is_trusted_by(pem("ca.crt", ca), now))
+                    .filter(|bundle| bundle.is_trusted_by(Pem::of("ca.crt", ca), now))
             }
             _ => None,
         };
@@ -216,7 +216,7 @@ impl Folder {
         ];
         for (certificate_name, certificate, key_name, key, ours) in pairs {
             let subject =
-                certificate.as_ref().map(|text| tls::subject(pem(certificate_name, text)));
+                certificate.as_ref().map(|text| tls::subject(Pem::of(certificate_name, text)));
             let foreign = match subject {
                 Some(Some((name, _))) if name == ours => continue,
                 Some(_) => certificate_name,
@@ -242,11 +242,7 @@ fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
 }
 
 fn ends_after(certificate: &str, now: Timestamp) -> bool {
-    tls::subject(pem("ca.crt", certificate)).is_some_and(|(_, not_after)| not_after > now)
-}
-
-fn pem<'a>(name: &'a str, text: &'a str) -> Pem<'a> {
-    Pem { name, text: text.as_bytes() }
+    tls::subject(Pem::of("ca.crt", certificate)).is_some_and(|(_, not_after)| not_after > now)
 }
 
 fn names(args: &Args) -> Vec<String> {

@@ -43,6 +43,13 @@ pub struct Bundle {
     pub names: Vec<String>,
 }
 
+impl<'a> Pem<'a> {
+    /// A text and its name.
+    pub const fn of(name: &'a str, text: &'a str) -> Self {
+        Self { name, text: text.as_bytes() }
+    }
+}
+
 impl Bundle {
     /// Reads a chain (leaf first) and the leaf's key.
     ///

@@ -125,9 +125,8 @@ impl Issued {
     /// # Errors
     /// As for [`Bundle::parse`].
     pub fn bundle(&self) -> Result<Bundle, CertificateError> {
-        let pem = |text| Pem { name: "the issued certificate", text };
-        let (certificate, key) = (pem(self.certificate.as_bytes()), pem(self.key.as_bytes()));
-        Bundle::parse(certificate, key, Timestamp::MIN)
+        let pem = |text| Pem::of("the issued certificate", text);
+        Bundle::parse(pem(&self.certificate), pem(&self.key), Timestamp::MIN)
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Located {
 }
 
 /// The totals of a report.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Totals<'r> {
     pub(super) judged: usize,
     pub(super) patched: usize,
@@ -136,8 +136,7 @@ impl Report<'_> {
     }
 
     fn totals(&self) -> Totals<'_> {
-        let mut totals =
-            Totals { judged: 0, patched: 0, policies: BTreeMap::new(), findings: BTreeMap::new() };
+        let mut totals = Totals::default();
         for object in &self.objects {
             totals.judged += usize::from(object.entry.unjudged.is_none());
             totals.patched += usize::from(!object.patch.is_empty());

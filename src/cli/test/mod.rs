@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
+use super::explain::LISTED;
 use super::input::check_stdin;
 use super::output::{diff_line, painted, stdout};
 use super::plurals::Plurals;
@@ -229,9 +230,7 @@ fn unknown_rules(case: &Case, known: &[String]) -> Vec<Diagnostic> {
     let mistake = |(finding, place): (&ExpectedFinding, &Span)| {
         let names = known.iter().map(String::as_str);
         let help = near(&finding.rule, names).map(|near| format!("did you mean \"{near}\"?"));
-        let help = help.unwrap_or_else(|| {
-            "`statusgate explain CONVENTION` lists the rules of a convention".to_owned()
-        });
+        let help = help.unwrap_or_else(|| LISTED.to_owned());
         let message = format!("no policy of this file has the rule \"{}\"", finding.rule);
         let mut mistake = Diagnostic::new(place.clone(), message);
         mistake.help = Some(help);

@@ -67,12 +67,6 @@ impl Lifetimes {
     }
 }
 
-impl Default for Lifetimes {
-    fn default() -> Self {
-        Self::of_leaf(SignedDuration::from_hours(90 * 24))
-    }
-}
-
 /// From now on for a lifetime.
 ///
 /// The start is set back by half of the lifetime, so that a certificate survives a clock that is
@@ -108,6 +102,12 @@ const GRACE: SignedDuration = SignedDuration::from_secs(80);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Default for Lifetimes {
+        fn default() -> Self {
+            Self::of_leaf(SignedDuration::from_hours(90 * 24))
+        }
+    }
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

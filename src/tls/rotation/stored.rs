@@ -63,17 +63,17 @@ impl Stored {
     }
 
     fn read(texts: Texts) -> Result<Self, CertificateError> {
-        let authorities = certificates(pem(CA_CRT, &texts.authorities))?;
+        let authorities = certificates(Pem::of(CA_CRT, &texts.authorities))?;
         let trusted: Vec<Authority> =
             authorities.iter().map(|der| authority(der)).collect::<Result<_, _>>()?;
-        let (leaf, leaf_key) = (pem(TLS_CRT, &texts.leaf), pem(TLS_KEY, &texts.leaf_key));
+        let (leaf, leaf_key) = (Pem::of(TLS_CRT, &texts.leaf), Pem::of(TLS_KEY, &texts.leaf_key));
         let bundle = Bundle::parse(leaf, leaf_key, Timestamp::MIN)?;
         let validity = bundle.validity;
         let signer = trusted.iter().zip(&authorities).find(|(authority, der)| {
             // A time in both validities: whether they are valid now is decided later.
             let end = validity.not_after.min(authority.validity.not_after).as_second();
             let time = Timestamp::from_second(end - 1).unwrap_or(validity.not_before);
-            bundle.is_trusted_by(pem(CA_CRT, &to_pem(der)), time)
+            bundle.is_trusted_by(Pem::of(CA_CRT, &to_pem(der)), time)
         });
         let Some((signer, _)) = signer else {
             return Err(CertificateError::new(
@@ -190,7 +190,8 @@ impl Stored {
     }
 
     fn certificate_of(&self, id: &str) -> String {
-        let authorities = certificates(pem(CA_CRT, &self.texts.authorities)).unwrap_or_default();
+        let authorities =
+            certificates(Pem::of(CA_CRT, &self.texts.authorities)).unwrap_or_default();
         let found = authorities.iter().find(|der| fingerprint(der) == id);
         found.map(|der| to_pem(der)).unwrap_or_default()
     }
@@ -205,7 +206,7 @@ impl fmt::Debug for Stored {
 
 impl Texts {
     fn signer(&self) -> Result<tls::Authority, CertificateError> {
-        let authorities = certificates(pem(CA_CRT, &self.authorities))?;
+        let authorities = certificates(Pem::of(CA_CRT, &self.authorities))?;
         let newest = authorities.first().map(|der| to_pem(der)).unwrap_or_default();
         tls::Authority::from_pem(&newest, &self.authority_key)
     }
@@ -231,7 +232,7 @@ pub fn wanted_names(service: &str, namespace: &str, host: Option<&str>) -> Vec<S
 /// The fingerprints of the certificates of a caBundle. An unreadable bundle has none: an API server
 /// rejects it.
 pub fn fingerprints(bundle: &str) -> Vec<String> {
-    let found = certificates(pem("the caBundle", bundle)).unwrap_or_default();
+    let found = certificates(Pem::of("the caBundle", bundle)).unwrap_or_default();
     found.iter().map(|der| fingerprint(der)).collect()
 }
 
@@ -254,10 +255,6 @@ fn to_pem(der: &[u8]) -> String {
     let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line));
     let body: String = lines.map(|line| format!("{line}\n")).collect();
     format!("-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n")
-}
-
-const fn pem<'t>(name: &'t str, text: &'t str) -> Pem<'t> {
-    Pem { name, text: text.as_bytes() }
 }
 
 const CA_CRT: &str = "ca.crt";
