@@ -11,15 +11,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
-use super::action::Limit;
+use super::action::{LIMITS, one_of};
 use super::connection::block_on;
 use super::output::stdout;
 use super::progress::Progress;
 use super::survey::{Survey, SurveyArgs};
 use super::{NO_REPORT, Outcome, checks, fail_with, say, time};
 use crate::cluster::audit::{AuditError, Findings, Judged, Plan, Store, Stored, audit};
-use crate::cluster::{Target, with_causes};
+use crate::cluster::{Cluster, Target};
+use crate::telemetry::with_causes;
 use crate::values;
+use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
 /// The arguments of `audit`.
@@ -40,8 +42,8 @@ pub struct Args {
     older_than: Option<Duration>,
 
     /// The mildest action that causes exit code 1. `warn` includes repairs. Case does not matter.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, default_value = "deny")]
-    fail_on: Limit,
+    #[arg(long, value_name = "ACTION", ignore_case = true, default_value = "deny", value_parser = one_of(LIMITS))]
+    fail_on: Action,
 
     /// `table`: counts, and examples for each rule. `json`: one line per object, and one with the
     /// counts. `policyreport`: a List of wgpolicyk8s.io/v1alpha2 documents.
@@ -99,7 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
     let survey = args.on.print(policies).await?;
-    let mut store = args.find_store(&survey).await?;
+    let mut store = args.find_store(&survey.cluster).await?;
     let plan = args.plan(args.older_than);
     let total = survey.count(survey.targets.iter(), &plan.query).await;
     let mut progress = Progress::new("audit", total);
@@ -135,7 +137,7 @@ async fn once(args: &Args, policies: &PolicySet) -> anyhow::Result<Outcome> {
         errors.push(format!("{broken} objects could not be judged: {}", examples.join("; ")));
     }
     fail_with(errors.into_iter().map(anyhow::Error::msg))?;
-    let fails = findings.tally.worst().is_some_and(|worst| args.fail_on.includes(worst));
+    let fails = findings.tally.worst().is_some_and(|worst| worst >= args.fail_on);
     // A policy with the wrong statusSubresource judges nothing; this must not pass as clean.
     Ok(Outcome::of(fails || checks::has_problem(&survey.gaps)))
 }
@@ -170,8 +172,8 @@ impl Args {
         }
     }
 
-    async fn find_store(&self, survey: &Survey) -> anyhow::Result<Option<Store>> {
-        Ok(if self.write { Some(Store::find(&survey.cluster).await?) } else { None })
+    async fn find_store(&self, cluster: &Cluster) -> anyhow::Result<Option<Store>> {
+        Ok(if self.write { Some(Store::find(cluster).await?) } else { None })
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::output::{Output, diff_line, stdout};
 use super::progress::Progress;
 use super::{say, table};
-use crate::cluster::backfill::{Audience, Outcome, Report, StatusChange};
+use crate::cluster::backfill::{Audience, Named, Outcome, Report, StatusChange};
 use crate::cluster::{Target, object_path};
 use statusgate_core::policy::PolicySet;
 
@@ -26,18 +26,8 @@ pub(super) struct Reporter {
     totals: BTreeMap<(String, String), Totals>,
 }
 
-/// The objects of one policy and kind, by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Totals {
-    patched: u64,
-    repaired: u64,
-    unchanged: u64,
-    earlier: u64,
-    deleted: u64,
-    conflicts: u64,
-    rejected: u64,
-    failed: u64,
-}
+/// The objects of one policy and kind, by column.
+type Totals = BTreeMap<&'static str, u64>;
 
 impl Reporter {
     pub(super) fn new(
@@ -53,22 +43,22 @@ impl Reporter {
 
     /// Whether an object was rejected or failed.
     pub(super) fn has_findings(&self) -> bool {
-        self.totals.values().any(|totals| totals.rejected + totals.failed > 0)
+        sum(&self.totals, REJECTED) + sum(&self.totals, FAILED) > 0
     }
 
     /// Prints the totals: on stdout, or on stderr if stdout is JSON.
     pub(super) fn finish(&self) -> io::Result<()> {
         self.progress.finish();
-        let columns = || COLUMNS.iter().filter(|(name, _)| self.repair || *name != REPAIRED);
+        let columns = || COLUMNS.into_iter().filter(|name| self.repair || *name != REPAIRED);
         let mut header = vec!["policy", "kind"];
-        header.extend(columns().map(|(name, _)| match *name {
+        header.extend(columns().map(|name| match name {
             PATCHED if self.dry_run => "to patch",
             REPAIRED if self.dry_run => "to repair",
             name => name,
         }));
         let mut table = table::new(&header);
         for ((policy, kind), totals) in &self.totals {
-            let numbers = columns().map(|(_, number)| number(totals).to_string());
+            let numbers = columns().map(|name| totals.get(name).unwrap_or(&0).to_string());
             table.add_row([policy.clone(), kind.clone()].into_iter().chain(numbers));
         }
         if self.output == Output::Json {
@@ -84,22 +74,28 @@ impl Reporter {
         self.totals.entry((names, target.kind.clone())).or_default()
     }
 
-    fn text(&self, report: &Report<'_>) -> Option<String> {
+    fn text(&self, target: &Target, report: &Report) -> Option<String> {
         if self.output == Output::Json {
-            let policies = self.policies.names_of(report.policies).collect::<Vec<_>>();
-            return Some(json_line(report, &policies, self.dry_run));
+            let policies = self.policies.names_of(&report.policies).collect::<Vec<_>>();
+            return Some(json_line(target, report, &policies, self.dry_run));
         }
-        let repair = report.repair.map(|message| format!(": {message}"));
-        match report.outcome {
-            Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path(report))),
-            Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path(report))),
+        let repair = report.repair.as_ref().map(|message| format!(": {message}"));
+        let path = || {
+            format!(
+                "{} {}",
+                target.name(),
+                object_path(&report.object.namespace, &report.object.name)
+            )
+        };
+        match &report.outcome {
+            Outcome::Rejected(reason) => Some(format!("rejected {}: {reason}", path())),
+            Outcome::Failed(reason) => Some(format!("failed   {}: {reason}", path())),
             Outcome::Patched if self.dry_run => {
                 let repair = repair.unwrap_or_default();
-                Some(format!("{}{repair}{}", path(report), diff(report.changes)))
+                Some(format!("{}{repair}{}", path(), diff(&report.changes)))
             }
             Outcome::Patched => {
-                let line =
-                    |repair| format!("repaired {}{repair}{}", path(report), diff(report.changes));
+                let line = |repair| format!("repaired {}{repair}{}", path(), diff(&report.changes));
                 repair.map(line)
             }
             _ => None,
@@ -108,22 +104,22 @@ impl Reporter {
 }
 
 impl Audience for Reporter {
-    fn object(&mut self, report: &Report<'_>) -> io::Result<()> {
-        let totals = self.totals(report.target, report.policies);
-        match report.outcome {
-            Outcome::Patched => {
-                totals.patched += 1;
-                totals.repaired += u64::from(report.repair.is_some());
-            }
-            Outcome::Unchanged => totals.unchanged += 1,
-            Outcome::Earlier => totals.earlier += 1,
-            Outcome::Deleted => totals.deleted += 1,
-            Outcome::Rejected(_) => totals.rejected += 1,
-            Outcome::Failed(_) => totals.failed += 1,
-        }
-        totals.conflicts += u64::from(report.conflicts);
+    fn object(&mut self, target: &Target, report: &Report) -> io::Result<()> {
+        let totals = self.totals(target, &report.policies);
+        let column = match report.outcome {
+            Outcome::Patched => PATCHED,
+            Outcome::Unchanged => "unchanged",
+            Outcome::Earlier => EARLIER,
+            Outcome::Deleted => "deleted",
+            Outcome::Rejected(_) => REJECTED,
+            Outcome::Failed(_) => FAILED,
+        };
+        let is_repaired = column == PATCHED && report.repair.is_some();
+        *totals.entry(column).or_default() += 1;
+        *totals.entry(REPAIRED).or_default() += u64::from(is_repaired);
+        *totals.entry(CONFLICTS).or_default() += u64::from(report.conflicts);
         self.progress.advance(1);
-        if let Some(text) = self.text(report) {
+        if let Some(text) = self.text(target, report) {
             self.progress.aside(|| writeln!(stdout(self.output == Output::Table), "{text}"))?;
         }
         self.tick();
@@ -131,44 +127,35 @@ impl Audience for Reporter {
     }
 
     fn finished_earlier(&mut self, target: &Target, patched: u64) {
-        self.totals(target, &target.policies).earlier += patched;
+        *self.totals(target, &target.policies).entry(EARLIER).or_default() += patched;
         let line = format!("skipped {}: the journal lists it as finished", target.name());
         self.progress.aside(|| say(line));
     }
 
     fn tick(&mut self) {
-        let totals = &self.totals;
+        let sum = |column| sum(&self.totals, column);
         self.progress.tick(|| {
-            let sum = |number: fn(&Totals) -> u64| totals.values().map(number).sum::<u64>();
-            let (patched, bad) = (sum(|of| of.patched), sum(|of| of.rejected + of.failed));
-            format!("{patched} patched, {bad} rejected or failed")
+            let bad = sum(REJECTED) + sum(FAILED);
+            format!("{} patched, {bad} rejected or failed", sum(PATCHED))
         });
     }
 }
 
-/// The name and the number of a column.
-type Column = (&'static str, fn(&Totals) -> u64);
+/// The number of objects in a column.
+fn sum(totals: &BTreeMap<(String, String), Totals>, column: &str) -> u64 {
+    totals.values().filter_map(|totals| totals.get(column)).sum()
+}
 
 const PATCHED: &str = "patched";
 const REPAIRED: &str = "repaired";
+const EARLIER: &str = "earlier";
+const CONFLICTS: &str = "conflicts";
+const REJECTED: &str = "rejected";
+const FAILED: &str = "failed";
 
 /// The columns of the totals.
-const COLUMNS: [Column; 8] = [
-    (PATCHED, |totals| totals.patched),
-    (REPAIRED, |totals| totals.repaired),
-    ("unchanged", |totals| totals.unchanged),
-    ("earlier", |totals| totals.earlier),
-    ("deleted", |totals| totals.deleted),
-    ("conflicts", |totals| totals.conflicts),
-    ("rejected", |totals| totals.rejected),
-    ("failed", |totals| totals.failed),
-];
-
-/// `vshnredis.vshn.appcat.vshn.io default/cache`.
-fn path(report: &Report<'_>) -> String {
-    let Report { target, namespace, name, .. } = report;
-    format!("{} {}", target.name(), object_path(namespace, name))
-}
+const COLUMNS: [&str; 8] =
+    [PATCHED, REPAIRED, "unchanged", EARLIER, "deleted", CONFLICTS, REJECTED, FAILED];
 
 /// The changes, one per line, the old value before the new one.
 fn diff(changes: &[StatusChange]) -> String {
@@ -183,8 +170,9 @@ fn diff(changes: &[StatusChange]) -> String {
     text
 }
 
-fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
-    let (outcome, reason) = match report.outcome {
+fn json_line(target: &Target, report: &Report, policies: &[&str], dry_run: bool) -> String {
+    let Named { namespace, name, uid, .. } = &report.object;
+    let (outcome, reason) = match &report.outcome {
         Outcome::Patched if dry_run => ("toPatch", None),
         Outcome::Patched => ("patched", None),
         Outcome::Unchanged => ("unchanged", None),
@@ -193,39 +181,32 @@ fn json_line(report: &Report<'_>, policies: &[&str], dry_run: bool) -> String {
         Outcome::Rejected(reason) => ("refused", Some(reason)),
         Outcome::Failed(reason) => ("failed", Some(reason)),
     };
-    let change = |change: &StatusChange| {
-        let mut members = Map::from_iter([("path".to_owned(), Value::from(change.path.clone()))]);
-        for (name, value) in [("old", &change.old), ("new", &change.new)] {
-            if let Some(value) = value {
-                members.insert(name.to_owned(), value.clone());
-            }
-        }
-        Value::Object(members)
-    };
     let mut line = json!({
         "outcome": outcome,
         "policies": policies,
-        "apiVersion": report.target.api_version(),
-        "kind": report.target.kind,
-        "name": report.name,
-        "uid": report.uid,
+        "apiVersion": target.api_version(),
+        "kind": target.kind,
+        "name": name,
+        "uid": uid,
         "conflicts": report.conflicts,
-        "changes": report.changes.iter().map(change).collect::<Vec<_>>(),
+        "changes": report.changes,
     });
-    if !report.namespace.is_empty() {
-        line["namespace"] = report.namespace.into();
+    if !namespace.is_empty() {
+        line["namespace"] = namespace.as_str().into();
     }
     if let Some(reason) = reason {
         line["reason"] = reason.as_str().into();
     }
-    if let Some(repair) = report.repair {
-        line["repair"] = repair.into();
+    if let Some(repair) = &report.repair {
+        line["repair"] = repair.as_str().into();
     }
     line.to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn target() -> Target {
@@ -240,14 +221,11 @@ mod tests {
         }
     }
 
-    fn report<'r>(
-        target: &'r Target,
-        outcome: &'r Outcome,
-        changes: &'r [StatusChange],
-    ) -> Report<'r> {
-        let (namespace, name, uid, repair) = ("n", "one", "u", None);
-        let (policies, conflicts) = (&[][..], 1);
-        Report { target, policies, namespace, name, uid, outcome, repair, conflicts, changes }
+    fn report(outcome: Outcome) -> Report {
+        let (namespace, name) = ("n".to_owned(), "one".to_owned());
+        let object = Named { namespace, name, uid: "u".to_owned(), ..Named::default() };
+        let (policies, changes) = (Vec::new(), Vec::new());
+        Report { object, policies, outcome, repair: None, conflicts: 1, changes }
     }
 
     #[test]
@@ -269,8 +247,8 @@ mod tests {
 
     #[test]
     fn each_json_line_is_one_object() {
-        let (target, outcome) = (target(), Outcome::Rejected("no".to_owned()));
-        let line = json_line(&report(&target, &outcome, &[]), &["p"], false);
+        let report = report(Outcome::Rejected("no".to_owned()));
+        let line = json_line(&target(), &report, &["p"], false);
         assert_eq!(
             serde_json::from_str::<Value>(&line).unwrap(),
             json!({"outcome": "refused", "reason": "no", "policies": ["p"], "apiVersion": "a.io/v1",
@@ -283,8 +261,7 @@ mod tests {
     fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
         let reporter = Reporter::new(policies, Output::Table, false, false, None);
-        let target = target();
-        let text = |outcome: Outcome| reporter.text(&report(&target, &outcome, &[]));
+        let text = |outcome: Outcome| reporter.text(&target(), &report(outcome));
         assert_eq!(text(Outcome::Patched), None);
         assert_eq!(text(Outcome::Unchanged), None);
         assert_eq!(

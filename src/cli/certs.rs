@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 
 use super::{Outcome, time};
-use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem};
+use crate::tls::{self, Authority, Bundle, Expiry, Issued, LEAF_NAME, Pem, Validity};
 use crate::values;
 
 /// The arguments of `certs`.
@@ -70,12 +70,13 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()> {
     let names = names(args);
+    let valid = |days| Validity::from_now(Duration::from_secs(u64::from(days) * 86_400), now);
     let folder = Folder::read(&args.out)?;
     let (bundle, authority) = folder.content(args.force, now)?;
     if let Some(bundle) = bundle {
         let out_folder = args.out.display();
         if is_good(&bundle, &names, now) {
-            let until = bundle.not_after;
+            let until = bundle.validity.not_after;
             writeln!(out, "kept the certificate in {out_folder}: it is valid until {until}")?;
             return Ok(());
         }
@@ -87,9 +88,9 @@ fn make(args: &Args, now: Timestamp, out: &mut impl Write) -> anyhow::Result<()>
     let is_new = authority.is_none();
     let authority = match authority {
         Some(authority) => authority,
-        None => Authority::make(CA_NAME, days(args.ca_days), now)?,
+        None => Authority::make(CA_NAME, valid(args.ca_days))?,
     };
-    let issued = authority.issue(&names, days(args.days), now)?;
+    let issued = authority.issue(&names, valid(args.days))?;
     for path in write_all(&args.out, is_new.then_some(&authority), &issued)? {
         writeln!(out, "wrote {}", path.display())?;
     }
@@ -198,9 +199,9 @@ impl Folder {
         };
         let bundle = match (&self.certificate, &self.key, &self.ca_certificate) {
             (Some(certificate), Some(key), Some(ca)) => {
-                Bundle::parse(pem("tls.crt", certificate), pem("tls.key", key), now)
+                Bundle::parse(Pem::of("tls.crt", certificate), Pem::of("tls.key", key), now)
                     .ok()
-                    .filter(|bundle| bundle.is_trusted_by(pem("ca.crt", ca), now))
+                    .filter(|bundle| bundle.is_trusted_by(Pem::of("ca.crt", ca), now))
             }
             _ => None,
         };
@@ -215,7 +216,7 @@ impl Folder {
         ];
         for (certificate_name, certificate, key_name, key, ours) in pairs {
             let subject =
-                certificate.as_ref().map(|text| tls::subject(pem(certificate_name, text)));
+                certificate.as_ref().map(|text| tls::subject(Pem::of(certificate_name, text)));
             let foreign = match subject {
                 Some(Some((name, _))) if name == ours => continue,
                 Some(_) => certificate_name,
@@ -237,16 +238,11 @@ fn is_good(bundle: &Bundle, names: &[String], now: Timestamp) -> bool {
         names.sort();
         names
     };
-    sorted(&bundle.names) == sorted(names)
-        && Expiry::of(bundle.not_before, bundle.not_after, now) == Expiry::Far
+    sorted(&bundle.names) == sorted(names) && bundle.validity.expiry(now) == Expiry::Far
 }
 
 fn ends_after(certificate: &str, now: Timestamp) -> bool {
-    tls::subject(pem("ca.crt", certificate)).is_some_and(|(_, not_after)| not_after > now)
-}
-
-fn pem<'a>(name: &'a str, text: &'a str) -> Pem<'a> {
-    Pem { name, text: text.as_bytes() }
+    tls::subject(Pem::of("ca.crt", certificate)).is_some_and(|(_, not_after)| not_after > now)
 }
 
 fn names(args: &Args) -> Vec<String> {
@@ -266,10 +262,6 @@ fn names(args: &Args) -> Vec<String> {
         }
     }
     names
-}
-
-fn days(days: u32) -> Duration {
-    Duration::from_secs(u64::from(days) * 86_400)
 }
 
 /// The common name of the CAs of this command.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use jiff::Timestamp;
 
-use super::action::{FailOn, Limit, OneAction};
+use super::action::{FailOn, LIMITS, fail_on, one_of};
 use super::entry::Entry;
 use super::filter::Filter;
 use super::input::Input;
@@ -22,7 +22,7 @@ use super::{Outcome, say};
 use crate::files::open;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::documents::PolicySpec;
-use statusgate_core::engine::{self, Review};
+use statusgate_core::engine::{self, Action, Review};
 use statusgate_core::model::Writer;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
@@ -86,13 +86,14 @@ pub(super) struct Judging {
     convention: Option<String>,
 
     /// With --convention: the strongest action of any rule, as in a policy. Case does not matter.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, requires = "convention")]
-    enforcement: Option<Limit>,
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(LIMITS), requires = "convention")]
+    enforcement: Option<Action>,
 
     /// With --convention: what happens on a disagreement of phase and conditions, as in a policy. Case does
     /// not matter.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, requires = "convention")]
-    disagreement: Option<OneAction>,
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST),
+          requires = "convention")]
+    disagreement: Option<Action>,
 
     /// CustomResourceDefinitions, for the plurals of kinds and the status subresource. May be
     /// repeated.
@@ -105,7 +106,7 @@ pub(super) struct Judging {
 pub(super) struct Reporting {
     /// The mildest action that causes exit code 1; `warn` includes repairs. `unjudged`: also an object that
     /// no policy selects, or no object at all. May be repeated. Case does not matter. Default: deny.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true, value_delimiter = ',')]
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = fail_on(), value_delimiter = ',')]
     fail_on: Vec<FailOn>,
 
     #[command(flatten)]
@@ -128,8 +129,8 @@ impl Judging {
     /// The policies.
     pub(super) fn policies(&self) -> anyhow::Result<PolicySet> {
         let spec = self.convention.as_deref().map(|name| PolicySpec {
-            enforcement: self.enforcement.map(Limit::action),
-            disagreement: self.disagreement.map(OneAction::action),
+            enforcement: self.enforcement,
+            disagreement: self.disagreement,
             ..PolicySpec::for_everything(name)
         });
         following(&self.policies.paths, spec)
@@ -216,6 +217,10 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let filtered_out = reporting.filter.apply(&mut objects)?;
     let mut skipped: Vec<Box<str>> = skipped.into_iter().map(|other| other.file).collect();
     skipped.dedup();
+    let limits = reporting.fail_on.iter().filter_map(|of| match of {
+        FailOn::Action(action) => Some(*action),
+        FailOn::Unjudged => None,
+    });
     let report = Report {
         files: files.into_iter().map(|file| file.name).collect(),
         policies: &policies,
@@ -224,7 +229,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         skipped,
         stored,
         filtered_out,
-        fail_on: FailOn::limit(&reporting.fail_on),
+        fail_on: limits.min().unwrap_or(Action::Deny),
         unjudged_fails: reporting.fail_on.contains(&FailOn::Unjudged),
         summary: reporting.summary,
         verbose: reporting.verbose,

@@ -50,17 +50,7 @@ pub(super) fn print_table(out: &mut impl Write, checks: &[CheckResult]) -> io::R
 
 /// Prints all checks as one JSON document.
 pub(super) fn print_json(out: &mut impl Write, checks: &[CheckResult]) -> io::Result<()> {
-    let list = checks.iter().map(|check| {
-        json!({
-            "check": check.id,
-            "level": check.level.name(),
-            "of": check.subject,
-            "found": check.message,
-            "help": check.help,
-        })
-    });
-    let document = json!({"checks": list.collect::<Vec<_>>()});
-    writeln!(out, "{document:#}")
+    writeln!(out, "{:#}", json!({"checks": checks}))
 }
 
 /// Whether one of the checks is a problem.

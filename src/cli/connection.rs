@@ -1,6 +1,6 @@
 //! The flags of every command that connects to a cluster: where it is, and which objects.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
@@ -12,11 +12,11 @@ use crate::values;
 pub struct Connection {
     /// The kubeconfig. Default: the one that kubectl uses, or the service account of a pod.
     #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    pub kubeconfig: Option<PathBuf>,
 
     /// The context of the kubeconfig. Default: the current context.
     #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    pub context: Option<String>,
 }
 
 /// Restricts the objects that policies select.
@@ -45,17 +45,7 @@ impl Connection {
     /// # Errors
     /// An invalid kubeconfig, or a server that does not respond.
     pub async fn open(&self) -> Result<Cluster, ClusterError> {
-        Cluster::connect(self.kubeconfig(), self.context()).await
-    }
-
-    /// The kubeconfig, if it is not the default.
-    pub fn kubeconfig(&self) -> Option<&Path> {
-        self.kubeconfig.as_deref()
-    }
-
-    /// The context, if it is not the current one.
-    pub fn context(&self) -> Option<&str> {
-        self.context.as_deref()
+        Cluster::connect(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
 }
 

@@ -8,9 +8,8 @@ use super::connection::{Connection, block_on};
 use super::output::{Output, stdout};
 use super::policies::following;
 use super::{Outcome, checks, time};
-use crate::cluster::doctor::{Address, Examination, ObjectLocation};
+use crate::cluster::doctor::Examination;
 use crate::cluster::{CheckResult, ClusterError, StoredDocument};
-use crate::manager::documents::document_type;
 use crate::manager::registry::{Document, DocumentId, Registry};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::PolicySet;
@@ -34,18 +33,8 @@ pub struct Args {
     #[command(flatten)]
     connection: Connection,
 
-    /// The name of a registration. May be repeated. Default: registrations that look like those of
-    /// statusgate.
-    #[arg(long = "registration", value_name = "NAME")]
-    registrations: Vec<String>,
-
-    /// Where to reach statusgate from here, such as a forwarded port. The certificate must still be
-    /// valid for the name that the API server uses.
-    #[arg(long, value_name = "URL")]
-    url: Option<Address>,
-
     #[command(flatten)]
-    objects: ObjectLocation,
+    examination: Examination,
 
     /// The output format.
     #[arg(short, long, value_enum, default_value = "table")]
@@ -73,7 +62,7 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<CheckResult>> {
     let cluster = args.connection.open().await?;
     let mut documents = Vec::new();
     for kind in [DocumentKind::StatusConvention, DocumentKind::StatusPolicy] {
-        let list = match cluster.documents(document_type(kind)).await {
+        let list = match cluster.documents(kind).await {
             Ok(list) => Ok(list),
             Err(error @ ClusterError::Rejected { .. }) => Err(error.to_string()),
             Err(error) => return Err(error.into()),
@@ -90,14 +79,8 @@ async fn examine(args: &Args) -> anyhow::Result<Vec<CheckResult>> {
         }
         None => following(&[], None)?,
     };
-    let documents = documents.into_iter().map(|(kind, list)| (kind.name(), list));
-    let examination = Examination {
-        registrations: args.registrations.clone(),
-        address: args.url.clone(),
-        objects: args.objects.clone(),
-        documents: documents.collect(),
-    };
-    Ok(examination.run(&cluster, &policies, time::clock()).await?)
+    let documents = documents.into_iter().map(|(kind, list)| (kind.name(), list)).collect();
+    Ok(args.examination.run(&cluster, &policies, &documents, time::clock()).await?)
 }
 
 /// The policies that a server without an earlier state would use: those with mistakes are left out.

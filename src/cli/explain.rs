@@ -163,7 +163,10 @@ pub(super) fn unknown_rule<'w>(
         None if !given && !is_known => {
             format!("if {document} is your own, name its documents with --policies")
         }
-        None => "`statusgate explain CONVENTION` lists the rules of a convention".to_owned(),
+        None => LISTED.to_owned(),
     };
     format!("unknown rule \"{id}\"; {help}")
 }
+
+/// The help for an unknown rule.
+pub(super) const LISTED: &str = "`statusgate explain CONVENTION` lists the rules of a convention";

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use super::action::OneAction;
+use super::action::one_of;
 use super::explain;
 use super::policies::rule_ids;
 use super::report::{Judged, Located};
 use crate::files::read_bytes;
-use statusgate_core::engine::Found;
+use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::{Glob, PolicySet};
 use statusgate_core::source::Identity;
 
@@ -23,8 +23,8 @@ pub(super) struct Filter {
     rules: Vec<Glob>,
 
     /// Only findings with exactly this action. May be repeated. Case does not matter.
-    #[arg(long, value_name = "ACTION", value_enum, ignore_case = true)]
-    only: Vec<OneAction>,
+    #[arg(long, value_name = "ACTION", ignore_case = true, value_parser = one_of(Action::WORST_FIRST))]
+    only: Vec<Action>,
 
     /// Accept the findings of this report, an earlier output of -o json: those with the same group, kind,
     /// rule and field, of any object. May be repeated.
@@ -109,8 +109,7 @@ impl Filter {
 
     fn includes(&self, Located { found, .. }: &Located) -> bool {
         (self.rules.is_empty() || self.rules.iter().any(|rule| rule.matches(&found.rule)))
-            && (self.only.is_empty()
-                || self.only.iter().any(|action| action.action() == found.action))
+            && (self.only.is_empty() || self.only.contains(&found.action))
     }
 }
 

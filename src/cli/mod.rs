@@ -19,7 +19,6 @@ mod filter;
 mod input;
 pub mod lint;
 pub mod man;
-mod managed;
 pub mod manifests;
 mod output;
 pub mod plurals;

@@ -1,6 +1,5 @@
 //! The progress of a long run: a bar on a terminal, otherwise a line every few seconds.
 
-use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,57 +10,42 @@ use super::say;
 #[derive(Debug)]
 pub(super) struct Progress {
     what: &'static str,
-    bar: Option<ProgressBar>,
-    total: Option<u64>,
-    done: u64,
-    start: Instant,
+    /// Hidden without a terminal.
+    bar: ProgressBar,
     printed: Instant,
 }
 
 impl Progress {
     /// Starts. `total` is the number of objects, if known.
     pub(super) fn new(what: &'static str, total: Option<u64>) -> Self {
-        let bar = io::stderr().is_terminal().then(|| bar(what, total));
-        let start = Instant::now();
-        Self { what, bar, total, done: 0, start, printed: start }
+        Self { what, bar: bar(what, total), printed: Instant::now() }
     }
 
     /// Counts processed objects.
-    pub(super) fn advance(&mut self, by: u64) {
-        self.done += by;
-        if let Some(bar) = &self.bar {
-            bar.inc(by);
-        }
+    pub(super) fn advance(&self, by: u64) {
+        self.bar.inc(by);
     }
 
     /// Prints a line if one is due. Calls `details` only then.
     pub(super) fn tick(&mut self, details: impl FnOnce() -> String) {
-        if let Some(bar) = &self.bar {
-            bar.tick();
-            return;
+        if !self.bar.is_hidden() {
+            self.bar.tick();
+        } else if self.printed.elapsed() >= EVERY {
+            self.printed = Instant::now();
+            let (done, total) = (self.bar.position(), self.bar.length());
+            let line = line(self.what, done, total, self.bar.elapsed());
+            say(format_args!("{line}; {}", details()));
         }
-        let now = Instant::now();
-        if now - self.printed < EVERY {
-            return;
-        }
-        self.printed = now;
-        let line = line(self.what, self.done, self.total, now - self.start);
-        say(format_args!("{line}; {}", details()));
     }
 
     /// Runs a function that prints, with the bar hidden.
     pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
+        self.bar.suspend(print)
     }
 
     /// Removes the bar.
     pub(super) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 }
 

@@ -30,7 +30,7 @@ use crate::manifests::registrations::{
 };
 use crate::manifests::rules::{gaps, rules};
 use crate::server::{BODY_BYTES, CertificateSource, Running, ServerSettings, start_with_router};
-use crate::tls::{Authority, Bundle, Pem};
+use crate::tls::{Authority, Validity};
 use crate::values;
 use statusgate_core::policy::PolicySet;
 
@@ -195,11 +195,9 @@ fn start(
         None => args.listen.ip().to_string(),
     };
     let host = host.trim_matches(['[', ']']).to_owned();
-    let authority = Authority::make("statusgate record", LIFETIME, clock())?;
-    let issued = authority.issue(&[host], LIFETIME, clock())?;
-    let pem = |text| Pem { name: "the certificate of the recording", text };
-    let bundle =
-        Bundle::parse(pem(issued.certificate.as_bytes()), pem(issued.key.as_bytes()), clock())?;
+    let validity = Validity::from_now(LIFETIME, clock());
+    let authority = Authority::make("statusgate record", validity)?;
+    let bundle = authority.issue(&[host], validity)?.bundle()?;
     let server = start_with_router(
         &ServerSettings {
             listen: args.listen,

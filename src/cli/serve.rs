@@ -5,12 +5,12 @@ use std::pin::pin;
 
 use anyhow::Context;
 
-use super::Outcome;
-use super::managed::Managed;
+use super::connection::Connection;
 use super::signals::Signals;
 use super::traces::TraceArgs;
+use super::{Outcome, time};
 use crate::files;
-use crate::manager::{Manager, Prepared};
+use crate::manager::{Manager, ManagerOptions, Prepared, host_name};
 use crate::server::{self, CertificateSource, Opening, Running, ServerSettings, StartError};
 use crate::telemetry::logs::{self, FilterFile, Format, Logs};
 
@@ -59,8 +59,11 @@ pub struct Args {
     #[command(flatten)]
     traces: TraceArgs,
 
+    #[command(flatten, next_help_heading = "Managed in the cluster")]
+    connection: Connection,
+
     #[command(flatten)]
-    managed: Managed,
+    managed: ManagerOptions,
 }
 
 impl Args {
@@ -149,7 +152,8 @@ async fn start_managed(
     mut settings: ServerSettings,
 ) -> anyhow::Result<(Running, Option<Manager>)> {
     let opening = Opening::of(&settings)?;
-    let options = args.managed.options(&args.distinction());
+    let replica = format!("{}-{}", host_name(), args.distinction());
+    let options = ManagerOptions { replica, ..args.managed.clone() };
     let files = if options.watch_policies {
         files::load_policies(&settings.policies)
     } else {
@@ -160,8 +164,9 @@ async fn start_managed(
     if !watches && policies.current().policies().is_empty() {
         return Err(StartError::NoPolicy.into());
     }
-    let (kubeconfig, context) = (args.managed.kubeconfig(), args.managed.context());
-    let prepared = Prepared::new(options, kubeconfig, context, &opening, policies).await?;
+    let Connection { kubeconfig, context } = &args.connection;
+    let (file, context) = (kubeconfig.as_deref(), context.as_deref());
+    let prepared = Prepared::new(options, file, context, &opening, policies, time::clock).await?;
     if let Some(bundle) = prepared.certificate() {
         settings.certificate = CertificateSource::Given(bundle.clone());
     }

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+pub(super) use crate::server::now as clock;
+
 /// The flag that makes a command's output independent of the clock.
 #[derive(Debug, Default, clap::Args)]
 pub struct Now {
@@ -20,12 +22,6 @@ impl Now {
     pub(super) fn get(&self) -> Timestamp {
         self.time.unwrap_or_else(clock)
     }
-}
-
-/// The current time.
-#[expect(clippy::disallowed_methods, reason = "the command line is the edge that reads the clock")]
-pub(super) fn clock() -> Timestamp {
-    Timestamp::now()
 }
 
 /// Reads a time in RFC 3339.

@@ -1,22 +1,30 @@
 //! The results of `doctor`, and the warnings before a backfill.
 
+use std::fmt::Display;
+
+use serde::Serialize;
+
 /// One result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
     /// The id of the check, for scripts: `schema`, `ca-bundle`.
+    #[serde(rename = "check")]
     pub id: &'static str,
     /// Its severity.
     pub level: Level,
     /// What was checked: a resource, a registration.
+    #[serde(rename = "of")]
     pub subject: String,
     /// What was found.
+    #[serde(rename = "found")]
     pub message: String,
     /// The fix; empty if none is needed.
     pub help: String,
 }
 
 /// The severity of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Correct.
     Ok,
@@ -63,5 +71,17 @@ impl CheckResult {
         help: impl Into<String>,
     ) -> Self {
         Self { level: Level::Problem, ..Self::warning(id, subject, message, help) }
+    }
+
+    /// A warning that something could not be read. `verb`: what this account would have to do.
+    pub fn not_checked(
+        id: &'static str,
+        subject: impl Into<String>,
+        reason: impl Display,
+        verb: &str,
+    ) -> Self {
+        let (message, help) =
+            (format!("not checked: {reason}"), format!("allow this account to {verb}"));
+        Self::warning(id, subject, message, help)
     }
 }

@@ -11,16 +11,8 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::watch::Watch;
 use super::{Cluster, ClusterError};
-use crate::manifests::crds::{GROUP, VERSION};
-
-/// A kind of document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DocumentType {
-    /// `StatusPolicy`.
-    pub kind: &'static str,
-    /// `statuspolicies`.
-    pub plural: &'static str,
-}
+use crate::manifests::crds::{GROUP, VERSION, plural};
+use statusgate_core::documents::DocumentKind;
 
 /// A document in the cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,15 +48,13 @@ pub enum DocumentEvent {
     Failed(watcher::Error),
 }
 
-impl DocumentType {
-    fn resource(self) -> ApiResource {
-        ApiResource {
-            group: GROUP.to_owned(),
-            version: VERSION.to_owned(),
-            api_version: format!("{GROUP}/{VERSION}"),
-            kind: self.kind.to_owned(),
-            plural: self.plural.to_owned(),
-        }
+fn resource(kind: DocumentKind) -> ApiResource {
+    ApiResource {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        api_version: format!("{GROUP}/{VERSION}"),
+        kind: kind.name().to_owned(),
+        plural: plural(kind).to_owned(),
     }
 }
 
@@ -77,8 +67,8 @@ pub struct DocumentWatch {
 
 impl Cluster {
     /// Watches the documents of a kind.
-    pub fn watch_documents(&self, of: DocumentType) -> DocumentWatch {
-        let api = Api::all_with(self.watching(), &of.resource());
+    pub fn watch_documents(&self, kind: DocumentKind) -> DocumentWatch {
+        let api = Api::all_with(self.watching(), &resource(kind));
         let config = Config::default().page_size(PAGE);
         DocumentWatch { events: Watch::new(api, config), listed: Vec::new() }
     }
@@ -87,9 +77,9 @@ impl Cluster {
     ///
     /// # Errors
     /// No response, or one without success.
-    pub async fn documents(&self, of: DocumentType) -> Result<Vec<StoredDocument>, ClusterError> {
-        let api: Api<DynamicObject> = Api::all_with(self.client(), &of.resource());
-        let (what, options) = (format!("list {}", of.plural), ListParams::default());
+    pub async fn documents(&self, kind: DocumentKind) -> Result<Vec<StoredDocument>, ClusterError> {
+        let api: Api<DynamicObject> = Api::all_with(self.client(), &resource(kind));
+        let (what, options) = (format!("list {}", plural(kind)), ListParams::default());
         match self.ask_again(&what, || api.list(&options)).await {
             Ok(list) => Ok(list.items.into_iter().map(StoredDocument::of).collect()),
             Err(ClusterError::Rejected { code: 404, .. }) => Ok(Vec::new()),
@@ -104,7 +94,7 @@ impl Cluster {
     /// No response, or another one without success.
     pub async fn apply_document_status(
         &self,
-        of: DocumentType,
+        kind: DocumentKind,
         document: &StatusTarget,
         manager: &str,
         status: Option<&Value>,
@@ -112,11 +102,11 @@ impl Cluster {
         let StatusTarget { name, uid, version } = document;
         let path = format!(
             "/apis/{GROUP}/{VERSION}/{}/{name}/status?fieldManager={manager}&force=true",
-            of.plural
+            plural(kind)
         );
         let mut object = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
-            "kind": of.kind,
+            "kind": kind.name(),
             "metadata": {"name": name, "uid": uid},
         });
         if let Some(version) = version {
@@ -127,7 +117,7 @@ impl Cluster {
         }
         let body = yaml(&object).into();
         let call = Call { method: Method::PATCH, path: &path, format: FORMAT, body };
-        let what = format!("write the status of {} {name}", of.kind);
+        let what = format!("write the status of {} {name}", kind.name());
         match self.send(&call).await {
             Ok(answer) if matches!(answer.status, 200..300 | 404 | 409) => Ok(()),
             reply => Err(self.failed(&what, reply)),

@@ -8,8 +8,9 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use secrecy::{ExposeSecret, SecretString};
 
+use super::ClusterError;
 use super::call::Silence;
-use super::{ClusterError, with_causes};
+use crate::telemetry::with_causes;
 
 pub(super) async fn configure(
     kubeconfig: Option<&Path>,
@@ -88,7 +89,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::with_causes;
+    use crate::telemetry::with_causes;
 
     async fn configured(server: &str, token: &str) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use hyper::body::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
@@ -231,7 +232,7 @@ impl Pages {
         let mut sign = '?';
         for (name, value) in parameters.iter().chain(&[("labelSelector", selector.as_str())]) {
             if !value.is_empty() {
-                path.push_str(&format!("{sign}{name}={}", encoded(value)));
+                path.push_str(&format!("{sign}{name}={}", utf8_percent_encode(value, UNRESERVED)));
                 sign = '&';
             }
         }
@@ -255,18 +256,8 @@ pub(super) fn crd_path(name: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
 }
 
-/// Percent-encodes a value of a query.
-fn encoded(value: &str) -> String {
-    let mut text = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    text
-}
+/// What a query may contain as it is.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The API server needs half a millisecond per object of a page. For 500 objects, eight writers would
 /// wait as long as a hundred writes take.
@@ -300,6 +291,9 @@ mod tests {
 
     #[test]
     fn query_values_are_percent_encoded() {
-        assert_eq!(encoded("a in (b,c),d!=é"), "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9");
+        assert_eq!(
+            utf8_percent_encode("a in (b,c),d!=é", UNRESERVED).to_string(),
+            "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9"
+        );
     }
 }

@@ -14,9 +14,10 @@ use super::error::unless;
 use super::pages::crd_path;
 use super::secret::{FIELD_MANAGER, as_statusgate};
 use super::watch::{self, Watch};
-use super::{Cluster, ClusterError, Patience, with_causes};
+use super::{Cluster, ClusterError, Patience};
 use crate::manifests::registrations::{Kind, UNINSTALL};
 use crate::manifests::resource::CustomResource;
+use crate::telemetry::with_causes;
 use statusgate_core::policy::PolicySet;
 
 /// The state of a definition, without its content.

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::service_fn;
 
-use super::with_causes;
+use crate::telemetry::with_causes;
 
 /// A watch of all objects of an API.
 pub(super) struct Watch<K> {

@@ -3,47 +3,25 @@
 
 mod report;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{mpsc, watch};
+use jiff::SignedDuration;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use super::exchange::{Exchange, Replica};
+use super::context::{Context, set_if_changed};
+use super::exchange::Replica;
 use super::trouble::Trouble;
-use crate::cluster::{Cluster, ClusterError, Secret};
-use crate::telemetry::Metrics;
+use crate::cluster::{ClusterError, Secret};
+use crate::telemetry::with_causes;
 use crate::tls::rotation::{
-    self, Lifetimes, Pause, Registered, RotationStep, SecretState, Served, Serving, Stored, World,
+    self, Pause, Registered, RotationStep, SecretState, Served, Serving, Stored, World,
 };
 use crate::tls::{Bundle, CertificateError};
 
-/// What the certificate is for.
-#[derive(Clone, Debug)]
-pub struct CertificateOptions {
-    /// The namespace of the Secret.
-    pub namespace: String,
-    /// The name of the Secret.
-    pub secret: String,
-    /// The names of the leaf, from [`rotation::wanted_names`].
-    pub names: Vec<String>,
-    /// The times of the rotation.
-    pub lifetimes: Lifetimes,
-    /// The name of this replica.
-    pub replica: String,
-    /// The wall clock.
-    pub clock: fn() -> Timestamp,
-}
-
 /// Keeps the Secret and the certificate of the listener valid.
 pub struct Certificates {
-    cluster: Cluster,
-    options: CertificateOptions,
-    exchange: Arc<Exchange>,
-    metrics: Arc<Metrics>,
-    /// For the Lease of this replica.
-    authority: watch::Sender<String>,
+    context: Context,
     started: Instant,
     stored: Read,
     /// The last valid content.
@@ -74,20 +52,10 @@ enum Failure {
 
 impl Certificates {
     /// Reads the Secret, or creates it, and returns the certificate to start with. Tries again until the
-    /// API server is available. `authority` receives the fingerprint for the Lease of this replica.
-    pub async fn first(
-        cluster: Cluster,
-        options: CertificateOptions,
-        exchange: Arc<Exchange>,
-        metrics: Arc<Metrics>,
-        authority: watch::Sender<String>,
-    ) -> (Self, Bundle) {
+    /// API server is available.
+    pub async fn first(context: Context) -> (Self, Bundle) {
         let mut certificates = Self {
-            cluster,
-            options,
-            exchange,
-            metrics,
-            authority,
+            context,
             started: Instant::now(),
             stored: Read::Missing,
             held: None,
@@ -123,9 +91,9 @@ impl Certificates {
     /// Keeps the certificate valid until it is dropped. Calls `serve` with each new one.
     pub async fn run(mut self, serve: impl Fn(Bundle)) {
         let (sender, changes) = mpsc::unbounded_channel();
-        let cluster = self.cluster.clone();
-        let CertificateOptions { namespace, secret, .. } = self.options.clone();
-        let watching = cluster.watch_secret(&namespace, &secret, |event| {
+        let Context { cluster, options, .. } = self.context.clone();
+        let (namespace, secret) = (&options.namespace, &options.certificate_secret);
+        let watching = cluster.watch_secret(namespace, secret, |event| {
             // The receiver lives as long as this future.
             let _ = sender.send(event);
         });
@@ -136,10 +104,11 @@ impl Certificates {
     async fn start(&mut self, may_wait: bool) -> Result<Option<Bundle>, Failure> {
         self.read().await?;
         self.rescuer = may_wait && !matches!(self.stored, Read::Valid(..)) && {
-            let leases = self.cluster.leases(&self.options.namespace).await?;
+            let Context { cluster, options, .. } = &self.context;
+            let leases = cluster.leases(&options.namespace).await?;
             leases
                 .iter()
-                .any(|lease| lease.holder != self.options.replica && !lease.authority.is_empty())
+                .any(|lease| lease.holder != options.replica && !lease.authority.is_empty())
         };
         match self.next() {
             RotationStep::Wait(..) => Ok(None),
@@ -152,8 +121,8 @@ impl Certificates {
         mut changes: mpsc::UnboundedReceiver<Result<(), String>>,
         serve: impl Fn(Bundle),
     ) {
-        let mut registered = self.exchange.registered.subscribe();
-        let mut replicas = self.exchange.replicas.subscribe();
+        let mut registered = self.context.exchange.registered.subscribe();
+        let mut replicas = self.context.exchange.replicas.subscribe();
         registered.mark_changed();
         let (mut is_stale, mut retry) = (true, RETRY);
         loop {
@@ -178,7 +147,8 @@ impl Certificates {
                     wait.min(WAKE)
                 }
                 Err(error) => {
-                    self.failed(&error);
+                    self.registered.restart(self.uptime());
+                    self.trouble.begin(KEEP, &error);
                     is_stale = true;
                     next_wait(&mut retry)
                 }
@@ -187,19 +157,14 @@ impl Certificates {
                 () = sleep(wait) => {}
                 _ = registered.changed() => registered.mark_changed(),
                 _ = replicas.changed() => {}
-                Some(change) = changes.recv() => match change {
-                    Ok(()) => {
-                        is_stale = true;
-                        self.watch_trouble.end(WATCH);
-                        let now = (self.options.clock)();
-                        self.metrics.watch_event(SECRET, now.as_second());
+                Some(change) = changes.recv() => {
+                    let failure = change.as_ref().err().map(String::as_str);
+                    self.context.watched(failure, "secret", WATCH, &mut self.watch_trouble);
+                    match change {
+                        Ok(()) => is_stale = true,
+                        Err(_) => self.registered.restart(self.uptime()),
                     }
-                    Err(error) => {
-                        self.registered.restart(self.uptime());
-                        self.watch_trouble.begin_with(WATCH, error);
-                        self.metrics.watch_failed(SECRET);
-                    }
-                },
+                }
             }
         }
     }
@@ -213,7 +178,10 @@ impl Certificates {
         }
         match self.next() {
             RotationStep::Wait(pause, time) => {
-                self.pause(pause);
+                if self.pause != pause {
+                    self.pause = pause;
+                    report::pause(pause);
+                }
                 Ok(Turn::Wait(time.unsigned_abs()))
             }
             step => {
@@ -225,31 +193,28 @@ impl Certificates {
     }
 
     async fn read(&mut self) -> Result<(), ClusterError> {
-        let CertificateOptions { namespace, secret: name, .. } = &self.options;
-        self.stored = match self.cluster.secret(namespace, name).await? {
+        let Context { cluster, options, .. } = &self.context;
+        self.stored = match cluster.secret(&options.namespace, &options.certificate_secret).await? {
             None => Read::Missing,
             Some(secret) => match Stored::parse(&secret.data) {
                 Ok(stored) => Read::Valid(secret, Box::new(stored)),
-                Err(error) => Read::Invalid(secret, crate::cluster::with_causes(&error)),
+                Err(error) => Read::Invalid(secret, with_causes(&error)),
             },
         };
         if let Read::Valid(_, stored) = &self.stored {
-            self.exchange.authorities.send_if_modified(|known| {
-                let is_new = *known != stored.authorities();
-                stored.authorities().clone_into(known);
-                is_new
-            });
+            set_if_changed(&self.context.exchange.authorities, stored.authorities().to_owned());
             self.held = Some(stored.as_ref().clone());
         }
         Ok(())
     }
 
     fn next(&self) -> RotationStep {
-        let replicas = self.exchange.replicas.borrow();
+        let Context { exchange, options, .. } = &self.context;
+        let replicas = exchange.replicas.borrow();
         let replicas: Vec<String> =
             replicas.iter().map(|Replica { authority, .. }| authority.clone()).collect();
         rotation::step(&World {
-            now: (self.options.clock)(),
+            now: self.context.now(),
             uptime: self.uptime(),
             secret: match &self.stored {
                 Read::Missing => SecretState::Missing,
@@ -261,8 +226,8 @@ impl Certificates {
             registered: &self.registered,
             replicas: &replicas,
             rescuer: self.rescuer,
-            names: &self.options.names,
-            lifetimes: &self.options.lifetimes,
+            names: &options.names(),
+            lifetimes: &options.lifetimes(),
         })
     }
 
@@ -277,7 +242,7 @@ impl Certificates {
                 return Ok(Some(self.serve(stored.serving())));
             }
             (RotationStep::Create { authority, leaf }, ..) => {
-                Stored::create(*authority, *leaf, &self.options.names)?
+                Stored::create(*authority, *leaf, &self.context.options.names())?
             }
             (RotationStep::Restore, _, Some(held), _) => held.clone(),
             (RotationStep::Trust, Some(stored), _, Some((serving, _))) => {
@@ -293,12 +258,13 @@ impl Certificates {
             // The step function does not return other combinations.
             _ => return Ok(None),
         };
-        let CertificateOptions { namespace, secret: name, .. } = &self.options;
+        let Context { cluster, options, metrics, .. } = &self.context;
+        let (namespace, name) = (&options.namespace, &options.certificate_secret);
         let data = content.data();
         let written = match &self.stored {
-            Read::Missing => self.cluster.create_secret(namespace, name, &data).await?,
+            Read::Missing => cluster.create_secret(namespace, name, &data).await?,
             Read::Invalid(secret, _) | Read::Valid(secret, _) => {
-                self.cluster.replace_secret(namespace, name, secret, &data).await?
+                cluster.replace_secret(namespace, name, secret, &data).await?
             }
         };
         // Otherwise another replica was first. Its content is read next.
@@ -310,7 +276,7 @@ impl Certificates {
             };
             let secret = format!("{namespace}/{name}");
             report::written(&step, &secret, reason, content.summary());
-            self.metrics.certificate_step(report::name(&step));
+            metrics.certificate_step(report::name(&step));
         }
         Ok(None)
     }
@@ -321,29 +287,14 @@ impl Certificates {
             Some((_, served)) if served.authority == authority => served.since,
             _ => self.uptime(),
         };
-        let not_after = bundle.not_after;
+        let not_after = bundle.validity.not_after;
         tracing::info!(%not_after, authority = authority.id, "serving with the managed certificate");
-        self.authority.send_if_modified(|known| {
-            let is_new = *known != authority.id;
-            known.clone_from(&authority.id);
-            is_new
-        });
-        self.metrics.certificate_step(report::name(&RotationStep::Serve));
-        self.metrics.certificate_not_after.set(not_after.as_second());
+        let Context { exchange, metrics, .. } = &self.context;
+        set_if_changed(&exchange.served, authority.id.clone());
+        metrics.certificate_step(report::name(&RotationStep::Serve));
+        metrics.server.certificate_not_after.set(not_after.as_second());
         self.serving = Some((serving, Served { leaf, authority, since }));
         bundle
-    }
-
-    fn pause(&mut self, pause: Pause) {
-        if self.pause != pause {
-            self.pause = pause;
-            report::pause(pause);
-        }
-    }
-
-    fn failed(&mut self, error: &Failure) {
-        self.registered.restart(self.uptime());
-        self.trouble.begin(KEEP, error);
     }
 
     fn uptime(&self) -> SignedDuration {
@@ -361,9 +312,6 @@ enum Turn {
 /// The actions in messages.
 const KEEP: &str = "keep the Secret of the managed certificate";
 const WATCH: &str = "watch the Secret of the managed certificate";
-
-/// The watch in metrics.
-const SECRET: &str = "secret";
 
 /// The wall clock may be changed while this server sleeps.
 const WAKE: Duration = Duration::from_secs(10);

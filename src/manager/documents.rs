@@ -9,17 +9,16 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::exchange::Exchange;
+use super::context::Context;
 use super::registry::{DocumentId, Registry};
 use super::trouble::Trouble;
-use crate::cluster::{Cluster, DocumentEvent, DocumentType, DocumentWatch};
+use crate::cluster::{DocumentEvent, DocumentWatch};
 use crate::manifests::crds::plural;
 use crate::server::PolicyStore;
-use crate::telemetry::Metrics;
+use crate::telemetry::with_causes;
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::policy::Source;
 
@@ -35,15 +34,8 @@ impl SharedRegistry {
 
 /// The policies in the cluster.
 pub struct Documents {
-    cluster: Cluster,
-    exchange: Arc<Exchange>,
+    context: Context,
     store: PolicyStore,
-    metrics: Arc<Metrics>,
-    /// The name of this replica.
-    replica: String,
-    manages_registrations: bool,
-    /// The wall clock.
-    clock: fn() -> Timestamp,
     watches: [WatchedKind; 2],
     shared: SharedRegistry,
     /// The files with which the documents were compiled.
@@ -77,46 +69,20 @@ const TICK: Duration = Duration::from_secs(10);
 /// The documents of the cluster, in metrics.
 const DOCUMENTS: &str = "documents";
 
-/// How the API server names a kind of document.
-pub const fn document_type(kind: DocumentKind) -> DocumentType {
-    DocumentType { kind: kind.name(), plural: plural(kind) }
-}
-
 impl Documents {
     /// Reads all documents and puts them into use. Waits for the API server, because a server without its
     /// policies would accept everything.
-    pub async fn first(
-        cluster: Cluster,
-        exchange: Arc<Exchange>,
-        store: PolicyStore,
-        metrics: Arc<Metrics>,
-        replica: &str,
-        manages_registrations: bool,
-        clock: fn() -> Timestamp,
-    ) -> Self {
+    pub async fn first(context: Context, store: PolicyStore) -> Self {
         let kind = |kind| WatchedKind {
             kind,
-            watch: cluster.watch_documents(document_type(kind)),
+            watch: context.cluster.watch_documents(kind),
             is_listed: false,
             is_missing: false,
             trouble: Trouble::default(),
         };
         let watches = [DocumentKind::StatusConvention, DocumentKind::StatusPolicy].map(kind);
-        let replica = replica.to_owned();
         let (shared, changed, files) = (SharedRegistry::default(), Arc::default(), Vec::new());
-        let mut documents = Self {
-            cluster,
-            exchange,
-            store,
-            metrics,
-            replica,
-            manages_registrations,
-            clock,
-            watches,
-            shared,
-            files,
-            changed,
-        };
+        let mut documents = Self { context, store, watches, shared, files, changed };
         let patience = Instant::now() + NOT_INSTALLED;
         let is_known =
             |kind: &WatchedKind| kind.is_listed || kind.is_missing && Instant::now() >= patience;
@@ -172,12 +138,13 @@ impl Documents {
             event = second.watch.next() => (second, event),
         };
         let watch = plural(kind.kind);
-        match &event {
-            DocumentEvent::NotInstalled | DocumentEvent::Failed(_) => {
-                self.metrics.watch_failed(watch);
-            }
-            _ => self.metrics.watch_event(watch, (self.clock)().as_second()),
-        }
+        let failure = match &event {
+            DocumentEvent::NotInstalled => Some(MISSING.to_owned()),
+            DocumentEvent::Failed(error) => Some(with_causes(error)),
+            _ => None,
+        };
+        let what = format!("watch the {watch}");
+        self.context.watched(failure.as_deref(), watch, &what, &mut kind.trouble);
         let changed = kind.note(event, &mut self.shared.lock());
         self.changed.notify_one();
         changed
@@ -200,10 +167,10 @@ impl Documents {
                 return;
             }
         };
-        let now = (self.clock)();
+        let now = self.context.now();
         for kind in [DocumentKind::StatusConvention, DocumentKind::StatusPolicy] {
             let (accepted, rejected) = registry.counts(kind);
-            self.metrics.documents(kind.name(), accepted, rejected);
+            self.context.metrics.documents(kind.name(), accepted, rejected);
         }
         let mut known = self.shared.lock();
         registry.set_loaded(&known, now);
@@ -212,12 +179,12 @@ impl Documents {
         drop(known);
         match set {
             Some(set) => {
-                self.metrics.reloaded(DOCUMENTS, now.as_second());
+                self.context.metrics.reloaded(DOCUMENTS, now.as_second());
                 let policies = set.policies().len();
                 tracing::info!(policies, "loaded the documents of the cluster");
             }
             None => {
-                self.metrics.reload_failed(DOCUMENTS);
+                self.context.metrics.reload_failed(DOCUMENTS);
                 tracing::error!(
                     "the documents of the cluster do not compile with the policy files; the last valid ones stay in use"
                 );
@@ -231,13 +198,7 @@ impl WatchedKind {
     /// Takes over what a watch reports. Returns whether a document has changed.
     fn note(&mut self, event: DocumentEvent, registry: &mut Registry) -> bool {
         let id = |name: String| DocumentId { kind: self.kind, name };
-        let what = format!("watch the {}", plural(self.kind));
         self.is_missing = matches!(event, DocumentEvent::NotInstalled);
-        match &event {
-            DocumentEvent::NotInstalled => self.trouble.begin_with(&what, MISSING.to_owned()),
-            DocumentEvent::Failed(error) => self.trouble.begin(&what, error),
-            _ => self.trouble.end(&what),
-        }
         match event {
             DocumentEvent::All(documents) => {
                 self.is_listed = true;

@@ -16,6 +16,9 @@ pub struct Exchange {
     /// The PEM certificates that each caBundle has to contain; empty while this server does not manage
     /// certificates. From the certificates; for the registrations.
     pub authorities: watch::Sender<String>,
+    /// The fingerprint of the authority of the serving certificate; empty while it is not managed. From the
+    /// certificates; for the Lease of this replica.
+    pub served: watch::Sender<String>,
     /// The caBundle of each webhook of our registrations, as PEM; `None` until they were read. From the
     /// registrations; for the certificates.
     pub registered: watch::Sender<Option<Vec<String>>>,
@@ -33,6 +36,7 @@ impl Exchange {
         Self {
             policies,
             authorities: watch::Sender::default(),
+            served: watch::Sender::default(),
             registered: watch::Sender::default(),
             coverage: watch::Sender::default(),
             replicas: watch::Sender::default(),

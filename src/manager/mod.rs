@@ -17,6 +17,7 @@
 
 pub mod certificates;
 pub mod conditions;
+mod context;
 pub mod documents;
 pub mod exchange;
 mod options;
@@ -31,8 +32,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
-use tokio::sync::watch;
+use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -43,29 +43,24 @@ use self::registrations::Registrar;
 use self::replicas::Replicas;
 use self::trouble::Trouble;
 use crate::cluster::{Cluster, ClusterError};
-use crate::manifests::registrations::FailurePolicy;
 use crate::server::{Opening, PolicyStore, Running, ServerSettings, StartError};
-use crate::telemetry::Metrics;
 use crate::tls::Bundle;
-use crate::tls::rotation::Lifetimes;
 
-pub use self::options::{ManagedCertificate, ManagerOptions};
+pub use self::context::Context;
+pub use self::options::{ManagerOptions, host_name};
 
 /// The managed parts of a server that does not serve yet.
 pub struct Prepared {
-    options: ManagerOptions,
-    cluster: Cluster,
-    exchange: Arc<Exchange>,
+    context: Context,
     policies: PolicyStore,
     documents: Option<Documents>,
     certificate: Option<(Certificates, Bundle)>,
-    authority: watch::Receiver<String>,
 }
 
 /// The managed parts of a running server. Dropping it stops them.
 pub struct Manager {
     tasks: JoinSet<()>,
-    replicas: Option<Arc<Replicas>>,
+    replicas: Option<Replicas>,
 }
 
 impl Prepared {
@@ -77,44 +72,27 @@ impl Prepared {
     pub async fn new(
         options: ManagerOptions,
         kubeconfig: Option<&Path>,
-        context: Option<&str>,
+        kube_context: Option<&str>,
         opening: &Opening,
         policies: PolicyStore,
+        clock: fn() -> Timestamp,
     ) -> Result<Self, ClusterError> {
-        let cluster = connect(kubeconfig, context).await?;
-        let exchange = Arc::new(Exchange::new(policies.published().clone()));
-        let documents = if options.watch_policies {
-            let registers = options.registrations.is_some();
-            let cluster = counted(&cluster, opening.metrics(), "documents");
-            let exchange = Arc::clone(&exchange);
-            let (store, metrics) = (policies.clone(), Arc::clone(opening.metrics()));
-            let ManagerOptions { replica, clock, .. } = &options;
-            let first =
-                Documents::first(cluster, exchange, store, metrics, replica, registers, *clock);
-            Some(first.await)
-        } else {
-            None
+        let context = Context {
+            cluster: connect(kubeconfig, kube_context).await?,
+            options: Arc::new(options),
+            exchange: Arc::new(Exchange::new(policies.published().clone())),
+            metrics: Arc::clone(opening.metrics()),
+            clock,
         };
-        let (fingerprint, authority) = watch::channel(String::new());
-        let certificate = match &options.certificate {
-            Some(ManagedCertificate { secret, lifetime }) => {
-                let wanted = certificates::CertificateOptions {
-                    namespace: options.namespace.clone(),
-                    secret: secret.clone(),
-                    names: options.names.clone(),
-                    lifetimes: lifetimes(*lifetime),
-                    replica: options.replica.clone(),
-                    clock: options.clock,
-                };
-                let cluster = counted(&cluster, opening.metrics(), "certificates");
-                let exchange = Arc::clone(&exchange);
-                let metrics = Arc::clone(opening.metrics());
-                let first = Certificates::first(cluster, wanted, exchange, metrics, fingerprint);
-                Some(first.await)
-            }
-            None => None,
-        };
-        Ok(Self { options, cluster, exchange, policies, documents, certificate, authority })
+        let (mut documents, mut certificate) = (None, None);
+        if context.options.watch_policies {
+            let context = context.counting("documents");
+            documents = Some(Documents::first(context, policies.clone()).await);
+        }
+        if context.options.manage_certificates {
+            certificate = Some(Certificates::first(context.counting("certificates")).await);
+        }
+        Ok(Self { context, policies, documents, certificate })
     }
 
     /// The certificate to serve with, if it is managed.
@@ -131,11 +109,14 @@ impl Prepared {
         opening: Opening,
         settings: &ServerSettings,
     ) -> Result<(Running, Manager), StartError> {
-        let Self { options, cluster, exchange, policies, documents, certificate, authority } = self;
+        let Self { context, policies, documents, certificate } = self;
         let review = documents.as_ref().map(|it| review::reviewer(it.shared(), policies.clone()));
         let running = opening.start(settings, &policies, review)?;
         let mut tasks = JoinSet::new();
-        let manages_certificates = certificate.is_some();
+        let keeps_lease = certificate.is_some() || documents.is_some();
+        if certificate.is_some() || context.options.manage_webhooks {
+            tasks.spawn(Registrar(context.counting("registrations")).run());
+        }
         if let Some((certificates, _)) = certificate {
             let serving = running.certificate().clone();
             tasks.spawn(certificates.run(move |bundle| {
@@ -144,32 +125,10 @@ impl Prepared {
                 }
             }));
         }
-        if manages_certificates || options.registrations.is_some() {
-            let registrar = Registrar {
-                cluster: counted(&cluster, running.metrics(), "registrations"),
-                exchange: Arc::clone(&exchange),
-                namespace: options.namespace.clone(),
-                address: options.address.clone(),
-                failure_policy: options.registrations.unwrap_or(FailurePolicy::Ignore),
-                metrics: Arc::clone(running.metrics()),
-                clock: options.clock,
-                rules: options.registrations.is_some(),
-                secret: options.certificate.as_ref().map(|managed| managed.secret.clone()),
-            };
-            tasks.spawn(registrar.run());
-        }
-        let keeps_lease = manages_certificates || documents.is_some();
         if let Some(documents) = documents {
             tasks.spawn(documents.run());
         }
-        let ManagerOptions { namespace, replica: name, clock, .. } = options;
-        let metrics = Arc::clone(running.metrics());
-        let cluster = counted(&cluster, &metrics, "leases");
-        let lifetimes = options.certificate.map(|managed| lifetimes(managed.lifetime));
-        let lifetimes = lifetimes.unwrap_or_default();
-        let replicas =
-            Replicas { cluster, namespace, name, exchange, metrics, authority, lifetimes, clock };
-        let replicas = keeps_lease.then(|| Arc::new(replicas));
+        let replicas = keeps_lease.then(|| Replicas(context.counting("leases")));
         if let Some(replicas) = replicas.clone() {
             tasks.spawn(async move { replicas.run().await });
         }
@@ -186,16 +145,6 @@ impl Manager {
             let _ = timeout(LEAVE, replicas.leave()).await;
         }
     }
-}
-
-/// The same cluster. Each request counts for this purpose.
-fn counted(cluster: &Cluster, metrics: &Arc<Metrics>, purpose: &'static str) -> Cluster {
-    let metrics = Arc::clone(metrics);
-    cluster.reporting(move |code| metrics.api_request(purpose, code))
-}
-
-fn lifetimes(leaf: Duration) -> Lifetimes {
-    Lifetimes::of_leaf(SignedDuration::try_from(leaf).unwrap_or(SignedDuration::MAX))
 }
 
 /// Connects when the API server is available.

@@ -9,49 +9,29 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::writes::{Managed, RegistrationWrite, is_ours, rules_of, separates, webhooks, writes};
-use super::exchange::Exchange;
+use super::context::{Context, set_if_changed};
 use super::trouble::Trouble;
+use crate::cluster::ClusterError;
 use crate::cluster::registrations::{DefinitionEvent, Revision};
-use crate::cluster::{Cluster, ClusterError};
 use crate::manifests::registrations::{
-    Address, Calls, DOCUMENTS_NAME, FailurePolicy, Kind, OBJECTS, REGISTRATIONS,
-    RegistrationSettings, UNINSTALL, has_match_conditions, registrations,
+    Calls, DOCUMENTS_NAME, Kind, OBJECTS, REGISTRATIONS, RegistrationSettings, UNINSTALL,
+    has_match_conditions, registrations,
 };
 use crate::manifests::resource::CustomResource;
 use crate::manifests::rules::{Coverage, RuleWithOperations, coverage};
-use crate::telemetry::Metrics;
 use crate::tls::rotation::Stored;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
-/// The part of the manager that writes registrations.
+/// The part of the manager that writes registrations. Without `--manage-webhooks`, it keeps only their
+/// caBundles.
 #[derive(Clone)]
-pub struct Registrar {
-    /// The API server.
-    pub cluster: Cluster,
-    /// Where the other parts are.
-    pub exchange: Arc<Exchange>,
-    /// The namespace of this server.
-    pub namespace: String,
-    /// Where the API server reaches this server.
-    pub address: Address,
-    /// The failure policy of new registrations. That of an existing one belongs to the user.
-    pub failure_policy: FailurePolicy,
-    /// Where it counts requests, and reports whether the registrations agree.
-    pub metrics: Arc<Metrics>,
-    /// The wall clock.
-    pub clock: fn() -> Timestamp,
-    /// Whether it creates registrations and keeps their rules.
-    pub rules: bool,
-    /// The Secret with the authorities, if it keeps the caBundles.
-    pub secret: Option<String>,
-}
+pub struct Registrar(pub Context);
 
 /// The definitions in the cluster: those that are known, and whether they are all.
 #[derive(Debug, Default)]
@@ -90,28 +70,31 @@ impl Registrar {
         let watch_stored = async |((kind, name), _, label): Registration| {
             let mut trouble = Trouble::default();
             let what = format!("watch the {} {name}", kind.name());
-            let report = |event| {
-                if self.is_good(&event, label, &what, &mut trouble) {
+            let report = |event: Result<(), String>| {
+                let failure = event.as_ref().err().map(String::as_str);
+                self.0.watched(failure, label, &what, &mut trouble);
+                if event.is_ok() {
                     stored.notify_one();
                 }
             };
-            self.cluster.watch_registration(kind, name, report).await;
+            self.0.cluster.watch_registration(kind, name, report).await;
         };
         // Without rules to keep, an account needs no permission for definitions.
         let watch_definitions = async {
-            if self.rules {
+            if self.0.options.manage_webhooks {
                 let (mut trouble, what) =
                     (Trouble::default(), "watch the CustomResourceDefinitions");
-                let report = |event| {
+                let report = |event: Result<_, String>| {
                     // The list may fail.
                     if !matches!(event, Ok(DefinitionEvent::Restarted)) {
-                        self.is_good(&event, "definitions", what, &mut trouble);
+                        let failure = event.as_ref().err().map(String::as_str);
+                        self.0.watched(failure, "definitions", what, &mut trouble);
                     }
                     if let Ok(change) = event {
                         definitions.send_if_modified(|known| known.note(change));
                     }
                 };
-                self.cluster.watch_definitions(report).await;
+                self.0.cluster.watch_definitions(report).await;
             } else {
                 std::future::pending().await
             }
@@ -125,34 +108,13 @@ impl Registrar {
         }
     }
 
-    /// Logs and counts an event of a watch. Returns whether it is no failure.
-    fn is_good<T>(
-        &self,
-        event: &Result<T, String>,
-        watch: &'static str,
-        what: &str,
-        trouble: &mut Trouble,
-    ) -> bool {
-        match event {
-            Ok(_) => {
-                trouble.end(what);
-                self.metrics.watch_event(watch, (self.clock)().as_second());
-            }
-            Err(error) => {
-                trouble.begin_with(what, error.clone());
-                self.metrics.watch_failed(watch);
-            }
-        }
-        event.is_ok()
-    }
-
     async fn pass_repeatedly(&self, definitions: &watch::Sender<Definitions>, stored: &Notify) {
-        let mut policies = self.exchange.policies.subscribe();
-        let mut authorities = self.exchange.authorities.subscribe();
+        let mut policies = self.0.exchange.policies.subscribe();
+        let mut authorities = self.0.exchange.authorities.subscribe();
         let mut changed = definitions.subscribe();
         let (mut memory, mut trouble) = (Memory::default(), Trouble::default());
         let mut failures = 0;
-        if self.rules {
+        if self.0.options.manage_webhooks {
             // The first pass can then create the registrations.
             let _ = timeout(LONGEST_RETRY, changed.wait_for(|known| known.complete)).await;
         }
@@ -187,7 +149,7 @@ impl Registrar {
         definitions: &watch::Sender<Definitions>,
         memory: &mut Memory,
     ) -> Result<(Duration, Duration), ClusterError> {
-        let policies = Arc::clone(&self.exchange.policies.borrow());
+        let policies = Arc::clone(&self.0.exchange.policies.borrow());
         // caBundles are updated even if the definitions cannot be read: the certificates depend on them.
         match self.resources(&policies, definitions, memory).await {
             Ok(resources) => self.update(&policies, resources.as_deref(), memory).await,
@@ -206,7 +168,7 @@ impl Registrar {
     ) -> Result<(Duration, Duration), ClusterError> {
         let mut stored = [None, None, None];
         for ((kind, name), stored) in REGISTRATIONS.into_iter().zip(&mut stored) {
-            *stored = self.cluster.registration(kind, name).await?;
+            *stored = self.0.cluster.registration(kind, name).await?;
         }
         self.publish(policies, resources, &stored);
         if stored.iter().any(Option::is_some) {
@@ -223,25 +185,26 @@ impl Registrar {
             return Ok((QUIET, RESYNC));
         }
         // Until the definitions are known, the rules stay as they are.
+        let options = &self.0.options;
         let managed = Managed {
-            rules: self.rules && resources.is_some(),
-            authorities: self.secret.is_some(),
+            rules: options.manage_webhooks && resources.is_some(),
+            authorities: options.manage_certificates,
         };
         let settings = RegistrationSettings {
-            namespace: self.namespace.clone(),
-            address: self.address.clone(),
+            namespace: options.namespace.clone(),
+            address: options.address(),
             authorities: self.authorities().await?,
-            failure_policy: self.failure_policy,
-            separate_agreement: separates(&stored, self.failure_policy),
+            failure_policy: options.failure_policy,
+            separate_agreement: separates(&stored, options.failure_policy),
         };
-        let match_conditions = has_match_conditions(self.cluster.version());
+        let match_conditions = has_match_conditions(self.0.cluster.version());
         let calls = Calls::of(policies, resources.unwrap_or_default(), match_conditions);
         let desired = registrations(&calls, &settings);
         let writes = writes(&desired, &stored, managed);
-        if !self.rules || managed.rules {
+        if !options.manage_webhooks || managed.rules {
             for (place, label, _) in LABELS {
                 let agrees = !writes.iter().any(|write| write.place() == place);
-                self.metrics.registration_in_sync(label, agrees);
+                self.0.metrics.registration_in_sync(label, agrees);
             }
         }
         if writes.is_empty() {
@@ -268,11 +231,14 @@ impl Registrar {
     /// What each caBundle has to contain. Read after the registrations, so that a server that has missed a
     /// change of the Secret removes no authority from a caBundle.
     async fn authorities(&self) -> Result<String, ClusterError> {
-        let Some(name) = &self.secret else { return Ok(String::new()) };
-        let secret = self.cluster.secret(&self.namespace, name).await?;
+        let Context { cluster, options, .. } = &self.0;
+        if !options.manage_certificates {
+            return Ok(String::new());
+        }
+        let secret = cluster.secret(&options.namespace, &options.certificate_secret).await?;
         let stored = secret.and_then(|secret| Stored::parse(&secret.data).ok());
         // A missing or invalid Secret is written back.
-        let known = || self.exchange.authorities.borrow().clone();
+        let known = || self.0.exchange.authorities.borrow().clone();
         Ok(stored.map_or_else(known, |stored| stored.authorities().to_owned()))
     }
 
@@ -297,7 +263,7 @@ impl Registrar {
             if memory.resources.get(&name).is_some_and(|(known, _)| *known == revision) {
                 continue;
             }
-            match self.cluster.custom_resource(&name).await? {
+            match self.0.cluster.custom_resource(&name).await? {
                 Some(resource) => memory.resources.insert(name, (revision, resource)),
                 None => memory.resources.remove(&name),
             };
@@ -318,14 +284,14 @@ impl Registrar {
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let registered = Some(ours.map(bundle).collect());
-        set_if_changed(&self.exchange.registered, registered);
+        set_if_changed(&self.0.exchange.registered, registered);
         let Some(resources) = resources else { return };
         let parts: Vec<Vec<RuleWithOperations>> =
             PARTS.iter().map(|paths| rules_at(stored, paths)).collect();
         let coverage = coverage(policies, resources, &parts);
         let absent = without_crd(&coverage);
-        self.metrics.resources_without_crd(absent.len());
-        let known = self.exchange.coverage.borrow().as_ref().map(without_crd);
+        self.0.metrics.resources_without_crd(absent.len());
+        let known = self.0.exchange.coverage.borrow().as_ref().map(without_crd);
         if known.as_ref() != Some(&absent) && !absent.is_empty() {
             tracing::info!(
                 resources = absent.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
@@ -333,20 +299,20 @@ impl Registrar {
                  registered until one does"
             );
         }
-        set_if_changed(&self.exchange.coverage, Some(coverage));
+        set_if_changed(&self.0.exchange.coverage, Some(coverage));
     }
 
     async fn perform(&self, write: &RegistrationWrite) -> Result<bool, ClusterError> {
         Ok(match write {
             RegistrationWrite::Create { kind, name, registration } => {
-                let written = self.cluster.create_registration(*kind, registration).await?;
+                let written = self.0.cluster.create_registration(*kind, registration).await?;
                 if written {
                     tracing::info!(kind = kind.name(), name, "created a registration");
                 }
                 written
             }
             RegistrationWrite::Patch { kind, name, patch } => {
-                let written = self.cluster.patch_registration(*kind, name, patch).await?;
+                let written = self.0.cluster.patch_registration(*kind, name, patch).await?;
                 if written {
                     let paths: Vec<&str> = patch
                         .as_array()
@@ -405,14 +371,6 @@ fn rules_at(stored: &[Option<Value>; 3], paths: &[&str]) -> Vec<RuleWithOperatio
     };
     let of_stored = stored.iter().flatten().flat_map(webhooks);
     of_stored.filter(calls).flat_map(rules_of).collect()
-}
-
-fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
-    sender.send_if_modified(|known| {
-        let changed = *known != value;
-        *known = value;
-        changed
-    });
 }
 
 /// The resources of policies that no CustomResourceDefinition defines.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use super::conditions::Status;
 use crate::cluster::StoredDocument;
@@ -83,31 +83,17 @@ impl PartialEq for Spec {
 
 impl Eq for Spec {}
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Text<'d> {
-    api_version: String,
-    kind: &'d str,
-    metadata: Metadata<'d>,
-    spec: &'d Value,
-}
-
-#[derive(Serialize)]
-struct Metadata<'d> {
-    name: &'d str,
-}
-
 impl Document {
     /// A document with a `spec`, as the API server has it.
     pub fn new(id: DocumentId, spec: &Value) -> Self {
-        let text = Text {
-            api_version: format!("{GROUP}/{VERSION}"),
-            kind: id.kind.name(),
-            metadata: Metadata { name: &id.name },
-            spec,
-        };
+        let document = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": id.kind.name(),
+            "metadata": {"name": id.name},
+            "spec": spec,
+        });
         // JSON has no value that YAML lacks. The compiler would report an empty document.
-        let text = serde_saphyr::to_string(&text).unwrap_or_default();
+        let text = serde_saphyr::to_string(&document).unwrap_or_default();
         let convention = match id.kind {
             DocumentKind::StatusPolicy => "convention",
             DocumentKind::StatusConvention => "extends",

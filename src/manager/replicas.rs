@@ -8,43 +8,25 @@
 //! certificate may be valid: the older authorities must not be removed before.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::exchange::{Exchange, Replica};
+use super::context::{Context, set_if_changed};
+use super::exchange::Replica;
 use super::trouble::Trouble;
-use crate::cluster::{Cluster, ClusterError, Lease};
-use crate::telemetry::Metrics;
+use crate::cluster::{ClusterError, Lease};
 use crate::tls::rotation::Lifetimes;
 
-/// Keeps the Lease of this replica, and publishes [`Exchange::replicas`].
-pub struct Replicas {
-    /// The API server.
-    pub cluster: Cluster,
-    /// The namespace of the Leases.
-    pub namespace: String,
-    /// The name of this replica and of its Lease.
-    pub name: String,
-    /// Where the other parts are.
-    pub exchange: Arc<Exchange>,
-    /// Where it counts requests and replicas.
-    pub metrics: Arc<Metrics>,
-    /// The fingerprint of the authority of the serving certificate; empty if it is not managed.
-    pub authority: watch::Receiver<String>,
-    /// Those of the certificates of all replicas.
-    pub lifetimes: Lifetimes,
-    /// The wall clock.
-    pub clock: fn() -> Timestamp,
-}
+/// Keeps the Lease of this replica, and publishes [`Exchange::replicas`](super::exchange::Exchange::replicas).
+#[derive(Clone)]
+pub struct Replicas(pub Context);
 
 impl Replicas {
     /// Renews the Lease until it is dropped.
     pub async fn run(&self) {
-        let mut authority = self.authority.clone();
+        let mut authority = self.0.exchange.served.subscribe();
         let (mut observed, mut trouble) = (Observed::default(), Trouble::default());
         let mut is_beat = true;
         loop {
@@ -63,7 +45,8 @@ impl Replicas {
 
     /// Deletes the Lease of this replica at the end, so that the others need not wait until it expires.
     pub async fn leave(&self) {
-        let deleted = self.cluster.delete_lease(&self.namespace, &self.name, "").await;
+        let Context { cluster, options, .. } = &self.0;
+        let deleted = cluster.delete_lease(&options.namespace, &options.replica, "").await;
         if let Err(error) = deleted {
             Trouble::default().begin("delete the Lease of this replica", &error);
         }
@@ -75,35 +58,33 @@ impl Replicas {
         observed: &mut Observed,
         is_beat: bool,
     ) -> Result<(), ClusterError> {
-        let now = (self.clock)();
+        let Context { cluster, options, exchange, metrics, .. } = &self.0;
+        let (now, namespace) = (self.0.now(), &options.namespace);
         let lease = Lease {
-            name: self.name.clone(),
-            holder: self.name.clone(),
+            name: options.replica.clone(),
+            holder: options.replica.clone(),
             authority: authority.to_owned(),
             renewed: now,
             version: String::new(),
         };
-        self.cluster.renew_lease(&self.namespace, &lease).await?;
-        let leases = self.cluster.leases(&self.namespace).await?;
+        cluster.renew_lease(namespace, &lease).await?;
+        let leases = cluster.leases(namespace).await?;
+        let lifetimes = options.lifetimes();
         let (abandoned, kept): (Vec<_>, Vec<_>) = observed
             .observe(&leases, is_beat)
             .into_iter()
-            .partition(|(lease, beats)| is_abandoned(lease, *beats, &self.lifetimes, now));
+            .partition(|(lease, beats)| is_abandoned(lease, *beats, &lifetimes, now));
         let replica = |(lease, beats): (&Lease, u32)| Replica {
             name: lease.holder.clone(),
             authority: lease.authority.clone(),
             is_live: beats < LEASE_BEATS,
         };
         let replicas: Vec<Replica> = kept.into_iter().map(replica).collect();
-        self.metrics.replicas(replicas.iter().filter(|replica| replica.is_live).count());
-        self.exchange.replicas.send_if_modified(|known| {
-            let is_new = *known != replicas;
-            *known = replicas;
-            is_new
-        });
+        metrics.replicas(replicas.iter().filter(|replica| replica.is_live).count());
+        set_if_changed(&exchange.replicas, replicas);
         for (Lease { name, holder, version, .. }, _) in abandoned {
             tracing::info!(replica = holder, "deleting the Lease of a replica that ended");
-            self.cluster.delete_lease(&self.namespace, name, version).await?;
+            cluster.delete_lease(namespace, name, version).await?;
         }
         Ok(())
     }

@@ -9,7 +9,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::conditions::last_boundary;
@@ -51,8 +50,9 @@ pub fn reviewer(shared: SharedRegistry, store: PolicyStore) -> DocumentReview {
     Arc::new(move |body| {
         review(body, &linter, PATIENCE, |id| {
             let registry = shared.lock();
-            Others { texts: registry.used_without(id), settled: registry.is_settled() }
-                .after(store.files())
+            let mut texts = store.files();
+            texts.extend(registry.used_without(id));
+            Others { texts, settled: registry.is_settled() }
         })
     })
 }
@@ -65,13 +65,6 @@ struct Others {
     settled: bool,
 }
 
-impl Others {
-    fn after(mut self, mut files: Vec<Source>) -> Self {
-        files.append(&mut self.texts);
-        Self { texts: files, ..self }
-    }
-}
-
 /// Answers a review. `others` returns the documents in use without the reviewed one.
 fn review(
     body: &[u8],
@@ -81,9 +74,7 @@ fn review(
 ) -> Reply {
     let request = match AdmissionRequest::parse(body) {
         Ok(request) => request,
-        Err(error) => {
-            return Reply { status: StatusCode::BAD_REQUEST, body: error.to_string().into_bytes() };
-        }
+        Err(error) => return Reply::bad_request(&error),
     };
     let judged = if depth_of(body) > MAX_DEPTH {
         // Also in metadata: a watch reads an object at the same depth as a review has it.
@@ -97,13 +88,7 @@ fn review(
         Ok(warnings) => (None, warnings),
         Err(message) => (Some(cut(message)), Vec::new()),
     };
-    match respond_about_document(&request.uid, rejected, warnings) {
-        Ok(body) => Reply { status: StatusCode::OK, body },
-        Err(error) => Reply {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            body: error.to_string().into_bytes(),
-        },
-    }
+    Reply::of(respond_about_document(&request.uid, rejected, warnings))
 }
 
 /// The document, if the request changes its content.

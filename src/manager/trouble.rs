@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::cluster::with_causes;
+use crate::telemetry::with_causes;
 
 /// The last error of a loop, so that each different one is logged once.
 #[derive(Debug, Default)]

@@ -99,17 +99,15 @@ impl RuleWithOperations {
         }
     }
 
-    fn matches(&self, group: &str, version: &str, operation: &str, resource: &str) -> bool {
-        let has = |list: &[String], name: &str| list.iter().any(|word| word == ANY || word == name);
+    /// Whether it matches an operation on a resource such as `foos` or `foos/status`, apart from its scope.
+    pub fn matches(&self, group: &str, version: &str, operation: &str, resource: &str) -> bool {
         // An entry without a slash matches no subresource.
         let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let is_resource = |entry: &String| {
             let (entry, of) = entry.split_once('/').unwrap_or((entry, ""));
             (entry == ANY || entry == plural) && (of == subresource || of == ANY)
         };
-        // One that is restricted to a scope counts as a mismatch: policies do not restrict it.
-        self.scope == ANY
-            && has(&self.api_groups, group)
+        has(&self.api_groups, group)
             && has(&self.api_versions, version)
             && has(&self.operations, operation)
             && self.resources.iter().any(is_resource)
@@ -277,8 +275,10 @@ fn is_matched(
     version: &ServedVersion,
 ) -> bool {
     let entry = entry(&resource.plural, version.status_subresource);
+    // A rule that is restricted to a scope counts as a mismatch: policies do not restrict it.
+    let rules = || rules.iter().filter(|rule| rule.scope == ANY);
     operations(version.status_subresource).iter().all(|operation| {
-        rules.iter().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
+        rules().any(|rule| rule.matches(&resource.group, &version.name, operation, &entry))
     })
 }
 
@@ -297,6 +297,11 @@ impl ServedVersion {
     fn with_other_subresource(&self) -> Self {
         Self { name: self.name.clone(), status_subresource: !self.status_subresource }
     }
+}
+
+/// Whether a list of a rule has a name, or all names.
+pub fn has(list: &[String], name: &str) -> bool {
+    list.iter().any(|word| word == ANY || word == name)
 }
 
 fn any() -> String {

@@ -3,18 +3,13 @@
 //! hyper has one timer for two limits: `header_read_timeout` runs from the end of a response to the
 //! end of the next request head. Above 90 s (API servers keep idle connections that long) it lets a
 //! client send a head for two minutes. At ten seconds it closes the API server's idle connections,
-//! and their next POST fails. So hyper's timer is off: [`ActivityIo`] records the first byte of a
+//! and their next POST fails. So hyper's timer is off: the reader records the first byte of a
 //! head, the service records its end, and an [`IdleCheck`] compares a few times per timeout. A
 //! request costs some relaxed atomic stores, but no timer and no clock.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll};
 use std::time::Duration;
-
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The current activity of one connection.
 #[derive(Debug, Default)]
@@ -30,7 +25,7 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    fn bytes_arrived(&self) {
+    pub(super) fn bytes_arrived(&self) {
         if self.requests.load(Relaxed) == 0 && !self.in_head.load(Relaxed) {
             self.in_head.store(true, Relaxed);
             self.changes.fetch_add(1, Relaxed);
@@ -114,64 +109,6 @@ impl IdleCheck {
         } else {
             Due::Nothing
         }
-    }
-}
-
-/// A stream that records arriving bytes.
-#[derive(Debug)]
-pub(super) struct ActivityIo<S> {
-    stream: S,
-    activity: Arc<Activity>,
-}
-
-impl<S> ActivityIo<S> {
-    pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for ActivityIo<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.activity.bytes_arrived();
-        }
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityIo<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }
 

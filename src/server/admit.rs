@@ -38,17 +38,21 @@ pub fn admit(
         return Reply::bad_request(&ReviewError::Missing("request.object"));
     }
     observe(&request, &verdict);
-    match respond(&request, &verdict) {
-        Ok(body) => Reply { status: StatusCode::OK, body },
-        Err(_) => Reply {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            body: b"the response could not be written: a bug in statusgate".to_vec(),
-        },
-    }
+    Reply::of(respond(&request, &verdict))
 }
 
 impl Reply {
-    fn bad_request(error: &ReviewError) -> Self {
+    /// A response.
+    pub fn of<E>(response: Result<Vec<u8>, E>) -> Self {
+        let failed = b"the response could not be written: a bug in statusgate";
+        match response {
+            Ok(body) => Self { status: StatusCode::OK, body },
+            Err(_) => Self { status: StatusCode::INTERNAL_SERVER_ERROR, body: failed.to_vec() },
+        }
+    }
+
+    /// The answer to an invalid review.
+    pub fn bad_request(error: &ReviewError) -> Self {
         Self { status: StatusCode::BAD_REQUEST, body: error.to_string().into_bytes() }
     }
 }

@@ -45,13 +45,13 @@ impl CertificateWatch {
 
     pub(super) fn poll(&mut self, now: Timestamp, metrics: &Metrics) {
         let bundle = self.certificate.current.load();
-        metrics.certificate_not_after.set(bundle.not_after.as_second());
-        let expiry = Expiry::of(bundle.not_before, bundle.not_after, now);
+        let not_after = bundle.validity.not_after;
+        metrics.server.certificate_not_after.set(not_after.as_second());
+        let expiry = bundle.validity.expiry(now);
         if expiry == self.logged {
             return;
         }
         self.logged = expiry;
-        let not_after = bundle.not_after;
         match expiry {
             Expiry::Far => tracing::info!(%not_after, "the certificate was renewed"),
             Expiry::Near => tracing::warn!(%not_after, "the renewal of the certificate is late"),

@@ -1,9 +1,9 @@
-//! The one place where the server reads the wall clock.
+//! The one place where the program reads the wall clock.
 
 use jiff::Timestamp;
 
-/// The current time. Everything below the server takes it as an argument.
-#[expect(clippy::disallowed_methods, reason = "the server is an edge: time enters here")]
-pub(super) fn now() -> Timestamp {
+/// The current time. Everything else takes it as an argument.
+#[expect(clippy::disallowed_methods, reason = "this is the edge where time enters")]
+pub fn now() -> Timestamp {
     Timestamp::now()
 }

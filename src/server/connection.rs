@@ -21,8 +21,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::io::InspectReader;
 
-use super::activity::{Activity, ActivityIo, Due, IdleCheck};
+use super::activity::{Activity, Due, IdleCheck};
 use super::drain::StageWatch;
 use super::handshake::{self, HandshakeLog};
 use super::rejection::Rejection;
@@ -79,7 +80,12 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::new(Activity::default());
-    let io = TokioIo::new(ActivityIo::new(stream, Arc::clone(&activity)));
+    let reader = Arc::clone(&activity);
+    let io = TokioIo::new(InspectReader::new(stream, move |bytes: &[u8]| {
+        if !bytes.is_empty() {
+            reader.bytes_arrived();
+        }
+    }));
     let connection = http1::Builder::new()
         // See `activity`: one hyper timer cannot enforce two timeouts.
         .header_read_timeout(None)
@@ -221,15 +227,15 @@ struct CountedConnection<'m>(&'m Metrics);
 
 impl<'m> CountedConnection<'m> {
     fn new(metrics: &'m Metrics) -> Self {
-        metrics.connections.inc();
-        metrics.connections_accepted.inc();
+        metrics.server.connections.inc();
+        metrics.server.connections_accepted.inc();
         Self(metrics)
     }
 }
 
 impl Drop for CountedConnection<'_> {
     fn drop(&mut self) {
-        self.0.connections.dec();
+        self.0.server.connections.dec();
     }
 }
 

@@ -16,7 +16,9 @@ use super::settings::{CertificateSource, ServerSettings};
 use super::{StartError, clock};
 use crate::files;
 use crate::telemetry::{FilterFile, Metrics};
-use crate::tls::{Authority, Bundle, CertificateError, ClientAuthorities, Pem, ServerTls};
+use crate::tls::{
+    Authority, Bundle, CertificateError, ClientAuthorities, Pem, ServerTls, Validity,
+};
 use statusgate_core::policy::Source;
 
 /// The files that may change while the server runs.
@@ -176,10 +178,9 @@ fn self_signed(settings: &ServerSettings, now: Timestamp) -> Result<Bundle, Star
         "::1".to_owned(),
         settings.listen.ip().to_string(),
     ];
-    let authority = Authority::make("statusgate, self-signed", SELF_SIGNED_LIFETIME, now)?;
-    let issued = authority.issue(&names, SELF_SIGNED_LIFETIME, now)?;
-    let pem = |text| Pem { name: "the self-signed certificate", text };
-    Ok(Bundle::parse(pem(issued.certificate.as_bytes()), pem(issued.key.as_bytes()), now)?)
+    let validity = Validity::from_now(SELF_SIGNED_LIFETIME, now);
+    let authority = Authority::make("statusgate, self-signed", validity)?;
+    Ok(authority.issue(&names, validity)?.bundle()?)
 }
 
 /// The names of the inputs in logs and metrics.

@@ -60,6 +60,7 @@ use crate::tls::CertificateError;
 use statusgate_core::policy::{Diagnostics, Source};
 
 pub use self::certificate::ServingCertificate;
+pub use self::clock::now;
 pub use self::drain::{End, Stage};
 pub use self::policies::PolicyStore;
 pub use self::probe_port::ProbePort;
@@ -128,7 +129,7 @@ impl Opening {
     pub fn policies(&self, files: Vec<Source>) -> Result<PolicyStore, StartError> {
         let store = PolicyStore::new(files, &self.metrics).map_err(StartError::BrokenPolicies)?;
         policies::log_skipped(&store.current());
-        self.metrics.reloaded(inputs::POLICIES, clock::now().as_second());
+        self.metrics.reloaded(inputs::POLICIES, now().as_second());
         Ok(store)
     }
 
@@ -172,8 +173,8 @@ impl Opening {
         let probe_address = probes.address();
         let limits = &settings.limits;
         readiness.unblock(NO_POLICIES);
-        inputs.log(settings, &metrics, clock::now());
-        let (tls, certificate) = inputs.tls(settings, &metrics, clock::now())?;
+        inputs.log(settings, &metrics, now());
+        let (tls, certificate) = inputs.tls(settings, &metrics, now())?;
         readiness.unblock(NO_CERTIFICATE);
 
         let (lifecycle, stage) = Lifecycle::new();
@@ -198,7 +199,7 @@ impl Opening {
         watching.spawn(inputs.watch(settings.reload_every, Arc::clone(&metrics), stage));
         let traces = settings.traces.clone();
         readiness.unblock(NOT_LISTENING);
-        let policies = metrics.policies.get();
+        let policies = metrics.server.policies.get();
         tracing::info!(%address, %probe_address, policies, "listening");
 
         // From here on, `Running` owns one task that owns everything else.
@@ -222,7 +223,7 @@ impl Opening {
             probes.close().await;
             end
         });
-        Ok(Running { address, probe_address, metrics, certificate, signal, server })
+        Ok(Running { address, probe_address, certificate, signal, server })
     }
 }
 
@@ -239,7 +240,6 @@ const NOT_LISTENING: &str = "the server is not listening";
 pub struct Running {
     address: SocketAddr,
     probe_address: SocketAddr,
-    metrics: Arc<Metrics>,
     certificate: ServingCertificate,
     signal: mpsc::UnboundedSender<()>,
     server: JoinSet<End>,
@@ -254,11 +254,6 @@ impl Running {
     /// The address of the probes.
     pub fn probe_address(&self) -> SocketAddr {
         self.probe_address
-    }
-
-    /// The metrics of the server.
-    pub const fn metrics(&self) -> &Arc<Metrics> {
-        &self.metrics
     }
 
     /// The serving certificate.

@@ -47,7 +47,7 @@ pub(super) fn decision(
         }
     }
     if verdict.patch_failed {
-        metrics.patch_failures.inc();
+        metrics.server.patch_failures.inc();
         tracing::error!(
             webhook = webhook.name(),
             uid = &*request.uid,

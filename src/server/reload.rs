@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, with_causes};
 
 /// Any error of a reload.
 pub(super) type ReloadError = Box<dyn Error + Send + Sync>;
@@ -54,7 +54,7 @@ pub(super) fn reloader<T: Hash>(
             Err(error) => {
                 broken = Some(found);
                 metrics.reload_failed(what);
-                let error = chain(&*error);
+                let error = with_causes(&*error);
                 tracing::error!(
                     what,
                     error,
@@ -65,17 +65,6 @@ pub(super) fn reloader<T: Hash>(
     })
 }
 
-/// An error with its causes, on one line.
-fn chain(error: &(dyn Error + Send + Sync)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// Identifies content without a second copy of a private key in memory. 64 bits suffice: a user who
 /// can write these files gains nothing from a collision. A read error is content too, so that it is
 /// logged once.
@@ -83,7 +72,7 @@ fn fingerprint<T: Hash>(content: Result<&T, &ReloadError>) -> u64 {
     let mut hasher = DefaultHasher::new();
     match content {
         Ok(content) => content.hash(&mut hasher),
-        Err(error) => chain(&**error).hash(&mut hasher),
+        Err(error) => with_causes(&**error).hash(&mut hasher),
     }
     hasher.finish()
 }

@@ -19,7 +19,7 @@ impl Snapshot {
     /// first one too.
     pub(super) fn new(policies: PolicySet, metrics: &Metrics) -> Self {
         let each = policies.policies();
-        metrics.policies.set(i64::try_from(each.len()).unwrap_or(i64::MAX));
+        metrics.server.policies.set(i64::try_from(each.len()).unwrap_or(i64::MAX));
         let ids =
             each.iter().map(|policy| (&*policy.name, policy.rules().map(|(id, _)| id.to_string())));
         let counters = metrics.counters(NAMES, ids);

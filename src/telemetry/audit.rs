@@ -11,24 +11,32 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::Scrape;
+use super::metrics::{Labels, registry};
+use super::register::metrics;
 
 /// The results of the last pass, as text, and totals over all passes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AuditMetrics {
-    inner: Mutex<Inner>,
+    registry: Registry,
+    totals: Totals,
+    last_pass: Mutex<String>,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    last_pass: String,
-    passes: Family<[(&'static str, &'static str); 1], Counter>,
-    last_success: Gauge,
-    failed_reports: Gauge,
-    broken_policies: Gauge,
+metrics! {
+    /// The totals over all passes.
+    struct Totals {
+        /// Passes over all objects.
+        passes: Family<Labels<1>, Counter> = "passes",
+        /// End of the last pass that listed every resource, in seconds since 1970; 0 before the first.
+        last_success: Gauge = "last_success_timestamp_seconds",
+        /// 1 while the current policies are broken and those of an earlier pass are in use.
+        broken_policies: Gauge = "broken_policies",
+        /// Reports that the last pass could not store.
+        failed_reports: Gauge = "failed_reports",
+    }
 }
 
 /// A gauge of one pass.
@@ -39,95 +47,78 @@ pub struct AuditGauge {
     /// The help.
     pub help: &'static str,
     /// The values, each with its own labels.
-    pub values: Vec<(Labels, u64)>,
+    pub values: Vec<(GaugeLabels, u64)>,
 }
 
 /// The names and values of labels.
-pub type Labels = Vec<(&'static str, String)>;
+pub type GaugeLabels = Vec<(&'static str, String)>;
+
+impl Default for AuditMetrics {
+    fn default() -> Self {
+        let mut registry = registry(PREFIX);
+        let totals = Totals::register(&mut registry);
+        Self { registry, totals, last_pass: Mutex::default() }
+    }
+}
 
 impl AuditMetrics {
     /// Publishes the numbers of a pass and its duration in seconds. `success` is the end of a pass that
     /// listed every resource, in seconds since 1970.
     pub fn show(&self, gauges: Vec<AuditGauge>, seconds: f64, success: Option<i64>) {
-        let mut inner = self.lock();
-        inner.count(success);
+        let mut last_pass = self.lock();
+        self.count(success);
         if let Ok(text) = encode_pass(gauges, seconds) {
-            inner.last_pass = text;
+            *last_pass = text;
         }
     }
 
     /// Counts a pass without results. The numbers of the last pass and its time stay.
     pub fn failed(&self) {
-        self.lock().count(None);
+        self.count(None);
     }
 
     /// Records whether the current policies are broken and those of an earlier pass are in use.
     pub fn policies(&self, broken: bool) {
-        self.lock().broken_policies.set(broken.into());
+        self.totals.broken_policies.set(broken.into());
     }
 
     /// Records how many reports this pass could not store.
     pub fn reports(&self, failed: usize) {
-        self.lock().failed_reports.set(i64::try_from(failed).unwrap_or(i64::MAX));
+        self.totals.failed_reports.set(i64::try_from(failed).unwrap_or(i64::MAX));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn count(&self, success: Option<i64>) {
+        let outcome = if success.is_some() { "success" } else { "failure" };
+        self.totals.passes.get_or_create(&[("outcome", outcome)]).inc();
+        if let Some(now) = success {
+            self.totals.last_success.set(now);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, String> {
         // The text is replaced in one assignment: a panic cannot leave half of it.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_pass.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Scrape for AuditMetrics {
     fn encode(&self) -> Result<String, fmt::Error> {
-        let inner = self.lock();
-        let mut registry = Registry::with_prefix(PREFIX);
-        inner.register(&mut registry);
+        let last_pass = self.lock();
         let mut text = String::new();
-        encode(&mut text, &registry)?;
+        encode(&mut text, &self.registry)?;
         // Two registries form one exposition, which ends only once.
-        if !inner.last_pass.is_empty() {
+        if !last_pass.is_empty() {
             text.truncate(text.trim_end_matches("# EOF\n").len());
-            text.push_str(&inner.last_pass);
+            text.push_str(&last_pass);
         }
         Ok(text)
-    }
-}
-
-impl Inner {
-    fn count(&self, success: Option<i64>) {
-        let outcome = if success.is_some() { "success" } else { "failure" };
-        self.passes.get_or_create(&[("outcome", outcome)]).inc();
-        if let Some(now) = success {
-            self.last_success.set(now);
-        }
-    }
-
-    fn register(&self, registry: &mut Registry) {
-        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The running build", version);
-        registry.register("passes", "Passes over all objects", self.passes.clone());
-        registry.register(
-            "last_success_timestamp_seconds",
-            "End of the last pass that listed every resource, in seconds since 1970; 0 before the first",
-            self.last_success.clone(),
-        );
-        registry.register(
-            "broken_policies",
-            "1 while the current policies are broken and those of an earlier pass are in use",
-            self.broken_policies.clone(),
-        );
-        registry.register(
-            "failed_reports",
-            "Reports that the last pass could not store",
-            self.failed_reports.clone(),
-        );
     }
 }
 
 fn encode_pass(gauges: Vec<AuditGauge>, seconds: f64) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix(PREFIX);
     for AuditGauge { name, help, values } in gauges {
-        let family = Family::<Labels, Gauge>::default();
+        let family = Family::<GaugeLabels, Gauge>::default();
         for (labels, value) in &values {
             family.get_or_create(labels).set(i64::try_from(*value).unwrap_or(i64::MAX));
         }

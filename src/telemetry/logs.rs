@@ -51,10 +51,7 @@ impl Filter {
     /// An invalid filter; the one in use stays.
     pub fn set(&self, filter: &str) -> Result<(), LogError> {
         let targets = targets(filter)?;
-        self.0.reload(targets).map_err(|source| LogError {
-            message: "failed to change the log filter".to_owned(),
-            source: Some(source.into()),
-        })
+        self.0.reload(targets).map_err(LogError::of("failed to change the log filter"))
     }
 }
 
@@ -75,10 +72,8 @@ impl FilterFile {
     /// # Errors
     /// A file that cannot be read.
     pub fn read(path: &Path) -> Result<String, LogError> {
-        let text = std::fs::read_to_string(path).map_err(|source| LogError {
-            message: format!("failed to read the log filter in {}", path.display()),
-            source: Some(source.into()),
-        })?;
+        let failed = format!("failed to read the log filter in {}", path.display());
+        let text = std::fs::read_to_string(path).map_err(LogError::of(failed))?;
         Ok(text.trim().to_owned())
     }
 }
@@ -112,10 +107,7 @@ impl Logs {
                 .with(layer.with_ansi(AutoStream::choice(&io::stderr()) != ColorChoice::Never))
                 .try_init(),
         }
-        .map_err(|source| LogError {
-            message: "failed to start logging".to_owned(),
-            source: Some(source.into()),
-        })?;
+        .map_err(LogError::of("failed to start logging"))?;
         Ok(Self { _flush_on_drop: guard, dropped, filter: Filter(filter) })
     }
 
@@ -177,6 +169,13 @@ pub fn log_panics_without_their_message() {
 pub struct LogError {
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl LogError {
+    fn of<E: Error + Send + Sync + 'static>(message: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let message = message.into();
+        |source| Self { message, source: Some(source.into()) }
+    }
 }
 
 /// tracing-appender's default is 128,000 lines. With 400 bytes per line and a blocked stderr that

@@ -5,62 +5,28 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
 use super::metrics::{Labels, Metrics};
+use super::register::metrics;
 
-/// The metrics of calls, watches, registrations and documents.
-#[derive(Debug, Default)]
-pub(super) struct Managed {
-    api_requests: Family<Labels<2>, Counter>,
-    watch_last_event: Family<Labels<1>, Gauge>,
-    watch_failing: Family<Labels<1>, Gauge>,
-    registration_in_sync: Family<Labels<1>, Gauge>,
-    documents: Family<Labels<2>, Gauge>,
-    replicas: Gauge,
-    resources_without_crd: Gauge,
-}
-
-impl Managed {
-    pub(super) fn register(registry: &mut Registry) -> Self {
-        let managed = Self::default();
-        registry.register(
-            "api_requests",
-            "Requests to the API server by purpose and outcome: success, not_found, conflict, rejected, \
-             unavailable, no_response",
-            managed.api_requests.clone(),
-        );
-        registry.register(
-            "watch_last_event_timestamp_seconds",
-            "Time of the last event or list of a watch, in seconds since 1970",
-            managed.watch_last_event.clone(),
-        );
-        registry.register(
-            "watch_failing",
-            "1 while a watch fails and its last known content is in use",
-            managed.watch_failing.clone(),
-        );
-        registry.register(
-            "registration_in_sync",
-            "1 if the webhook configuration in the cluster is as it has to be",
-            managed.registration_in_sync.clone(),
-        );
-        registry.register(
-            "documents",
-            "Documents in the cluster by kind and state: accepted, rejected",
-            managed.documents.clone(),
-        );
-        registry.register(
-            "replicas",
-            "Replicas that renew their Lease, this one included; 0 without managed parts",
-            managed.replicas.clone(),
-        );
-        registry.register(
-            "resources_without_crd",
-            "Resources of policies that no CustomResourceDefinition defines; 0 without --manage-webhooks",
-            managed.resources_without_crd.clone(),
-        );
-        managed
+metrics! {
+    /// The metrics of calls, watches, registrations and documents.
+    pub(super) struct Managed {
+        /// Requests to the API server by purpose and outcome: success, not_found, conflict, rejected,
+        /// unavailable, no_response.
+        api_requests: Family<Labels<2>, Counter> = "api_requests",
+        /// Time of the last event or list of a watch, in seconds since 1970.
+        watch_last_event: Family<Labels<1>, Gauge> = "watch_last_event_timestamp_seconds",
+        /// 1 while a watch fails and its last known content is in use.
+        watch_failing: Family<Labels<1>, Gauge> = "watch_failing",
+        /// 1 if the webhook configuration in the cluster is as it has to be.
+        registration_in_sync: Family<Labels<1>, Gauge> = "registration_in_sync",
+        /// Documents in the cluster by kind and state: accepted, rejected.
+        documents: Family<Labels<2>, Gauge> = "documents",
+        /// Replicas that renew their Lease, this one included; 0 without managed parts.
+        replicas: Gauge = "replicas",
+        /// Resources of policies that no CustomResourceDefinition defines; 0 without --manage-webhooks.
+        resources_without_crd: Gauge = "resources_without_crd",
     }
 }
 

@@ -20,8 +20,38 @@ use tracing_appender::non_blocking::ErrorCounter;
 use super::Scrape;
 use super::latency::{ByWebhook, Latency};
 use super::managed::Managed;
-use super::policies::{Changes, Counters, Decisions, Findings, Names, Store};
+use super::policies::{Counters, Names, Store};
+use super::register::metrics;
 use statusgate_core::model::Webhook;
+
+metrics! {
+    /// The metrics without webhooks and policies.
+    pub struct ServerMetrics {
+        /// Patches that did not apply on replay and were not sent: a bug in statusgate.
+        pub patch_failures: Counter = "patch_failures",
+        /// Open webhook connections.
+        pub connections: Gauge = "connections",
+        // OpenMetrics forbids a gauge and a counter with the same family name.
+        /// Accepted webhook connections.
+        pub connections_accepted: Counter = "connections_accepted",
+        /// Loaded policies.
+        pub policies: Gauge = "policies",
+        /// Expiry of the serving certificate, in seconds since 1970.
+        pub certificate_not_after: Gauge = "tls_certificate_not_after_seconds",
+        /// Failed TLS handshakes.
+        handshake_failures: Family<Labels<1>, Counter> = "handshake_failures",
+        /// Requests answered with 503 under load.
+        shed: Family<Labels<1>, Counter> = "shed",
+        /// Steps of this replica in the rotation of the managed certificate.
+        certificate_steps: Family<Labels<1>, Counter> = "certificate_steps",
+        /// Reloads of changed files and documents, by outcome.
+        reloads: Family<Labels<2>, Counter> = "reloads",
+        /// Time of the last successful reload, in seconds since 1970.
+        reload_last_success: Family<Labels<1>, Gauge> = "reload_last_success_timestamp_seconds",
+        /// 1 while changed files or documents cannot be loaded and the last valid content is in use.
+        reload_failing: Family<Labels<1>, Gauge> = "reload_failing",
+    }
+}
 
 /// All metrics of a server.
 #[derive(Debug)]
@@ -29,33 +59,16 @@ pub struct Metrics {
     registry: Registry,
     /// By the discriminants of [`Webhook`].
     webhooks: [WebhookMetrics; Webhook::ALL.len()],
-    /// Patches that did not apply on replay and were not sent.
-    pub patch_failures: Counter,
-    /// Open connections on the webhook port, including handshakes in progress.
-    pub connections: Gauge,
-    /// Connections accepted on the webhook port.
-    pub connections_accepted: Counter,
-    /// Loaded policies.
-    pub policies: Gauge,
-    /// Expiry of the serving certificate, in seconds since 1970.
-    pub certificate_not_after: Gauge,
     of_policies: Store,
-    handshake_failures: Family<Labels<1>, Counter>,
-    shed: Family<Labels<1>, Counter>,
-    certificate_steps: Family<Labels<1>, Counter>,
-    reloads: Family<Labels<2>, Counter>,
-    reload_last_success: Family<Labels<1>, Gauge>,
-    reload_failing: Family<Labels<1>, Gauge>,
     pub(super) managed: Managed,
+    /// The others.
+    pub server: ServerMetrics,
 }
 
 impl Metrics {
     /// All metrics at zero. `dropped_lines` is the counter of the log queue, if there is one.
     pub fn new(dropped_lines: Option<ErrorCounter>) -> Self {
-        let mut registry = Registry::with_prefix("statusgate");
-        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The running build", version);
-
+        let mut registry = registry("statusgate");
         let requests = Family::<RequestLabels, Counter>::default();
         let unmatched = Family::<Labels<1>, Counter>::default();
         let webhooks =
@@ -63,90 +76,18 @@ impl Metrics {
         let latencies = webhooks.iter().map(|metrics| metrics.latency.clone());
         let names = Webhook::ALL.map(Webhook::name);
         let durations = ByWebhook(names.into_iter().zip(latencies).collect());
-
-        // A macro, because metrics have many types.
-        macro_rules! register {
-            ($name:literal, $help:literal, $metric:expr) => {{
-                let metric = $metric;
-                registry.register($name, $help, metric.clone());
-                metric
-            }};
-        }
-        register!("requests", "Requests on the webhook paths, by HTTP code", requests);
-        register!("unmatched", "Reviews that no policy selects", unmatched);
-        registry.register(
-            "request_duration_seconds",
-            "Time from the end of a request's head to its response",
-            durations,
-        );
-        registry.register(
-            "log_lines_dropped",
-            "Log lines dropped because the log queue was full",
-            DroppedLines(dropped_lines),
-        );
+        let help = "Requests on the webhook paths, by HTTP code";
+        registry.register("requests", help, requests);
+        registry.register("unmatched", "Reviews that no policy selects", unmatched);
+        let help = "Time from the end of a request's head to its response";
+        registry.register("request_duration_seconds", help, durations);
+        let help = "Log lines dropped because the log queue was full";
+        registry.register("log_lines_dropped", help, DroppedLines(dropped_lines));
         let of_policies = Store::default();
-        let decisions = Decisions(of_policies.clone());
-        registry.register("decisions", "Reviews by policy and decision", decisions);
-        let findings = Findings(of_policies.clone());
-        registry.register("findings", "Findings by policy and rule", findings);
-        let changes = Changes(of_policies.clone());
-        registry.register(
-            "changes",
-            "Changes by the mutating webhook, by policy and reason: a default, an imposed phase, a repair, \
-             the time of a phase, a restored field",
-            changes,
-        );
+        of_policies.register(&mut registry);
         let managed = Managed::register(&mut registry);
-        Self {
-            patch_failures: register!(
-                "patch_failures",
-                "Patches that did not apply on replay and were not sent: a bug in statusgate",
-                Counter::default()
-            ),
-            connections: register!("connections", "Open webhook connections", Gauge::default()),
-            connections_accepted: register!(
-                // OpenMetrics forbids a gauge and a counter with the same family name.
-                "connections_accepted",
-                "Accepted webhook connections",
-                Counter::default()
-            ),
-            policies: register!("policies", "Loaded policies", Gauge::default()),
-            certificate_not_after: register!(
-                "tls_certificate_not_after_seconds",
-                "Expiry of the serving certificate, in seconds since 1970",
-                Gauge::default()
-            ),
-            of_policies,
-            handshake_failures: register!(
-                "handshake_failures",
-                "Failed TLS handshakes",
-                Family::default()
-            ),
-            shed: register!("shed", "Requests answered with 503 under load", Family::default()),
-            certificate_steps: register!(
-                "certificate_steps",
-                "Steps of this replica in the rotation of the managed certificate",
-                Family::default()
-            ),
-            reloads: register!(
-                "reloads",
-                "Reloads of changed files and documents, by outcome",
-                Family::default()
-            ),
-            reload_last_success: register!(
-                "reload_last_success_timestamp_seconds",
-                "Time of the last successful reload, in seconds since 1970",
-                Family::default()
-            ),
-            reload_failing: register!(
-                "reload_failing",
-                "1 while changed files or documents cannot be loaded and the last valid content is in use",
-                Family::default()
-            ),
-            managed,
-            registry,
-            webhooks,
-        }
+        let server = ServerMetrics::register(&mut registry);
+        Self { registry, webhooks, of_policies, managed, server }
     }
 
     /// Looks up the counters of these policies, each with the ids of its rules, in their order. The counters
@@ -172,36 +113,44 @@ impl Metrics {
 
     /// Counts one failed handshake.
     pub fn handshake_failure(&self, reason: &'static str) {
-        self.handshake_failures.get_or_create(&[("reason", reason)]).inc();
+        self.server.handshake_failures.get_or_create(&[("reason", reason)]).inc();
     }
 
     /// Counts one request answered with 503.
     pub fn shed(&self, reason: &'static str) {
-        self.shed.get_or_create(&[("reason", reason)]).inc();
+        self.server.shed.get_or_create(&[("reason", reason)]).inc();
     }
 
     /// Counts one step in the rotation of the managed certificate.
     pub fn certificate_step(&self, step: &'static str) {
-        self.certificate_steps.get_or_create(&[("step", step)]).inc();
+        self.server.certificate_steps.get_or_create(&[("step", step)]).inc();
     }
 
     /// Records that changed files are in use.
     pub fn reloaded(&self, what: &'static str, now_seconds: i64) {
-        self.reloads.get_or_create(&[("what", what), ("outcome", "success")]).inc();
-        self.reload_last_success.get_or_create(&[("what", what)]).set(now_seconds);
+        self.server.reloads.get_or_create(&[("what", what), ("outcome", "success")]).inc();
+        self.server.reload_last_success.get_or_create(&[("what", what)]).set(now_seconds);
         self.reload_recovered(what);
     }
 
     /// Records that changed files are broken; the last valid content stays in use.
     pub fn reload_failed(&self, what: &'static str) {
-        self.reloads.get_or_create(&[("what", what), ("outcome", "failure")]).inc();
-        self.reload_failing.get_or_create(&[("what", what)]).set(1);
+        self.server.reloads.get_or_create(&[("what", what), ("outcome", "failure")]).inc();
+        self.server.reload_failing.get_or_create(&[("what", what)]).set(1);
     }
 
     /// Records that the files on disk are again those in use.
     pub fn reload_recovered(&self, what: &'static str) {
-        self.reload_failing.get_or_create(&[("what", what)]).set(0);
+        self.server.reload_failing.get_or_create(&[("what", what)]).set(0);
     }
+}
+
+/// An empty registry, apart from the version.
+pub(super) fn registry(prefix: &str) -> Registry {
+    let mut registry = Registry::with_prefix(prefix);
+    let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+    registry.register("build", "The running build", version);
+    registry
 }
 
 impl Scrape for Metrics {

@@ -6,17 +6,20 @@
 use std::fmt;
 
 pub mod audit;
+mod causes;
 pub mod latency;
 pub mod logs;
 pub mod managed;
 pub mod metrics;
 pub mod policies;
+mod register;
 pub mod traces;
 
-pub use audit::{AuditGauge, AuditMetrics, Labels};
+pub use audit::{AuditGauge, AuditMetrics, GaugeLabels};
+pub use causes::with_causes;
 pub use latency::Latency;
 pub use logs::{FilterFile, Format, Logs};
-pub use metrics::{Metrics, WebhookMetrics};
+pub use metrics::{Metrics, ServerMetrics, WebhookMetrics};
 pub use policies::{Count, Counters, Decision, Names};
 
 /// The content of `/metrics`.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::registry::Registry;
 
 use statusgate_core::model::Webhook;
 
@@ -261,27 +262,30 @@ impl Rules {
     }
 }
 
-/// The decisions of all policies as one metric.
-#[derive(Debug)]
-pub(super) struct Decisions(pub(super) Store);
+impl Store {
+    /// Registers the metrics of all policies.
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let of = |encode: Encode| OfPolicies(self.clone(), encode);
+        registry.register("decisions", "Reviews by policy and decision", of(decisions));
+        registry.register("findings", "Findings by policy and rule", of(findings));
+        registry.register(
+            "changes",
+            "Changes by the mutating webhook, by policy and reason: a default, an imposed phase, a repair, \
+             the time of a phase, a restored field",
+            of(changes),
+        );
+    }
+}
 
-impl EncodeMetric for Decisions {
+type Encode = fn(&Known, &mut MetricEncoder<'_>) -> fmt::Result;
+
+/// Counters of all policies as one metric.
+#[derive(Debug)]
+struct OfPolicies(Store, Encode);
+
+impl EncodeMetric for OfPolicies {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        for Loaded { policy, .. } in self.0.lock().policies.values() {
-            for webhook in Webhook::ALL {
-                for decision in Decision::ALL {
-                    let count = policy.decisions.get(webhook as usize);
-                    let count = count.and_then(|counts| counts.get(decision as usize)?.get());
-                    let labels = [
-                        ("policy", &*policy.name),
-                        ("webhook", webhook.name()),
-                        ("decision", decision.name()),
-                    ];
-                    encode(&mut encoder, labels, count)?;
-                }
-            }
-        }
-        Ok(())
+        self.1(&self.0.lock(), &mut encoder)
     }
 
     fn metric_type(&self) -> MetricType {
@@ -289,49 +293,45 @@ impl EncodeMetric for Decisions {
     }
 }
 
-/// The findings of all policies as one metric.
-#[derive(Debug)]
-pub(super) struct Findings(pub(super) Store);
-
-impl EncodeMetric for Findings {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let known = self.0.lock();
-        for loaded in known.policies.values() {
-            for (rule, counts) in loaded.counts() {
-                for (action, count) in known.names.actions.iter().zip(counts) {
-                    let labels =
-                        [("policy", &*loaded.policy.name), ("rule", rule), ("action", *action)];
-                    encode(&mut encoder, labels, count)?;
-                }
+fn decisions(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for Loaded { policy, .. } in known.policies.values() {
+        for webhook in Webhook::ALL {
+            for decision in Decision::ALL {
+                let count = policy.decisions.get(webhook as usize);
+                let count = count.and_then(|counts| counts.get(decision as usize)?.get());
+                let labels = [
+                    ("policy", &*policy.name),
+                    ("webhook", webhook.name()),
+                    ("decision", decision.name()),
+                ];
+                encode(encoder, labels, count)?;
             }
         }
-        Ok(())
     }
-
-    fn metric_type(&self) -> MetricType {
-        MetricType::Counter
-    }
+    Ok(())
 }
 
-/// The changes of all policies as one metric.
-#[derive(Debug)]
-pub(super) struct Changes(pub(super) Store);
-
-impl EncodeMetric for Changes {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        let known = self.0.lock();
-        for Loaded { policy, .. } in known.policies.values() {
-            for (change, count) in known.names.changes.iter().zip(&*policy.changes) {
-                let labels = [("policy", &*policy.name), ("change", *change)];
-                encode(&mut encoder, labels, count.get())?;
+fn findings(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for loaded in known.policies.values() {
+        for (rule, counts) in loaded.counts() {
+            for (action, count) in known.names.actions.iter().zip(counts) {
+                let labels =
+                    [("policy", &*loaded.policy.name), ("rule", rule), ("action", *action)];
+                encode(encoder, labels, count)?;
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn metric_type(&self) -> MetricType {
-        MetricType::Counter
+fn changes(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    for Loaded { policy, .. } in known.policies.values() {
+        for (change, count) in known.names.changes.iter().zip(&*policy.changes) {
+            let labels = [("policy", &*policy.name), ("change", *change)];
+            encode(encoder, labels, count.get())?;
+        }
     }
+    Ok(())
 }
 
 fn encode<const N: usize>(

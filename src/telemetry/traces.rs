@@ -4,8 +4,6 @@
 //! a collector there is no tracer and no span.
 
 use std::collections::HashMap;
-use std::error::Error;
-use std::iter::successors;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -30,6 +28,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
 use tokio::runtime::Handle;
+
+use super::with_causes;
 
 /// The tracer of this program.
 pub fn tracer(provider: &SdkTracerProvider) -> SdkTracer {
@@ -130,11 +130,6 @@ impl HttpClient for Collector {
         self.failing.fetch_not(Relaxed);
         response
     }
-}
-
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = successors(Some(error), |&error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// An error in the settings of traces.

@@ -21,7 +21,7 @@ use rustls::sign::CertifiedKey;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::CertificateError;
+use super::{CertificateError, Validity};
 
 /// The content of a PEM file, with its name for messages.
 #[derive(Clone, Copy)]
@@ -37,12 +37,17 @@ pub struct Pem<'a> {
 pub struct Bundle {
     /// Chain and key, for rustls.
     pub key: Arc<CertifiedKey>,
-    /// The start of the leaf's validity.
-    pub not_before: Timestamp,
-    /// The end of the leaf's validity.
-    pub not_after: Timestamp,
+    /// When the leaf is valid.
+    pub validity: Validity,
     /// The DNS names and IP addresses of the leaf.
     pub names: Vec<String>,
+}
+
+impl<'a> Pem<'a> {
+    /// A text and its name.
+    pub const fn of(name: &'a str, text: &'a str) -> Self {
+        Self { name, text: text.as_bytes() }
+    }
 }
 
 impl Bundle {
@@ -68,15 +73,13 @@ impl Bundle {
             |what: &str| CertificateError::new(format!("the certificate in {file} {what}"));
         let unreadable = || invalid("is not a readable X.509 certificate");
         let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| unreadable())?;
-        let time = |seconds| Timestamp::from_second(seconds).map_err(|_| unreadable());
-        let not_before = time(leaf.validity().not_before.timestamp())?;
-        let not_after = time(leaf.validity().not_after.timestamp())?;
+        let validity = Validity::in_certificate(&leaf).ok_or_else(unreadable)?;
         let names = leaf.subject_alternative_name().map_err(|_| unreadable())?;
         let names: Vec<String> = names.map_or_else(Vec::new, |names| {
             names.value.general_names.iter().filter_map(readable_name).collect()
         });
-        if not_after < now {
-            return Err(invalid(&format!("expired on {not_after}")));
+        if validity.not_after < now {
+            return Err(invalid(&format!("expired on {}", validity.not_after)));
         }
         // API servers ignore the common name since Kubernetes 1.19.
         if names.is_empty() {
@@ -97,7 +100,7 @@ impl Bundle {
                 ),
             },
         )?;
-        Ok(Self { key: Arc::new(key), not_before, not_after, names })
+        Ok(Self { key: Arc::new(key), validity, names })
     }
 
     /// Whether a client that trusts only this authority accepts this certificate. Runs the
@@ -124,7 +127,7 @@ pub fn subject(pem: Pem<'_>) -> Option<(String, Timestamp)> {
     let certificates = certificates(pem).ok()?;
     let (_, certificate) = X509Certificate::from_der(certificates.first()?).ok()?;
     let name = certificate.subject().iter_common_name().next()?.as_str().ok()?.to_owned();
-    Some((name, Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()?))
+    Some((name, Validity::in_certificate(&certificate)?.not_after))
 }
 
 // Written by hand, so that no key can reach a log through the `Debug` of rustls.
@@ -132,7 +135,7 @@ impl fmt::Debug for Bundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bundle")
             .field("names", &self.names)
-            .field("not_after", &self.not_after)
+            .field("not_after", &self.validity.not_after)
             .finish_non_exhaustive()
     }
 }
@@ -207,8 +210,9 @@ mod tests {
     const DAY: Duration = Duration::from_secs(86_400);
 
     fn issue(now: Timestamp) -> crate::tls::Issued {
-        let authority = Authority::make("test", 10 * DAY, now).unwrap();
-        authority.issue(&["localhost".into(), "::1".into()], DAY, now).unwrap()
+        let valid = |days| Validity::from_now(days * DAY, now);
+        let authority = Authority::make("test", valid(10)).unwrap();
+        authority.issue(&["localhost".into(), "::1".into()], valid(1)).unwrap()
     }
 
     fn parse(certificate: &str, key: &str, now: Timestamp) -> Result<Bundle, String> {
@@ -226,7 +230,7 @@ mod tests {
         let issued = issue(now());
         let bundle = parse(&issued.certificate, &issued.key, now()).unwrap();
         assert_eq!(bundle.names, ["localhost", "::1"]);
-        assert_eq!(bundle.not_after, "2026-11-22T00:00:00Z".parse().unwrap());
+        assert_eq!(bundle.validity.not_after, "2026-11-22T00:00:00Z".parse().unwrap());
     }
 
     #[test]

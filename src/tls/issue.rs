@@ -9,20 +9,19 @@ use rcgen::{
 };
 use x509_parser::pem::parse_x509_pem;
 
-use super::CertificateError;
-use super::rotation::Validity;
+use super::{Bundle, CertificateError, Pem, Validity};
 
 /// A certificate authority that can sign.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use statusgate::tls::Authority;
+/// use statusgate::tls::{Authority, Validity};
 ///
 /// let day = Duration::from_secs(86_400);
-/// let now = "2026-11-21T12:00:00Z".parse()?;
-/// let authority = Authority::make("my cluster", 3650 * day, now)?;
-/// let serving = authority.issue(&["statusgate.statusgate-system.svc".into()], 365 * day, now)?;
+/// let valid = |days| Validity::from_now(days * day, "2026-11-21T12:00:00Z".parse().unwrap());
+/// let authority = Authority::make("my cluster", valid(3650))?;
+/// let serving = authority.issue(&["statusgate.statusgate-system.svc".into()], valid(365))?;
 /// assert!(serving.certificate.starts_with("-----BEGIN CERTIFICATE-----"));
 /// # Ok(())
 /// # }
@@ -38,15 +37,7 @@ impl Authority {
     ///
     /// # Errors
     /// A name that X.509 does not allow, or no randomness.
-    pub fn make(name: &str, lifetime: Duration, now: Timestamp) -> Result<Self, CertificateError> {
-        Self::make_valid(name, from_now(lifetime, now))
-    }
-
-    /// The same, with another start than now.
-    ///
-    /// # Errors
-    /// As for [`Authority::make`].
-    pub fn make_valid(name: &str, validity: Validity) -> Result<Self, CertificateError> {
+    pub fn make(name: &str, validity: Validity) -> Result<Self, CertificateError> {
         let failed = |source| {
             CertificateError::caused_by("failed to create a certificate authority", source)
         };
@@ -102,24 +93,7 @@ impl Authority {
     ///
     /// # Errors
     /// A name that is neither a DNS name nor an IP address, or no randomness.
-    pub fn issue(
-        &self,
-        names: &[String],
-        lifetime: Duration,
-        now: Timestamp,
-    ) -> Result<Issued, CertificateError> {
-        self.issue_valid(names, from_now(lifetime, now))
-    }
-
-    /// The same, with another start than now.
-    ///
-    /// # Errors
-    /// As for [`Authority::issue`].
-    pub fn issue_valid(
-        &self,
-        names: &[String],
-        validity: Validity,
-    ) -> Result<Issued, CertificateError> {
+    pub fn issue(&self, names: &[String], validity: Validity) -> Result<Issued, CertificateError> {
         let failed = |source: rcgen::Error| {
             let message = format!("failed to issue a certificate for {}", names.join(", "));
             CertificateError::caused_by(message, source)
@@ -145,17 +119,21 @@ pub struct Issued {
     pub key: String,
 }
 
+impl Issued {
+    /// The certificate and its key for a listener.
+    ///
+    /// # Errors
+    /// As for [`Bundle::parse`].
+    pub fn bundle(&self) -> Result<Bundle, CertificateError> {
+        let pem = |text| Pem::of("the issued certificate", text);
+        Bundle::parse(pem(&self.certificate), pem(&self.key), Timestamp::MIN)
+    }
+}
+
 fn subject(name: &str) -> DistinguishedName {
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name);
     subject
-}
-
-fn from_now(lifetime: Duration, now: Timestamp) -> Validity {
-    Validity {
-        not_before: now.checked_sub(CLOCK_SKEW).unwrap_or(Timestamp::UNIX_EPOCH),
-        not_after: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
-    }
 }
 
 fn set_life(params: &mut CertificateParams, validity: Validity) {
@@ -175,7 +153,3 @@ const LAST_SECOND: i64 = 253_402_300_799;
 /// The common name of the certificates from [`Authority::issue`]. API servers ignore it;
 /// `statusgate certs` recognizes its own files by it.
 pub const LEAF_NAME: &str = "statusgate";
-
-/// The allowed clock difference between the machines that issue and verify a certificate.
-/// Kubernetes' own tools use five minutes.
-const CLOCK_SKEW: Duration = Duration::from_secs(300);

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use statusgate::server::{self, CertificateSource, Running, ServerSettings};
-use statusgate::tls::{Authority, Issued};
+use statusgate::tls::{Authority, Issued, Validity};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -46,7 +46,7 @@ impl Desk {
     }
 
     pub(crate) fn issue(&self) -> Issued {
-        self.authority.issue(&["localhost".into()], DAY, now()).unwrap()
+        self.authority.issue(&["localhost".into()], Validity::from_now(DAY, now())).unwrap()
     }
 
     pub(crate) fn write_pair(&self, issued: &Issued) {
@@ -250,7 +250,7 @@ pub(crate) fn head(length: usize) -> String {
 }
 
 pub(crate) fn authority() -> Authority {
-    Authority::make("test", DAY, now()).unwrap()
+    Authority::make("test", Validity::from_now(DAY, now())).unwrap()
 }
 
 /// Replaces a symlink atomically, as kubelet does.

@@ -29,7 +29,7 @@ fn read_pem(certificate: &[u8], key: &[u8]) {
     for (certificate, key) in [(certificate, own_key), (issued, key), (certificate, key)] {
         match Bundle::parse(certificate, key, now()) {
             Ok(bundle) => {
-                assert!(!bundle.names.is_empty() && bundle.not_after >= now());
+                assert!(!bundle.names.is_empty() && bundle.validity.not_after >= now());
                 bundle.is_trusted_by(certificate, now());
             }
             Err(error) => assert!(error.to_string().contains("file")),

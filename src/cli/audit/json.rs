@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::cluster::Target;
 use crate::cluster::audit::{Findings, Judged, Row, State, Tally};
-use crate::cluster::{Target, with_causes};
+use crate::telemetry::with_causes;
 use statusgate_core::engine::{Action, Health};
 use statusgate_core::policy::PolicySet;
 

@@ -11,11 +11,11 @@ use super::super::signals::Signals;
 use super::super::survey::Survey;
 use super::super::{Outcome, time};
 use super::Args;
+use crate::cluster::CheckResult;
 use crate::cluster::audit::{Findings, Row, Store, Stored, audit};
-use crate::cluster::{CheckResult, with_causes};
 use crate::server::{ProbePort, Readiness};
 use crate::telemetry::logs::{self, Format, Logs};
-use crate::telemetry::{AuditGauge, AuditMetrics, Labels};
+use crate::telemetry::{AuditGauge, AuditMetrics, GaugeLabels, with_causes};
 use statusgate_core::engine::Action;
 use statusgate_core::policy::PolicySet;
 
@@ -35,7 +35,7 @@ async fn watch(args: &Args, policies: PolicySet) -> anyhow::Result<()> {
     // An error at the start is a configuration error and ends the process. Later errors are logged
     // and counted.
     let cluster = args.on.connection.open().await?;
-    let store = if args.write { Some(Store::find(&cluster).await?) } else { None };
+    let store = args.find_store(&cluster).await?;
     tracing::info!(probe_address = %port.address(), interval = ?args.interval, "watching");
     let mut watch = Watch { args, policies, metrics, store, gaps: Vec::new() };
     let mut passes = interval(args.interval);
@@ -175,7 +175,7 @@ fn gauges(
 ) -> Vec<AuditGauge> {
     let rows = complete(findings);
     let gauge = |name, help, values: for<'r> fn(&'r Row) -> Values<'r>| {
-        let of_row = |row: &&Row| -> Vec<(Labels, u64)> {
+        let of_row = |row: &&Row| -> Vec<(GaugeLabels, u64)> {
             let of = [("policy", row.policy.clone()), ("resource", row.target.name())];
             let with = |more: Vec<(&'static str, &str)>| {
                 let more = more.into_iter().map(|(name, value)| (name, value.to_owned()));

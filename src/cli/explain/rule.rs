@@ -107,27 +107,8 @@ fn shortened(value: &Value) -> Value {
 }
 
 fn data(rule: &RuleText, examples: &Pair) -> Value {
-    let violations = rule.violations.iter().map(|violation| {
-        json!({"what": violation.what, "judges": violation.judges, "action": violation.action})
-    });
-    let example = |example: &Option<Example>| {
-        example.as_ref().map(|example| {
-            json!({
-                "resource": example.resource,
-                "stored": example.stored,
-                "written": example.written,
-                "findings": example.findings,
-            })
-        })
-    };
-    json!({
-        "id": rule.id,
-        "message": rule.message,
-        "meaning": rule.meaning,
-        "violations": violations.collect::<Value>(),
-        "optional": rule.optional,
-        "source": rule.source,
-        "violating": example(&examples.violating),
-        "satisfying": example(&examples.satisfying),
-    })
+    let mut data = json!(rule);
+    data["violating"] = json!(examples.violating);
+    data["satisfying"] = json!(examples.satisfying);
+    data
 }

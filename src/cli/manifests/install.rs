@@ -51,12 +51,11 @@ impl Args {
 /// # Errors
 /// When stdout cannot be written.
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut objects = Vec::new();
+    let mut text = args.installation().print()?;
     if args.has(Part::Crds) && args.has(Part::WatchPolicies) {
-        objects.extend(crds::crds());
+        text = format!("{}---\n{text}", yaml::print(&crds::crds())?);
     }
-    objects.extend(args.installation().commented());
-    io::stdout().lock().write_all(yaml::print(&objects)?.as_bytes())?;
+    io::stdout().lock().write_all(text.as_bytes())?;
     Ok(Outcome::Clean)
 }
 

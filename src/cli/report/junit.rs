@@ -40,7 +40,7 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
     for object in &report.objects {
         let line = |Located { found, place }: &Located| format!("{place}: {found}");
         let (failed, passed): (Vec<_>, Vec<_>) =
-            object.findings.iter().partition(|at| report.fail_on.includes(at.found.action));
+            object.findings.iter().partition(|at| at.found.action >= report.fail_on);
         let lines = |found: Vec<&_>| found.into_iter().map(line).collect::<Vec<_>>().join("\n");
         let result = match failed.split_first() {
             None => match &object.entry.unjudged {
@@ -71,12 +71,22 @@ pub(super) fn suites(report: &Report<'_>) -> Suites {
     for mistake in &report.mistakes {
         let name =
             mistake.place.as_deref().map_or_else(|| mistake.file.to_string(), ToString::to_string);
-        let (class, output) = ("document".to_owned(), String::new());
         let result = Outcome::Broken(mistake.message.clone());
-        let case = Case { class, name, result, output };
-        suites.entry(mistake.file.to_string()).or_default().push(case);
+        add(&mut suites, &mistake.file, "document", name, result);
     }
     suites
+}
+
+/// Adds a case without output to the suite of a file.
+pub(in crate::cli) fn add(
+    suites: &mut Suites,
+    file: &str,
+    class: &str,
+    name: String,
+    result: Outcome,
+) {
+    let (class, output) = (class.to_owned(), String::new());
+    suites.entry(file.to_owned()).or_default().push(Case { class, name, result, output });
 }
 
 /// Writes the document.

@@ -1,7 +1,6 @@
 //! The report of `check`, in formats for people and pipelines.
 
 mod github;
-mod json;
 pub(super) mod junit;
 mod sarif;
 mod summary;
@@ -14,7 +13,6 @@ use clap::ValueEnum;
 use json_patch::PatchOperation;
 use serde::Serialize;
 
-use super::action::Limit;
 use super::entry::Entry;
 use statusgate_core::engine::{Action, Found};
 use statusgate_core::policy::PolicySet;
@@ -49,7 +47,7 @@ pub(super) struct Report<'p> {
     pub(super) stored: Option<usize>,
     /// The findings that filters removed.
     pub(super) filtered_out: usize,
-    pub(super) fail_on: Limit,
+    pub(super) fail_on: Action,
     /// Whether an object fails the run that no policy selects.
     pub(super) unjudged_fails: bool,
     /// A table of rules instead of findings.
@@ -76,7 +74,7 @@ pub(super) struct Located {
 }
 
 /// The totals of a report.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Totals<'r> {
     pub(super) judged: usize,
     pub(super) patched: usize,
@@ -91,7 +89,11 @@ impl Report<'_> {
         match format {
             Format::Table if self.summary => summary::write(self, out),
             Format::Table => table::write(self, out),
-            Format::Json => json::write(self, out),
+            // docs/check.md describes the members; new ones may be added.
+            Format::Json => self.objects.iter().try_for_each(|object| {
+                serde_json::to_writer(&mut *out, object)?;
+                writeln!(out)
+            }),
             Format::Sarif => sarif::write(self, out),
             Format::Junit => junit::write(&junit::suites(self), out),
             Format::Github => github::write(self, out),
@@ -118,8 +120,7 @@ impl Report<'_> {
 
     /// Whether a finding or an unjudged object fails the run.
     pub(super) fn fails(&self) -> bool {
-        self.lacks_judgement()
-            || self.findings().any(|(_, found, _)| self.fail_on.includes(found.action))
+        self.lacks_judgement() || self.findings().any(|(_, found, _)| found.action >= self.fail_on)
     }
 
     /// Whether an unjudged object fails the run, or that there is none at all.
@@ -135,8 +136,7 @@ impl Report<'_> {
     }
 
     fn totals(&self) -> Totals<'_> {
-        let mut totals =
-            Totals { judged: 0, patched: 0, policies: BTreeMap::new(), findings: BTreeMap::new() };
+        let mut totals = Totals::default();
         for object in &self.objects {
             totals.judged += usize::from(object.entry.unjudged.is_none());
             totals.patched += usize::from(!object.patch.is_empty());
@@ -258,7 +258,7 @@ mod tests {
             skipped: Vec::new(),
             stored: None,
             filtered_out: 0,
-            fail_on: Limit::Deny,
+            fail_on: Action::Deny,
             unjudged_fails: false,
             summary: false,
             verbose: true,
@@ -277,11 +277,11 @@ mod tests {
         assert!(report.fails());
         report.objects[0].findings.remove(0);
         assert!(!report.fails());
-        report.fail_on = Limit::Warn;
+        report.fail_on = Action::Warn;
         assert!(report.fails());
         report.objects[0].findings.drain(..2);
         assert!(!report.fails());
-        report.fail_on = Limit::Audit;
+        report.fail_on = Action::Audit;
         assert!(report.fails());
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::Report;
@@ -120,18 +121,13 @@ fn physical(place: &Place) -> Value {
 
 /// A path as a URI reference. Relative paths stay relative to the repository.
 fn uri(path: &str) -> String {
-    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
     let path = path.strip_prefix("./").unwrap_or(path);
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                uri.push(char::from(byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri
+    format!("{scheme}{}", utf8_percent_encode(path, PATH))
 }
+
+const PATH: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 #[cfg(test)]
 mod tests {

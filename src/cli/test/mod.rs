@@ -11,11 +11,11 @@ use std::rc::Rc;
 use anstyle::AnsiColor;
 use anyhow::bail;
 use clap::ValueEnum;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use self::case::{Case, Suite};
 use self::compare::{Difference, compare};
+use super::explain::LISTED;
 use super::input::check_stdin;
 use super::output::{diff_line, painted, stdout};
 use super::plurals::Plurals;
@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = BufWriter::new(stdout(args.output == Output::Table));
     match args.output {
         Output::Table => table(&tried, &mut out)?,
-        Output::Json => json(&tried, &bench, &wrong, &mut out)?,
+        Output::Json => as_json(&tried, &bench, &wrong, &mut out)?,
         Output::Junit => junit::write(&suites(&tried, &bench, &wrong), &mut out)?,
     }
     out.flush()?;
@@ -230,9 +230,7 @@ fn unknown_rules(case: &Case, known: &[String]) -> Vec<Diagnostic> {
     let mistake = |(finding, place): (&ExpectedFinding, &Span)| {
         let names = known.iter().map(String::as_str);
         let help = near(&finding.rule, names).map(|near| format!("did you mean \"{near}\"?"));
-        let help = help.unwrap_or_else(|| {
-            "`statusgate explain CONVENTION` lists the rules of a convention".to_owned()
-        });
+        let help = help.unwrap_or_else(|| LISTED.to_owned());
         let message = format!("no policy of this file has the rule \"{}\"", finding.rule);
         let mut mistake = Diagnostic::new(place.clone(), message);
         mistake.help = Some(help);
@@ -306,68 +304,44 @@ fn table(tried: &[Tried], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}: {passed} passed, {failed} failed", plural(tried.len(), "case"))
 }
 
-fn json(
+fn as_json(
     tried: &[Tried],
     bench: &Bench,
     wrong: &Diagnostics,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    #[derive(Serialize)]
-    struct Document<'t> {
-        cases: Vec<Line<'t>>,
-        /// Errors of files, cases and policies.
-        mistakes: Vec<Value>,
-        summary: Summary,
-    }
-    #[derive(Serialize)]
-    struct Line<'t> {
-        file: &'t str,
-        line: usize,
-        name: &'t str,
-        passed: bool,
-        differences: serde_json::Map<String, Value>,
-    }
-    #[derive(Serialize)]
-    struct Summary {
-        cases: usize,
-        passed: usize,
-        failed: usize,
-        mistakes: usize,
-    }
-    let cases: Vec<Line<'_>> = tried
-        .iter()
-        .map(|Tried { place, name, differences }| Line {
-            file: &place.file,
-            line: place.line,
-            name,
-            passed: differences.is_empty(),
-            differences: differences
-                .iter()
-                .map(|difference| (difference.part.to_owned(), difference.lines.clone().into()))
-                .collect(),
+    let case = |Tried { place, name, differences }: &Tried| {
+        let differences =
+            differences.iter().map(|of| (of.part.to_owned(), of.lines.clone().into()));
+        json!({
+            "file": place.file,
+            "line": place.line,
+            "name": name,
+            "passed": differences.len() == 0,
+            "differences": differences.collect::<Map<_, _>>(),
         })
-        .collect();
+    };
+    // Errors of files, cases and policies.
     let mut mistakes = Vec::new();
     for mistake in &bench.unread {
         mistakes.push(serde_json::to_value(mistake)?);
     }
     mistakes.extend(wrong.to_json().as_array().cloned().unwrap_or_default());
     for Broken { policies, message, .. } in &bench.broken {
-        mistakes.push(serde_json::json!({"policies": policies, "message": message}));
+        mistakes.push(json!({"policies": policies, "message": message}));
     }
-    let passed = cases.iter().filter(|case| case.passed).count();
-    let failed = cases.len() - passed;
-    let summary = Summary { cases: cases.len(), passed, failed, mistakes: mistakes.len() };
-    serde_json::to_writer_pretty(&mut *out, &Document { cases, mistakes, summary })?;
-    writeln!(out)
+    let passed = tried.iter().filter(|tried| tried.differences.is_empty()).count();
+    let (cases, failed) = (tried.len(), tried.len() - passed);
+    let summary =
+        json!({"cases": cases, "passed": passed, "failed": failed, "mistakes": mistakes.len()});
+    let cases: Value = tried.iter().map(case).collect();
+    writeln!(out, "{:#}", json!({"cases": cases, "mistakes": mistakes, "summary": summary}))
 }
 
 fn suites(tried: &[Tried], bench: &Bench, wrong: &Diagnostics) -> junit::Suites {
     let mut suites = junit::Suites::default();
     let mut add = |file: &str, name: String, result: junit::Outcome| {
-        let (class, output) = (file.to_owned(), String::new());
-        let case = junit::Case { class, name, result, output };
-        suites.entry(file.to_owned()).or_default().push(case);
+        junit::add(&mut suites, file, file, name, result);
     };
     for Tried { place, name, differences } in tried {
         let parts: Vec<&str> = differences.iter().map(|difference| difference.part).collect();

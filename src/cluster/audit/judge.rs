@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::super::identity::read_object;
-use super::super::{Target, object_path, with_causes};
+use super::super::{Target, object_path};
 use super::lasting::{is_disagreement, newest_transition};
+use crate::telemetry::with_causes;
 use statusgate_core::engine::{Action, Found, Health, PatchFailed, decide, phase_of, review};
 use statusgate_core::kstatus::compute;
 use statusgate_core::model::{

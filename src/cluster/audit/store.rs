@@ -184,8 +184,7 @@ fn target(namespaced: bool) -> Target {
         plural: plural.to_owned(),
         kind: kind.to_owned(),
         namespaced,
-        status_subresource: false,
-        policies: Vec::new(),
+        ..Target::default()
     }
 }
 

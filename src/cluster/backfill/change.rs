@@ -1,17 +1,20 @@
 //! The changes of a patch for people: the leaves that differ.
 
 use json_patch::jsonptr::Token;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// One changed value. The patch itself is not a diff: it contains created parents, but not the replaced
 /// values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusChange {
     /// `/status/phase`.
     pub path: String,
     /// The old value, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Value>,
     /// The new value, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<Value>,
 }
 

@@ -5,8 +5,8 @@ use json_patch::PatchOperation;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Target;
 use super::change::{StatusChange, changes};
+use super::{Outcome, Report, Target};
 use statusgate_core::engine::{Action, PatchFailed, Verdict, decide};
 use statusgate_core::model::{Json, Metadata, Object, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
@@ -28,11 +28,15 @@ pub(super) struct Judged {
 
 /// The object and its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) uid: String,
-    pub(super) resource_version: String,
+pub struct Named {
+    /// `metadata.namespace`; empty for cluster-scoped objects.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.resourceVersion`.
+    pub resource_version: String,
 }
 
 /// The required change.
@@ -108,13 +112,15 @@ fn body(named: &Named, operations: &[PatchOperation]) -> serde_json::Result<Vec<
     serde_json::to_vec(&steps)
 }
 
-impl Todo {
-    /// The changes of a patch.
-    pub(super) fn into_changes(self) -> Vec<StatusChange> {
-        match self {
-            Self::Patch { changes, .. } => changes,
-            Self::Nothing | Self::Broken(_) => Vec::new(),
-        }
+impl Judged {
+    /// The result.
+    pub(super) fn report(self, outcome: Outcome, conflicts: u32) -> Report {
+        let Self { object, policies, repair, todo } = self;
+        let changes = match todo {
+            Todo::Patch { changes, .. } => changes,
+            Todo::Nothing | Todo::Broken(_) => Vec::new(),
+        };
+        Report { object, policies, outcome, repair, conflicts, changes }
     }
 }
 
@@ -202,7 +208,7 @@ mod tests {
         };
         let time = ("2024-01-01T00:00:00Z", "1970-01-01T00:00:00Z");
         assert_eq!(
-            judged.todo.into_changes(),
+            judged.report(Outcome::Patched, 0).changes,
             [
                 change("/status/lastTransitionTime", time.0, time.1),
                 change("/status/phase", "Ready", "Provisioning"),

@@ -23,11 +23,11 @@ use tokio::task::JoinHandle;
 
 pub use change::StatusChange;
 pub use journal::{Journal, JournalError};
-pub use judge::WRITER;
+pub use judge::{Named, WRITER};
 pub use scope::Scope;
 pub use shard::{Shard, ShardError};
 
-use self::judge::{Judged, Named, Todo, judge};
+use self::judge::{Todo, judge};
 use self::pace::Pace;
 use self::write::{Abort, Shared, Written};
 use self::writers::Writers;
@@ -76,25 +76,19 @@ pub enum Outcome {
 
 /// One object and its outcome.
 #[derive(Debug)]
-pub struct Report<'r> {
-    /// Its resource.
-    pub target: &'r Target,
+pub struct Report {
+    /// The object.
+    pub object: Named,
     /// The policies that judged it, by their index in the set.
-    pub policies: &'r [u16],
-    /// `metadata.namespace`; empty for cluster-scoped objects.
-    pub namespace: &'r str,
-    /// `metadata.name`.
-    pub name: &'r str,
-    /// `metadata.uid`.
-    pub uid: &'r str,
+    pub policies: Vec<u16>,
     /// Its outcome.
-    pub outcome: &'r Outcome,
+    pub outcome: Outcome,
     /// The message about the phase, if it was repaired, or would be.
-    pub repair: Option<&'r str>,
+    pub repair: Option<String>,
     /// How often another client wrote it first.
     pub conflicts: u32,
     /// The changes that were made, or would be made.
-    pub changes: &'r [StatusChange],
+    pub changes: Vec<StatusChange>,
 }
 
 /// Receives the results.
@@ -103,7 +97,7 @@ pub trait Audience {
     ///
     /// # Errors
     /// When the report cannot be written. This ends the run.
-    fn object(&mut self, report: &Report<'_>) -> io::Result<()>;
+    fn object(&mut self, target: &Target, report: &Report) -> io::Result<()>;
 
     /// A target is skipped because an earlier run finished it, after it wrote this number of objects.
     fn finished_earlier(&mut self, _target: &Target, _patched: u64) {}
@@ -346,33 +340,26 @@ impl<'a> Backfill<'a> {
                 return Ok(());
             }
         };
-        let Judged { object, policies, repair, todo } = judged;
-        let (changes, version, end) = (todo.into_changes(), None, Ok(outcome));
-        let conflicts = 0;
-        self.record(target, Written { object, policies, repair, changes, conflicts, version, end })
+        self.record(target, Written { version: None, end: Ok(judged.report(outcome, 0)) })
     }
 
     /// Writes the outcome of an object to the journal and the report.
     fn record(&mut self, target: &Target, written: Written) -> Result<(), BackfillError> {
-        let Written { object, policies, repair, changes, conflicts, version, end } = written;
+        let Written { version, end } = written;
         self.version = version.or_else(|| self.version.take());
-        let outcome = match end {
-            Ok(outcome) => outcome,
+        let report = match end {
+            Ok(report) => report,
             // The next run finds it again.
             Err(Abort::Stopped) => return Ok(()),
             Err(Abort::Hopeless(error)) => return Err(error.into()),
         };
-        let Named { namespace, name, uid, .. } = &object;
-        self.deleted += u64::from(outcome == Outcome::Deleted);
+        let outcome = &report.outcome;
+        self.deleted += u64::from(*outcome == Outcome::Deleted);
         self.undone += u64::from(matches!(outcome, Outcome::Rejected(_) | Outcome::Failed(_)));
-        if outcome == Outcome::Patched && !self.plan.dry_run {
-            self.journal.note_patched(target, uid)?;
+        if *outcome == Outcome::Patched && !self.plan.dry_run {
+            self.journal.note_patched(target, &report.object.uid)?;
         }
-        let (policies, changes, outcome) = (&*policies, &*changes, &outcome);
-        let repair = repair.as_deref();
-        let report =
-            Report { target, policies, namespace, name, uid, outcome, repair, conflicts, changes };
-        self.audience.object(&report)?;
+        self.audience.object(target, &report)?;
         let Outcome::Failed(reason) = outcome else {
             self.failed_in_a_row = 0;
             return Ok(());

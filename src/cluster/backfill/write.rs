@@ -8,10 +8,9 @@ use hyper::body::Bytes;
 use tokio::sync::watch;
 
 use super::super::identity::read_object;
-use super::change::StatusChange;
 use super::judge::{Judged, Named, Todo, judge};
 use super::pace::Pace;
-use super::{Outcome, Plan, Target};
+use super::{Outcome, Plan, Report, Target};
 use crate::cluster::call::{Call, Reply, is_internal, is_no_request, retry_after};
 use crate::cluster::{Answer, Backoff, Cluster, ClusterError, Patience};
 use statusgate_core::policy::PolicySet;
@@ -35,14 +34,9 @@ pub(super) struct Shared {
 
 /// The result for one object.
 pub(super) struct Written {
-    pub(super) object: Named,
-    pub(super) policies: Vec<u16>,
-    pub(super) repair: Option<String>,
-    pub(super) changes: Vec<StatusChange>,
-    pub(super) conflicts: u32,
     /// The resourceVersion after the write.
     pub(super) version: Option<String>,
-    pub(super) end: Result<Outcome, Abort>,
+    pub(super) end: Result<Report, Abort>,
 }
 
 /// Why an object and all later ones are not written.
@@ -82,9 +76,7 @@ impl Shared {
             self.hopeless.send_replace(true);
         }
         let Job { judged, conflicts, version, .. } = job;
-        let Judged { object, policies, repair, todo } = judged;
-        let changes = todo.into_changes();
-        Written { object, policies, repair, changes, conflicts, version, end }
+        Written { version, end: end.map(|outcome| judged.report(outcome, conflicts)) }
     }
 
     /// Waits, unless the run must end.

@@ -22,9 +22,8 @@ pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
             hooks.into_iter().flat_map(|hook| compare(hook, &calls)).collect()
         }
         Err(error) => {
-            let message = format!("not checked: {error}");
-            let help = "allow this account to list and get customresourcedefinitions";
-            vec![CheckResult::warning(ID, "CustomResourceDefinition", message, help)]
+            let verb = "list and get customresourcedefinitions";
+            vec![CheckResult::not_checked(ID, "CustomResourceDefinition", error, verb)]
         }
     }
 }
@@ -118,6 +117,7 @@ mod tests {
             kind,
             registration: "statusgate".into(),
             settings: serde_json::from_value(registration["webhooks"][index].clone()).unwrap(),
+            rules: Vec::new(),
         };
         [
             hook(&mutating, Kind::Mutating, 0),

@@ -10,10 +10,7 @@ pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
     let of_kind = |(kind, documents): &(&str, Result<Vec<StoredDocument>, String>)| match documents
     {
         Ok(documents) => documents.iter().map(|document| one(kind, document)).collect(),
-        Err(reason) => {
-            let message = format!("not checked: {reason}");
-            vec![CheckResult::warning(ID, *kind, message, "allow this account to list them")]
-        }
+        Err(reason) => vec![CheckResult::not_checked(ID, *kind, reason, "list them")],
     };
     input.documents.iter().flat_map(of_kind).collect::<Vec<_>>()
 }

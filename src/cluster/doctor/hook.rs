@@ -1,6 +1,6 @@
 //! A registered webhook, mutating or validating.
 
-use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
+use k8s_openapi::api::admissionregistration::v1::{self, MutatingWebhook};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::cluster::{Cluster, ClusterError, Patience};
 use crate::manifests::conditions;
 use crate::manifests::registrations::{self, Kind};
+use crate::manifests::rules::RuleWithOperations;
 use statusgate_core::model::Webhook;
 
 /// One webhook of a registration.
@@ -19,6 +20,7 @@ pub(super) struct Hook {
     pub(super) registration: String,
     /// Its settings. A validating webhook has the same fields, except for the reinvocation policy.
     pub(super) settings: MutatingWebhook,
+    pub(super) rules: Vec<RuleWithOperations>,
 }
 
 /// The Service that a webhook calls.
@@ -57,7 +59,10 @@ impl Cluster {
         let mut hooks = Vec::new();
         for Registration { metadata, webhooks } in list.items {
             let registration = metadata.name.clone().unwrap_or_default();
-            let of = |settings| Hook { kind, registration: registration.clone(), settings };
+            let of = |mut settings: MutatingWebhook| {
+                let rules = settings.rules.take().unwrap_or_default().into_iter().map(rule);
+                Hook { kind, registration: registration.clone(), settings, rules: rules.collect() }
+            };
             hooks.extend(webhooks.into_iter().flatten().map(of).filter(|hook| match names {
                 [] => is_ours(&metadata, hook),
                 names => names.contains(&hook.registration),
@@ -141,6 +146,16 @@ impl Hook {
     }
 }
 
+fn rule(rule: v1::RuleWithOperations) -> RuleWithOperations {
+    RuleWithOperations {
+        api_groups: rule.api_groups.unwrap_or_default(),
+        api_versions: rule.api_versions.unwrap_or_default(),
+        operations: rule.operations.unwrap_or_default(),
+        resources: rule.resources.unwrap_or_default(),
+        scope: rule.scope.unwrap_or_else(|| "*".to_owned()),
+    }
+}
+
 /// The label of our registrations, or `statusgate` in a name.
 fn is_ours(metadata: &ObjectMeta, hook: &Hook) -> bool {
     let mut labels = metadata.labels.iter().flatten();
@@ -177,7 +192,8 @@ mod tests {
             webhook.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let settings = serde_json::from_value(webhook).unwrap();
             let registration = String::new();
-            Hook { kind: Kind::Validating, registration, settings }.is_narrow()
+            let rules = Vec::new();
+            Hook { kind: Kind::Validating, registration, settings, rules }.is_narrow()
         };
         assert!(!is_narrow(json!({"objectSelector": {}, "matchConditions": []})));
         assert!(is_narrow(json!({"objectSelector": {"matchLabels": {"a": "b"}}})));

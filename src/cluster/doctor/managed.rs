@@ -4,29 +4,15 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::CheckInput;
 use super::hook::Hook;
+use super::{CheckInput, Examination};
 use crate::cluster::lease::LEASE_SECONDS;
 use crate::cluster::pages::crd_path;
 use crate::cluster::{CheckResult, Cluster, ClusterError, Lease, Patience, Secret};
 use crate::manifests::crds::{VERSION, crds};
 use crate::manifests::registrations::{DOCUMENTS, DOCUMENTS_NAME, Kind};
-use crate::tls::Expiry;
 use crate::tls::rotation::{Stored, fingerprints};
-use crate::values;
-
-/// Where servers keep their objects.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ObjectLocation {
-    /// The namespace of the servers. Default: that of the Service that the registrations call, or
-    /// statusgate-system.
-    #[arg(long, value_name = "NAME", value_parser = values::namespace)]
-    pub namespace: Option<String>,
-
-    /// The Secret with the managed certificate.
-    #[arg(long = "certificate-secret", value_name = "NAME", default_value = "statusgate-tls")]
-    pub secret: String,
-}
+use crate::tls::{Expiry, Validity};
 
 /// What is stored, or why it cannot be read.
 pub(super) struct Managed {
@@ -38,9 +24,9 @@ pub(super) struct Managed {
 }
 
 impl Managed {
-    pub(super) async fn read(cluster: &Cluster, location: &ObjectLocation, hooks: &[Hook]) -> Self {
+    pub(super) async fn read(cluster: &Cluster, options: &Examination, hooks: &[Hook]) -> Self {
         let called = || hooks.iter().find_map(Hook::service).map(|service| service.namespace);
-        let namespace = location.namespace.clone().or_else(called);
+        let namespace = options.namespace.clone().or_else(called);
         let namespace = namespace.unwrap_or_else(|| "statusgate-system".to_owned());
         let mut definitions = Vec::new();
         let names = crds().map(|crd| crd["metadata"]["name"].as_str().map(str::to_owned));
@@ -53,9 +39,10 @@ impl Managed {
             definitions.push((name, read));
         }
         let leases = cluster.leases(&namespace).await.map_err(|error| error.to_string());
-        let secret = cluster.secret(&namespace, &location.secret).await;
+        let secret = cluster.secret(&namespace, &options.certificate_secret).await;
         let secret = secret.map_err(|error| error.to_string());
-        Self { namespace, secret_name: location.secret.clone(), crds: definitions, leases, secret }
+        let secret_name = options.certificate_secret.clone();
+        Self { namespace, secret_name, crds: definitions, leases, secret }
     }
 
     /// Whether policies may be objects of the cluster.
@@ -90,7 +77,9 @@ pub(super) fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
             checks.extend(replicas(&subject, leases, *now));
         }
         Ok(_) => {}
-        Err(reason) => checks.push(not_checked("replicas", subject, reason, "list them")),
+        Err(reason) => {
+            checks.push(CheckResult::not_checked("replicas", subject, reason, "list them"))
+        }
     }
     checks.extend(certificate(managed, hooks, *now));
     checks
@@ -108,7 +97,7 @@ fn definition(name: &str, crd: &Result<Option<Value>, String>) -> CheckResult {
                 help,
             );
         }
-        Err(reason) => return not_checked("crd", name.to_owned(), reason, "get it"),
+        Err(reason) => return CheckResult::not_checked("crd", name, reason, "get it"),
     };
     let established = super::documents::condition(&crd["status"], "Established");
     if established["status"] != "True" {
@@ -167,7 +156,9 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
             let help = "running servers create it within seconds: read their log";
             return vec![CheckResult::problem(SECRET, subject, "it is missing", help)];
         }
-        Err(reason) if is_used => return vec![not_checked(SECRET, subject, reason, "get it")],
+        Err(reason) if is_used => {
+            return vec![CheckResult::not_checked(SECRET, subject, reason, "get it")];
+        }
         _ => return Vec::new(),
     };
     let stored = match Stored::parse(&secret.data) {
@@ -178,8 +169,7 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
         }
     };
     let leaf = &stored.summary().leaf;
-    let mut checks =
-        vec![validity(&subject, leaf.validity.not_before, leaf.validity.not_after, now)];
+    let mut checks = vec![validity(&subject, leaf.validity, now)];
     for hook in hooks {
         let registered = fingerprints(&String::from_utf8_lossy(hook.ca_bundle()));
         if !registered.contains(&leaf.authority) {
@@ -191,11 +181,12 @@ fn certificate(managed: &Managed, hooks: &[Hook], now: Timestamp) -> Vec<CheckRe
     checks
 }
 
-fn validity(subject: &str, from: Timestamp, until: Timestamp, now: Timestamp) -> CheckResult {
+fn validity(subject: &str, validity: Validity, now: Timestamp) -> CheckResult {
+    let until = validity.not_after;
     let days = until.duration_since(now).as_hours() / 24;
     let message = format!("its certificate is valid until {until:.0}, days left: {days}");
     let help = "running servers renew it: read their log";
-    match Expiry::of(from, until, now) {
+    match validity.expiry(now) {
         Expiry::Far => CheckResult::ok(SECRET, subject, message),
         Expiry::Near => CheckResult::warning(SECRET, subject, message, help),
         Expiry::Over => {
@@ -203,11 +194,6 @@ fn validity(subject: &str, from: Timestamp, until: Timestamp, now: Timestamp) ->
             CheckResult::problem(SECRET, subject, message, help)
         }
     }
-}
-
-fn not_checked(id: &'static str, subject: String, reason: &str, verb: &str) -> CheckResult {
-    let help = format!("allow this account to {verb}");
-    CheckResult::warning(id, subject, format!("not checked: {reason}"), help)
 }
 
 const REPLICAS: &str = "replicas";
@@ -223,7 +209,6 @@ mod tests {
 
     use super::*;
     use crate::cluster::Level;
-    use crate::tls::rotation::Validity;
 
     fn now() -> Timestamp {
         "2026-11-21T12:00:00Z".parse().unwrap()
@@ -295,7 +280,8 @@ mod tests {
         let settings = json!({"name": "v", "clientConfig": client, "sideEffects": "None",
             "admissionReviewVersions": ["v1"]});
         let settings = serde_json::from_value(settings).unwrap();
-        Hook { kind: Kind::Validating, registration: "statusgate".to_owned(), settings }
+        let (registration, rules) = ("statusgate".to_owned(), Vec::new());
+        Hook { kind: Kind::Validating, registration, settings, rules }
     }
 
     fn managed(data: Option<BTreeMap<String, Vec<u8>>>, authority: &str) -> Managed {

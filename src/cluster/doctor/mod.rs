@@ -1,7 +1,7 @@
 //! Checks that policies, CRDs, webhook registrations and certificates are consistent.
 //!
 //! [`CheckInput`] is everything that is read from the API server first. To add a check, write a function
-//! over the input and add it to [`CHECKS`].
+//! over the input and call it in [`Examination::run`].
 
 mod conditions;
 mod documents;
@@ -13,59 +13,50 @@ mod serving;
 mod settings;
 mod trust;
 
-use std::future::ready;
-use std::pin::Pin;
-
 use jiff::Timestamp;
 
-pub use managed::ObjectLocation;
 pub use serving::Address;
 
 use self::hook::Hook;
 use self::managed::Managed;
 use super::{CheckResult, Cluster, ClusterError, Definition, StoredDocument, Targets, precheck};
 use crate::manifests::registrations::Kind;
+use crate::values;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
 
-/// The checks, in the order of the report.
-const CHECKS: [RunCheck; 11] = [
-    |input| done(vec![api_server(input)]),
-    |input| done(managed::check(input)),
-    |input| done(documents::check(input)),
-    |input| done(precheck::gaps(&input.targets)),
-    |input| done(schemas(input)),
-    |input| done(settings::presence(&input.hooks, &input.unread)),
-    |input| done(rules::coverage(input)),
-    |input| Box::pin(conditions::check(input)),
-    |input| done(input.hooks.iter().flat_map(settings::sane).collect()),
-    |input| Box::pin(service::check(input)),
-    |input| Box::pin(serving::check(input)),
-];
-
-type RunCheck = for<'f> fn(&'f CheckInput<'f>) -> Running<'f>;
-
-type Running<'f> = Pin<Box<dyn Future<Output = Vec<CheckResult>> + 'f>>;
-
 /// The options of `doctor`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Examination {
-    /// The names of the registrations; without names, those that look like statusgate's.
+    /// The name of a registration. May be repeated. Default: registrations that look like those of
+    /// statusgate.
+    #[arg(long = "registration", value_name = "NAME")]
     pub registrations: Vec<String>,
-    /// Where to reach statusgate from here, if not by the name of its Service.
-    pub address: Option<Address>,
-    /// Where servers keep their objects.
-    pub objects: ObjectLocation,
-    /// The policies and conventions of the cluster by kind, or why they cannot be read.
-    pub documents: Vec<(&'static str, Result<Vec<StoredDocument>, String>)>,
+
+    /// Where to reach statusgate from here, such as a forwarded port. The certificate must still be
+    /// valid for the name that the API server uses.
+    #[arg(long, value_name = "URL")]
+    pub url: Option<Address>,
+
+    /// The namespace of the servers. Default: that of the Service that the registrations call, or
+    /// statusgate-system.
+    #[arg(long, value_name = "NAME", value_parser = values::namespace)]
+    pub namespace: Option<String>,
+
+    /// The Secret with the managed certificate.
+    #[arg(long, value_name = "NAME", default_value = "statusgate-tls")]
+    pub certificate_secret: String,
 }
+
+/// The policies and conventions of the cluster by kind, or why they cannot be read.
+pub type StoredDocuments = Vec<(&'static str, Result<Vec<StoredDocument>, String>)>;
 
 /// The input of the checks.
 struct CheckInput<'f> {
     cluster: &'f Cluster,
     policies: &'f PolicySet,
     address: Option<&'f Address>,
-    documents: &'f [(&'static str, Result<Vec<StoredDocument>, String>)],
+    documents: &'f StoredDocuments,
     managed: Managed,
     now: Timestamp,
     targets: Targets,
@@ -85,6 +76,7 @@ impl Examination {
         &self,
         cluster: &Cluster,
         policies: &PolicySet,
+        documents: &StoredDocuments,
         now: Timestamp,
     ) -> Result<Vec<CheckResult>, ClusterError> {
         let targets = cluster.targets(policies).await?;
@@ -99,9 +91,8 @@ impl Examination {
                 Err(error) => unread.push((kind, error.to_string())),
             }
         }
-        let managed = Managed::read(cluster, &self.objects, &hooks).await;
-        let address = self.address.as_ref();
-        let documents = &self.documents;
+        let managed = Managed::read(cluster, self, &hooks).await;
+        let address = self.url.as_ref();
         let input = CheckInput {
             cluster,
             policies,
@@ -114,16 +105,20 @@ impl Examination {
             hooks,
             unread,
         };
-        let mut checks = Vec::new();
-        for check in CHECKS {
-            checks.extend(check(&input).await);
-        }
+        // In the order of the report.
+        let mut checks = vec![api_server(&input)];
+        checks.extend(managed::check(&input));
+        checks.extend(documents::check(&input));
+        checks.extend(precheck::gaps(&input.targets));
+        checks.extend(schemas(&input));
+        checks.extend(settings::presence(&input.hooks, &input.unread));
+        checks.extend(rules::coverage(&input));
+        checks.extend(conditions::check(&input).await);
+        checks.extend(input.hooks.iter().flat_map(settings::sane));
+        checks.extend(service::check(&input).await);
+        checks.extend(serving::check(&input).await);
         Ok(checks)
     }
-}
-
-fn done<'f>(checks: Vec<CheckResult>) -> Running<'f> {
-    Box::pin(ready(checks))
 }
 
 fn api_server(input: &CheckInput<'_>) -> CheckResult {

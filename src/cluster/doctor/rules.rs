@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
-
 use super::hook::Hook;
 use super::{CheckInput, PARTS};
 use crate::cluster::{CheckResult, Target, Targets};
-use crate::manifests::rules::{entry, operations};
+use crate::manifests::rules::{RuleWithOperations, entry, has, operations};
 use statusgate_core::policy::PolicySet;
 
 /// Checks the rules of all webhooks.
@@ -70,8 +68,10 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     let mut stars: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for target in targets {
-        let rules = rules(hook).iter().filter(|rule| speaks_of(rule, target));
-        let entries = rules.flat_map(|rule| rule.resources.iter().flatten());
+        let speaks_of = |rule: &&RuleWithOperations| {
+            has(&rule.api_groups, &target.group) && in_scope(rule, target)
+        };
+        let entries = hook.rules.iter().filter(speaks_of).flat_map(|rule| &rule.resources);
         let in_vain = entries.filter(|entry| target.status_subresource && is_main(entry, target));
         for entry in in_vain {
             if *entry == target.plural {
@@ -97,13 +97,8 @@ fn too_much(hook: &Hook, targets: &[Target]) -> Vec<CheckResult> {
         );
         checks.push(CheckResult::warning("rules", subject.clone(), message, help));
     }
-    let star = |list: Option<&Vec<String>>| {
-        list.is_some_and(|list| list.iter().any(|name| name.starts_with('*')))
-    };
-    if rules(hook)
-        .iter()
-        .any(|rule| star(rule.api_groups.as_ref()) && star(rule.resources.as_ref()))
-    {
+    let star = |list: &[String]| list.iter().any(|name| name.starts_with('*'));
+    if hook.rules.iter().any(|rule| star(&rule.api_groups) && star(&rule.resources)) {
         let message = "a rule matches every resource of every group";
         let help = "name groups and resources: each of these writes waits for a response";
         checks.push(CheckResult::warning("rules", subject, message, help));
@@ -119,46 +114,28 @@ fn is_asked(
     target: &Target,
     operation: &str,
 ) -> bool {
-    let served = targets.versions.get(&target.name()).map_or(&[][..], Vec::as_slice);
+    let served = targets.versions.get(&target.name()).into_iter().flatten();
+    // With `Equivalent`, the API server converts the request to the version of the rule, if it serves this
+    // version.
     let is_equivalent = hook.settings.match_policy.as_deref() == Some("Equivalent");
-    rules(hook).iter().any(|rule| {
-        let versions = rule.api_versions.as_deref().unwrap_or_default();
-        let in_version = versions.iter().any(|version| {
-            // With `Equivalent`, the API server converts the request to the version of the rule, if it
-            // serves this version.
-            version == "*"
-                || *version == target.version
-                || (is_equivalent && served.contains(version) && {
-                    let other = Target { version: version.clone(), ..target.clone() };
-                    !other.selected(policies, other.subresource()).is_empty()
-                })
-        });
-        in_version
-            && has(rule.api_groups.as_ref(), &target.group)
-            && has(rule.operations.as_ref(), operation)
-            && in_scope(rule, target)
-            && matches(rule.resources.as_ref(), target)
+    let is_judged = |version: &&String| {
+        let other = Target { version: (*version).clone(), ..target.clone() };
+        !other.selected(policies, other.subresource()).is_empty()
+    };
+    let others = served.filter(|version| is_equivalent && is_judged(version));
+    let entry = entry(&target.plural, target.status_subresource);
+    std::iter::once(&target.version).chain(others).any(|version| {
+        let mut rules = hook.rules.iter().filter(|rule| in_scope(rule, target));
+        rules.any(|rule| rule.matches(&target.group, version, operation, &entry))
     })
 }
 
-fn rules(hook: &Hook) -> &[RuleWithOperations] {
-    hook.settings.rules.as_deref().unwrap_or_default()
-}
-
-fn speaks_of(rule: &RuleWithOperations, target: &Target) -> bool {
-    has(rule.api_groups.as_ref(), &target.group) && in_scope(rule, target)
-}
-
 fn in_scope(rule: &RuleWithOperations, target: &Target) -> bool {
-    match rule.scope.as_deref() {
-        Some("Namespaced") => target.namespaced,
-        Some("Cluster") => !target.namespaced,
+    match rule.scope.as_str() {
+        "Namespaced" => target.namespaced,
+        "Cluster" => !target.namespaced,
         _ => true,
     }
-}
-
-fn has(list: Option<&Vec<String>>, name: &str) -> bool {
-    list.is_some_and(|list| list.iter().any(|entry| entry == "*" || entry == name))
 }
 
 /// Whether an entry matches the main resource. `*/*` and `foos/*` do: for the API server, the empty
@@ -169,18 +146,6 @@ fn is_main(entry: &str, target: &Target) -> bool {
 }
 
 const IN_VAIN: &str = "but writes to them cannot change a stored status";
-
-/// The syntax of rules: `foos`, `foos/status`, `foos/*`, `*/status`, `*/*`; and `*`, which matches
-/// every resource but no subresource.
-fn matches(list: Option<&Vec<String>>, target: &Target) -> bool {
-    list.into_iter().flatten().any(|entry| match entry.split_once('/') {
-        None => !target.status_subresource && (entry == "*" || *entry == target.plural),
-        Some((resource, subresource)) => {
-            (resource == "*" || resource == target.plural)
-                && (subresource == "*" || (target.status_subresource && subresource == "status"))
-        }
-    })
-}
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -211,20 +176,19 @@ pub(super) mod tests {
     }
 
     fn rule(version: &str, operations: &[&str], resources: &[&str]) -> RuleWithOperations {
-        let owned = |list: &[&str]| Some(list.iter().map(|name| (*name).to_owned()).collect());
+        let owned = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect();
         RuleWithOperations {
             api_groups: owned(&["a.io"]),
             api_versions: owned(&[version]),
             operations: owned(operations),
             resources: owned(resources),
-            scope: Some("*".into()),
+            scope: "*".into(),
         }
     }
 
     pub(in super::super) fn hook(rules: Vec<RuleWithOperations>) -> Hook {
         let settings = MutatingWebhook {
             name: "mutate.statusgate.dev".into(),
-            rules: Some(rules),
             failure_policy: Some("Ignore".into()),
             match_policy: Some("Equivalent".into()),
             reinvocation_policy: Some("IfNeeded".into()),
@@ -233,7 +197,7 @@ pub(super) mod tests {
             admission_review_versions: vec!["v1".into()],
             ..MutatingWebhook::default()
         };
-        Hook { kind: Kind::Mutating, registration: "statusgate".into(), settings }
+        Hook { kind: Kind::Mutating, registration: "statusgate".into(), settings, rules }
     }
 
     fn found(hook: &Hook, targets: &[Target]) -> Vec<(Level, String)> {
@@ -340,7 +304,7 @@ pub(super) mod tests {
     #[test]
     fn the_scope_of_a_rule_counts() {
         let mut rule = rule("v1", &["UPDATE"], &["foos/status"]);
-        rule.scope = Some("Cluster".into());
+        rule.scope = "Cluster".into();
         assert_eq!(found(&hook(vec![rule]), &[target("foos", true)])[0].0, Level::Problem);
     }
 }

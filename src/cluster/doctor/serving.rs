@@ -20,10 +20,10 @@ use tokio_rustls::client::TlsStream;
 
 use super::CheckInput;
 use super::hook::Hook;
-use super::trust::{Authorities, Life};
+use super::trust::Authorities;
 use crate::cluster::CheckResult;
 use crate::cluster::call::Silence;
-use crate::tls::Expiry;
+use crate::tls::{Expiry, Validity};
 use statusgate_core::model::Webhook;
 
 /// A host and a port.
@@ -63,7 +63,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
     let authorities = Authorities::read(hook.ca_bundle(), now);
     if authorities.valid.is_empty() {
         let message = match authorities.invalid {
-            Some(Life { from, until }) => {
+            Some(Validity { not_before: from, not_after: until }) => {
                 format!("the CA in caBundle is valid from {from} until {until}: every call fails")
             }
             None => "caBundle contains no CA: every call fails".to_owned(),
@@ -84,7 +84,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
         }
         Err(Miss::Rejected(error)) => {
             let (mut message, help) = distrust(&error, &own.host);
-            if let Some(Life { until, .. }) = authorities.invalid {
+            if let Some(Validity { not_after: until, .. }) = authorities.invalid {
                 message.push_str(&format!(" (one registered CA is valid until {until})"));
             }
             return problem("ca-bundle", message, help);
@@ -180,19 +180,20 @@ fn expiry(
     subject: &str,
     now: Timestamp,
 ) -> Vec<CheckResult> {
-    let is_far = |life: Life| Expiry::of(life.from, life.until, now) == Expiry::Far;
+    let is_far = |validity: Validity| validity.expiry(now) == Expiry::Far;
     let mut checks = Vec::new();
-    if let Some(life) = chain.first().and_then(Life::of) {
-        let message = format!("the certificate is valid until {}", life.until);
-        checks.push(if is_far(life) {
+    if let Some(validity) = chain.first().and_then(|leaf| Validity::of(leaf)) {
+        let message = format!("the certificate is valid until {}", validity.not_after);
+        checks.push(if is_far(validity) {
             CheckResult::ok("certificate", subject, message)
         } else {
             let help = "renew it; a running server reloads the file";
             CheckResult::warning("certificate", subject, message, help)
         });
     }
-    if let Some(life) = authorities.life_behind(chain).filter(|life| !is_far(*life)) {
-        let message = format!("the CA of the certificate is valid until {}", life.until);
+    let authority = authorities.validity_behind(chain);
+    if let Some(validity) = authority.filter(|validity| !is_far(*validity)) {
+        let message = format!("the CA of the certificate is valid until {}", validity.not_after);
         let help = "register a new CA in addition, then serve a certificate of the new CA";
         checks.push(CheckResult::warning("ca-bundle", subject, message, help));
     }

@@ -15,20 +15,15 @@ use rustls::server::{ParsedCertificate, VerifierBuilderError};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
+use crate::tls::Validity;
+
 /// The authorities of a registration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Authorities {
     /// Those that are currently valid.
     pub(super) valid: Vec<CertificateDer<'static>>,
     /// The validity of one that is expired or not valid yet.
-    pub(super) invalid: Option<Life>,
-}
-
-/// The validity of a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Life {
-    pub(super) from: Timestamp,
-    pub(super) until: Timestamp,
+    pub(super) invalid: Option<Validity>,
 }
 
 impl Authorities {
@@ -36,9 +31,9 @@ impl Authorities {
     pub(super) fn read(bundle: &[u8], now: Timestamp) -> Self {
         let mut authorities = Self::default();
         for certificate in CertificateDer::pem_slice_iter(bundle).flatten() {
-            match Life::of(&certificate) {
-                Some(life) if life.holds(now) => authorities.valid.push(certificate),
-                Some(life) => authorities.invalid = Some(life),
+            match Validity::of(&certificate) {
+                Some(validity) if validity.contains(now) => authorities.valid.push(certificate),
+                Some(validity) => authorities.invalid = Some(validity),
                 None => {}
             }
         }
@@ -59,7 +54,7 @@ impl Authorities {
 
     /// The validity of the authority of a chain: the longest of those that are an issuer in the chain
     /// or a part of it.
-    pub(super) fn life_behind(&self, chain: &[CertificateDer<'_>]) -> Option<Life> {
+    pub(super) fn validity_behind(&self, chain: &[CertificateDer<'_>]) -> Option<Validity> {
         let behind = |authority: &&CertificateDer<'static>| {
             let Ok((_, parsed)) = X509Certificate::from_der(authority) else { return false };
             chain.iter().any(|shown| {
@@ -68,23 +63,8 @@ impl Authorities {
                 issued || shown == *authority
             })
         };
-        let lives = self.valid.iter().filter(behind).filter_map(|authority| Life::of(authority));
-        lives.max_by_key(|life| life.until)
-    }
-}
-
-impl Life {
-    pub(super) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
-        let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
-        let validity = parsed.validity();
-        Some(Self {
-            from: Timestamp::from_second(validity.not_before.timestamp()).ok()?,
-            until: Timestamp::from_second(validity.not_after.timestamp()).ok()?,
-        })
-    }
-
-    fn holds(self, now: Timestamp) -> bool {
-        (self.from..=self.until).contains(&now)
+        let behind = self.valid.iter().filter(behind);
+        behind.filter_map(|authority| Validity::of(authority)).max_by_key(|of| of.not_after)
     }
 }
 
@@ -151,6 +131,10 @@ mod tests {
         "2026-11-21T12:00:00Z".parse().unwrap()
     }
 
+    fn valid(days: u32) -> Validity {
+        Validity::from_now(days * DAY, now())
+    }
+
     fn der(pem: &str) -> CertificateDer<'static> {
         CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
     }
@@ -166,16 +150,16 @@ mod tests {
     #[test]
     fn an_expired_authority_is_ignored() {
         let year_ago = now() - 365 * DAY;
-        let old = Authority::make("old", 30 * DAY, year_ago).unwrap();
-        let new = Authority::make("new", 3650 * DAY, now()).unwrap();
+        let old = Authority::make("old", Validity::from_now(30 * DAY, year_ago)).unwrap();
+        let new = Authority::make("new", valid(3650)).unwrap();
         let read = |bundle: &str| Authorities::read(bundle.as_bytes(), now());
         let authorities = read(old.certificate());
         assert!(authorities.valid.is_empty());
-        assert_eq!(authorities.invalid.unwrap().until, year_ago + 30 * DAY);
+        assert_eq!(authorities.invalid.unwrap().not_after, year_ago + 30 * DAY);
         let both = format!("{}{}", old.certificate(), new.certificate());
         assert_eq!(read(&both).valid, [der(new.certificate())]);
         let leaf = |authority: &Authority| {
-            der(&authority.issue(&["a.b.svc".into()], 30 * DAY, now()).unwrap().certificate)
+            der(&authority.issue(&["a.b.svc".into()], valid(30)).unwrap().certificate)
         };
         assert!(accepts(&both, &leaf(&new), "a.b.svc"));
         assert!(!accepts(&both, &leaf(&new), "b.b.svc"));
@@ -195,12 +179,12 @@ mod tests {
 
     #[test]
     fn the_expiry_of_the_authority_of_a_certificate_is_known() {
-        let authority = Authority::make("ca", 10 * DAY, now()).unwrap();
-        let other = Authority::make("other", 3650 * DAY, now()).unwrap();
-        let leaf = authority.issue(&["a.b.svc".into()], 365 * DAY, now()).unwrap();
+        let authority = Authority::make("ca", valid(10)).unwrap();
+        let other = Authority::make("other", valid(3650)).unwrap();
+        let leaf = authority.issue(&["a.b.svc".into()], valid(365)).unwrap();
         let bundle = format!("{}{}", other.certificate(), authority.certificate());
         let authorities = Authorities::read(bundle.as_bytes(), now());
-        let life = authorities.life_behind(&[der(&leaf.certificate)]).unwrap();
-        assert_eq!(life.until, now() + 10 * DAY);
+        let validity = authorities.validity_behind(&[der(&leaf.certificate)]).unwrap();
+        assert_eq!(validity.not_after, now() + 10 * DAY);
     }
 }

@@ -11,21 +11,17 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::{Documents, SharedRegistry, document_type};
-use crate::cluster::{Cluster, ClusterError, StatusTarget};
+use super::{Documents, SharedRegistry};
+use crate::cluster::{ClusterError, StatusTarget};
 use crate::manager::conditions::Condition;
-use crate::manager::exchange::Exchange;
+use crate::manager::context::Context;
 use crate::manager::registry::{DocumentId, Entry};
 use crate::manager::trouble::Trouble;
 use crate::manager::writes::{View, Write};
 
 /// Writes the entries of this replica and the conditions of all documents.
 pub(super) struct StatusWriter {
-    cluster: Cluster,
-    exchange: Arc<Exchange>,
-    replica: String,
-    manages_registrations: bool,
-    clock: fn() -> Timestamp,
+    context: Context,
     shared: SharedRegistry,
     changed: Arc<Notify>,
     /// What was written last, by document.
@@ -78,11 +74,7 @@ struct Job {
 impl StatusWriter {
     pub(super) fn of(documents: &Documents) -> Self {
         Self {
-            cluster: documents.cluster.clone(),
-            exchange: Arc::clone(&documents.exchange),
-            replica: documents.replica.clone(),
-            manages_registrations: documents.manages_registrations,
-            clock: documents.clock,
+            context: documents.context.clone(),
             shared: documents.shared.clone(),
             changed: Arc::clone(&documents.changed),
             written: BTreeMap::new(),
@@ -91,8 +83,8 @@ impl StatusWriter {
     }
 
     pub(super) async fn run(mut self) {
-        let mut replicas = self.exchange.replicas.subscribe();
-        let mut uncovered = self.exchange.coverage.subscribe();
+        let mut replicas = self.context.exchange.replicas.subscribe();
+        let mut uncovered = self.context.exchange.coverage.subscribe();
         loop {
             tokio::select! {
                 () = self.changed.notified() => {}
@@ -103,7 +95,7 @@ impl StatusWriter {
             sleep(COLLECT).await;
             replicas.mark_unchanged();
             uncovered.mark_unchanged();
-            let jobs = self.jobs((self.clock)());
+            let jobs = self.jobs(self.context.now());
             let what = "write the status of a document";
             match self.perform(jobs).await {
                 Ok(()) => self.trouble.end(what),
@@ -118,15 +110,16 @@ impl StatusWriter {
 
     /// The writes that are needed now.
     fn jobs(&mut self, now: Timestamp) -> Vec<Job> {
-        let replicas = self.exchange.replicas.borrow().clone();
+        let Context { exchange, options, .. } = &self.context;
+        let replicas = exchange.replicas.borrow().clone();
         let live = replicas.into_iter().filter(|replica| replica.is_live);
         let mut live: Vec<String> = live.map(|replica| replica.name).collect();
         live.sort_unstable();
-        let coverage = self.exchange.coverage.borrow().clone();
+        let coverage = exchange.coverage.borrow().clone();
         let view = View {
-            own: &self.replica,
+            own: &options.replica,
             live: &live,
-            manages_registrations: self.manages_registrations,
+            manages_registrations: options.manage_webhooks,
             coverage: coverage.as_ref(),
         };
         let registry = self.shared.lock();
@@ -160,11 +153,11 @@ impl StatusWriter {
 
     /// Writes until an error concerns more than one document.
     async fn perform(&mut self, jobs: Vec<Job>) -> Result<(), ClusterError> {
-        let cluster = &self.cluster;
+        let cluster = &self.context.cluster;
         let mut results = stream::iter(jobs)
             .map(async |job| {
                 let (manager, status) = job.write.body();
-                let of = document_type(job.id.kind);
+                let of = job.id.kind;
                 let done =
                     cluster.apply_document_status(of, &job.target, &manager, status.as_ref()).await;
                 (job, done)

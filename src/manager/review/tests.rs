@@ -1,3 +1,4 @@
+use axum::http::StatusCode;
 use std::cell::Cell;
 
 use serde_json::json;

@@ -3,27 +3,16 @@
 //! `deploy/` holds the output of this module for some settings, and the Helm chart renders the same
 //! objects; tests compare both with it.
 
-mod certificates;
-mod network;
-mod permissions;
-mod workload;
-
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_saphyr::SerializeError;
 
 use super::registrations::FailurePolicy;
-use super::yaml::without_comments;
+use super::yaml;
 use crate::values;
 
-pub use permissions::{Capability, permissions};
-
-/// The name of the Deployment, of the Service and of most other objects.
-pub const NAME: &str = "statusgate";
-
-/// The Secret with the serving certificate.
-pub const SECRET: &str = "statusgate-tls";
-
-/// The ConfigMap with the policies of a server that does not watch policies.
-pub const POLICIES: &str = "statusgate-policies";
+/// The objects, with comments for people, in the order to create them. The lines between `#if` and `#end` depend
+/// on the settings, and words that begin with `$` are replaced by their values.
+const TEMPLATE: &str = include_str!("objects.yaml");
 
 /// The settings of an installation, which are also arguments of `manifests install`.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
@@ -45,7 +34,7 @@ pub struct Installation {
     pub replicas: u32,
 
     /// Whether the server reads policies from the cluster. Otherwise it reads them from the ConfigMap
-    /// [`POLICIES`].
+    /// statusgate-policies.
     #[arg(skip = true)]
     pub watch_policies: bool,
 
@@ -94,82 +83,69 @@ impl KubernetesVersion {
 }
 
 impl Installation {
-    /// The objects, in the order to create them, with comments for [`super::yaml::print`]. The CRDs are
-    /// not among them.
-    pub fn commented(&self) -> Vec<Value> {
-        let mut objects = vec![self.namespace_object(), self.service_account()];
-        objects.extend(permissions::objects(self));
-        objects.extend(certificates::objects(self));
-        objects.push(workload::deployment(self));
-        objects.extend(network::objects(self));
-        objects
+    /// The objects as YAML with comments. The CRDs are not among them.
+    ///
+    /// # Errors
+    /// Those of the printer.
+    pub fn print(&self) -> Result<String, SerializeError> {
+        let mut text = String::new();
+        // For each `#if` around a line, whether its condition is true.
+        let mut conditions: Vec<bool> = Vec::new();
+        for line in TEMPLATE.lines() {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("#if", name) => conditions.push(match name.strip_prefix('!') {
+                    Some(name) => !self.has(name),
+                    None => self.has(name),
+                }),
+                ("#else", _) => {
+                    if let Some(last) = conditions.last_mut() {
+                        *last = !*last;
+                    }
+                }
+                ("#end", _) => drop(conditions.pop()),
+                _ if conditions.iter().all(|condition| *condition) => {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                _ => {}
+            }
+        }
+        for (name, value) in [
+            ("$namespace", Value::from(self.namespace.as_str())),
+            ("$replicas", self.replicas.into()),
+            ("$api", self.has("api").into()),
+            ("$priority-class", self.priority_class.as_deref().into()),
+            ("$image", self.image.as_str().into()),
+        ] {
+            // A whole value may need quotes: a namespace may have the name 1.
+            let whole = yaml::print(std::slice::from_ref(&value))?;
+            text = text.replace(&format!(": {name}\n"), &format!(": {whole}"));
+            text = text.replace(name, value.as_str().unwrap_or_default());
+        }
+        Ok(text)
     }
 
-    /// The objects.
-    pub fn objects(&self) -> Vec<Value> {
-        self.commented().into_iter().map(without_comments).collect()
-    }
-
-    /// What the server does in the cluster.
-    pub fn capabilities(&self) -> Vec<Capability> {
+    /// Whether a condition of the template is true.
+    fn has(&self, condition: &str) -> bool {
         let managed = self.certificates == Certificates::Managed;
-        let all = [
-            (Capability::WatchPolicies, self.watch_policies),
-            (Capability::ManageWebhooks, self.manage_webhooks),
-            (Capability::ManageCertificates, managed),
-            (Capability::Registrations, self.manage_webhooks || managed),
-            (Capability::Replicas, self.watch_policies || managed),
-        ];
-        all.into_iter().filter(|(_, enabled)| *enabled).map(|(capability, _)| capability).collect()
+        let (watch_policies, manage_webhooks) = (self.watch_policies, self.manage_webhooks);
+        match condition {
+            "watch-policies" => watch_policies,
+            "manage-webhooks" => manage_webhooks,
+            "managed" => managed,
+            "cert-manager" => self.certificates == Certificates::CertManager,
+            "registrations" => manage_webhooks || managed,
+            "replicas" => watch_policies || managed,
+            "api" => watch_policies || manage_webhooks || managed,
+            "mounts" => !watch_policies || !managed,
+            "fail" => self.failure_policy == FailurePolicy::Fail,
+            "priority-class" => self.priority_class.is_some(),
+            "1.21" => self.kubernetes_version >= KubernetesVersion(21),
+            "1.27" => self.kubernetes_version >= KubernetesVersion(27),
+            // A test proves that the template has no other conditions.
+            _ => false,
+        }
     }
-
-    fn calls_the_api(&self) -> bool {
-        !self.capabilities().is_empty()
-    }
-
-    fn metadata(&self, name: &str) -> Value {
-        json!({"name": name, "namespace": self.namespace, "labels": labels()})
-    }
-
-    fn namespace_object(&self) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {
-                "name": self.namespace,
-                "labels": {
-                    "app.kubernetes.io/name": NAME,
-                    "#kubernetes.io/metadata.name": "The selectors of the registrations exclude this namespace by this label. \
-                        API servers set it since 1.21.",
-                    "kubernetes.io/metadata.name": self.namespace,
-                    "#pod-security.kubernetes.io/audit": "Clusters without Pod Security admission ignore these labels.",
-                    "pod-security.kubernetes.io/audit": "restricted",
-                    "pod-security.kubernetes.io/enforce": "restricted",
-                    "pod-security.kubernetes.io/warn": "restricted",
-                },
-            },
-        })
-    }
-
-    fn service_account(&self) -> Value {
-        json!({
-            "#": "A separate account: with `default`, the server would inherit the rights that others grant to that account.",
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": self.metadata(NAME),
-            "#automountServiceAccountToken": "The pods of the server ask for the token themselves, if they need it.",
-            "automountServiceAccountToken": false,
-        })
-    }
-}
-
-/// The label of every object. It also selects the pods.
-fn labels() -> Value {
-    json!({"app.kubernetes.io/name": NAME})
-}
-
-fn selector() -> Value {
-    json!({"matchLabels": labels()})
 }
 
 #[cfg(test)]

@@ -1,7 +1,22 @@
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::*;
-use crate::manifests::yaml;
+use crate::manifests::registrations::{DOCUMENTS_NAME, OBJECTS};
+
+/// The name of most objects.
+const NAME: &str = "statusgate";
+
+/// The Secret with the serving certificate.
+const SECRET: &str = "statusgate-tls";
+
+impl Installation {
+    /// The objects.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        serde_saphyr::from_multiple(&self.print().unwrap()).unwrap()
+    }
+}
 
 const SOURCES: [Certificates; 3] =
     [Certificates::Managed, Certificates::CertManager, Certificates::Files];
@@ -61,13 +76,38 @@ fn every_object_is_in_the_namespace_or_cluster_scoped() {
 }
 
 #[test]
-fn the_comments_do_not_change_the_objects() {
-    for certificates in SOURCES {
-        let installation = installation(certificates);
-        let text = yaml::print(&installation.commented()).unwrap();
-        let read: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-        assert_eq!(read, installation.objects());
+fn all_conditions_and_values_of_the_template_are_known() {
+    let directives = TEMPLATE.lines().filter_map(|line| line.strip_prefix("#if "));
+    let names: BTreeSet<&str> = directives.map(|name| name.trim_start_matches('!')).collect();
+    // Each of them is true for some settings.
+    let most = |certificates| Installation {
+        failure_policy: FailurePolicy::Fail,
+        priority_class: Some("high".to_owned()),
+        ..installation(certificates)
+    };
+    let all = SOURCES.map(most);
+    for name in names {
+        assert!(all.iter().any(|installation| installation.has(name)), "{name}");
     }
+    for installation in all {
+        let text = installation.print().unwrap();
+        assert!(!text.contains('$') && !text.contains("#if") && !text.contains("#end"), "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_looks_like_a_number_stays_a_name() {
+    let installation = Installation {
+        namespace: "1".to_owned(),
+        priority_class: Some("1e3".to_owned()),
+        ..installation(Certificates::CertManager)
+    };
+    let objects = installation.objects();
+    assert_eq!(objects[0]["metadata"]["name"], "1");
+    let deployment = object(&objects, "Deployment", NAME);
+    assert_eq!(deployment["metadata"]["namespace"], "1");
+    assert_eq!(deployment["spec"]["template"]["spec"]["priorityClassName"], "1e3");
+    assert!(arguments(&objects).contains(&"--namespace=1"));
 }
 
 #[test]
@@ -108,32 +148,35 @@ fn each_capability_has_its_own_role_and_flag() {
 }
 
 #[test]
-fn every_role_is_bound_to_the_account_of_the_pods() {
+fn every_role_is_bound_to_the_account_of_the_pods_and_has_no_wildcard() {
     let objects = installation(Certificates::Managed).objects();
-    for capability in Capability::ALL {
-        let (role, binding) = if capability.is_namespaced() {
-            ("Role", "RoleBinding")
-        } else {
-            ("ClusterRole", "ClusterRoleBinding")
-        };
-        object(&objects, role, capability.role());
-        let binding = object(&objects, binding, capability.role());
-        assert_eq!(binding["roleRef"]["kind"], role);
-        assert_eq!(binding["roleRef"]["name"], capability.role());
+    let is_role = |object: &&Value| object["kind"].as_str().unwrap().ends_with("Role");
+    let roles: Vec<&Value> = objects.iter().filter(is_role).collect();
+    assert_eq!(roles.len(), 5);
+    for role in roles {
+        assert!(!role["rules"].to_string().contains('*'), "{role}");
+        let (kind, name) = (role["kind"].as_str().unwrap(), &role["metadata"]["name"]);
+        let binding = object(&objects, &format!("{kind}Binding"), name.as_str().unwrap());
+        assert_eq!(
+            (&binding["roleRef"]["kind"], &binding["roleRef"]["name"]),
+            (&role["kind"], name)
+        );
         let account = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": "gates"}]);
         assert_eq!(binding["subjects"], account);
     }
-    assert_eq!(
-        object(&objects, "Deployment", NAME)["spec"]["template"]["spec"]["serviceAccountName"],
-        NAME
-    );
+    let pod = &object(&objects, "Deployment", NAME)["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], NAME);
 }
 
 #[test]
-fn no_rule_has_a_wildcard() {
-    for capability in Capability::ALL {
-        assert!(!permissions(capability).to_string().contains('*'), "{capability:?}");
-    }
+fn the_names_in_the_roles_are_those_of_the_objects() {
+    let objects = installation(Certificates::Managed).objects();
+    let names =
+        |kind, role, rule: usize| &object(&objects, kind, role)["rules"][rule]["resourceNames"];
+    assert_eq!(*names("Role", "statusgate-manage-certificates", 1), json!([SECRET]));
+    assert_eq!(*names("ClusterRole", "statusgate-registrations", 0), json!([OBJECTS]));
+    let validating = names("ClusterRole", "statusgate-registrations", 1);
+    assert_eq!(*validating, json!([OBJECTS, DOCUMENTS_NAME]));
 }
 
 #[test]
@@ -157,7 +200,7 @@ fn a_server_that_manages_nothing_has_no_rights_no_token_and_no_egress() {
     assert_eq!(pod["automountServiceAccountToken"], false);
     assert_eq!(object(&objects, "NetworkPolicy", NAME)["spec"]["egress"], json!([]));
     assert!(arguments(&objects).contains(&"--policies=/etc/statusgate/policies"));
-    assert_eq!(pod["volumes"][0]["configMap"]["name"], POLICIES);
+    assert_eq!(pod["volumes"][0]["configMap"]["name"], "statusgate-policies");
 }
 
 #[test]

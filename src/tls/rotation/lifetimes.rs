@@ -2,6 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::tls::Validity;
+
 /// The times of the rotation. All follow from the lifetime of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
@@ -55,52 +57,30 @@ impl Lifetimes {
         authority: Validity,
         now: Timestamp,
     ) -> Validity {
-        let validity = Validity::starting(now, self.leaf, old);
+        let validity = starting(now, self.leaf, old);
         Validity { not_after: validity.not_after.min(authority.not_after), ..validity }
     }
 
     /// The validity of a new authority.
     pub(super) fn new_authority(&self, old: Option<Validity>, now: Timestamp) -> Validity {
-        Validity::starting(now, self.authority, old)
+        starting(now, self.authority, old)
     }
 }
 
-impl Default for Lifetimes {
-    fn default() -> Self {
-        Self::of_leaf(SignedDuration::from_hours(90 * 24))
-    }
-}
-
-/// When a certificate is valid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Validity {
-    /// The first second.
-    pub not_before: Timestamp,
-    /// The second after the last.
-    pub not_after: Timestamp,
-}
-
-impl Validity {
-    /// Whether a certificate is valid.
-    pub fn contains(self, now: Timestamp) -> bool {
-        self.not_before <= now && now < self.not_after
-    }
-
-    /// From now on for a lifetime.
-    ///
-    /// The start is set back by half of the lifetime, so that a certificate survives a clock that is
-    /// corrected backwards. If the clock says that the old certificate is not valid, this clock or the
-    /// one of its issuer is wrong: the new certificate is valid in both times. So two replicas with
-    /// different clocks do not replace each other's certificate again and again.
-    fn starting(now: Timestamp, lifetime: SignedDuration, old: Option<Self>) -> Self {
-        let (not_before, not_after) = (earlier(now, lifetime / 2), later(now, lifetime));
-        match old {
-            Some(old) if !old.contains(now) => Self {
-                not_before: old.not_before.min(not_before),
-                not_after: old.not_after.max(not_after),
-            },
-            _ => Self { not_before, not_after },
-        }
+/// From now on for a lifetime.
+///
+/// The start is set back by half of the lifetime, so that a certificate survives a clock that is
+/// corrected backwards. If the clock says that the old certificate is not valid, this clock or the
+/// one of its issuer is wrong: the new certificate is valid in both times. So two replicas with
+/// different clocks do not replace each other's certificate again and again.
+fn starting(now: Timestamp, lifetime: SignedDuration, old: Option<Validity>) -> Validity {
+    let (not_before, not_after) = (earlier(now, lifetime / 2), later(now, lifetime));
+    match old {
+        Some(old) if !old.contains(now) => Validity {
+            not_before: old.not_before.min(not_before),
+            not_after: old.not_after.max(not_after),
+        },
+        _ => Validity { not_before, not_after },
     }
 }
 
@@ -123,6 +103,12 @@ const GRACE: SignedDuration = SignedDuration::from_secs(80);
 mod tests {
     use super::*;
 
+    impl Default for Lifetimes {
+        fn default() -> Self {
+            Self::of_leaf(SignedDuration::from_hours(90 * 24))
+        }
+    }
+
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
@@ -137,7 +123,7 @@ mod tests {
         for (validity, due) in
             [(leaf, lifetimes.leaf_due(leaf)), (authority, lifetimes.authority_due(authority))]
         {
-            assert_eq!(Expiry::of(validity.not_before, validity.not_after, due), Expiry::Far);
+            assert_eq!(validity.expiry(due), Expiry::Far);
         }
     }
 
@@ -153,7 +139,7 @@ mod tests {
     fn a_certificate_that_replaces_an_invalid_one_is_valid_in_both_times() {
         let lifetime = SignedDuration::from_secs(100);
         let old = Validity { not_before: at(1000), not_after: at(1150) };
-        let starting = |now| Validity::starting(at(now), lifetime, Some(old));
+        let starting = |now| starting(at(now), lifetime, Some(old));
         assert_eq!(starting(1120), Validity { not_before: at(1070), not_after: at(1220) });
         assert_eq!(starting(5000), Validity { not_before: at(1000), not_after: at(5100) });
         assert_eq!(starting(500), Validity { not_before: at(450), not_after: at(1150) });

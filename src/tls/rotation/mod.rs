@@ -18,7 +18,9 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use lifetimes::{Lifetimes, Validity};
+#[cfg(test)]
+use super::Validity;
+pub use lifetimes::Lifetimes;
 pub use registered::Registered;
 pub use step::{
     Authority, Leaf, Pause, RotationStep, SecretState, SecretSummary, Served, World, step,

@@ -2,8 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::lifetimes::{Lifetimes, Validity};
+use super::lifetimes::Lifetimes;
 use super::registered::Registered;
+use crate::tls::Validity;
 
 /// A trusted authority.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

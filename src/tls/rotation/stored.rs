@@ -8,12 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::lifetimes::Validity;
 use super::step::{Authority, Leaf, SecretSummary};
 use crate::tls::bundle::certificates;
-use crate::tls::{self, Bundle, CertificateError, Pem};
+use crate::tls::{self, Bundle, CertificateError, Pem, Validity};
 
 /// The content of a valid Secret.
 #[derive(Clone)]
@@ -65,17 +63,17 @@ impl Stored {
     }
 
     fn read(texts: Texts) -> Result<Self, CertificateError> {
-        let authorities = certificates(pem(CA_CRT, &texts.authorities))?;
+        let authorities = certificates(Pem::of(CA_CRT, &texts.authorities))?;
         let trusted: Vec<Authority> =
             authorities.iter().map(|der| authority(der)).collect::<Result<_, _>>()?;
-        let (leaf, leaf_key) = (pem(TLS_CRT, &texts.leaf), pem(TLS_KEY, &texts.leaf_key));
+        let (leaf, leaf_key) = (Pem::of(TLS_CRT, &texts.leaf), Pem::of(TLS_KEY, &texts.leaf_key));
         let bundle = Bundle::parse(leaf, leaf_key, Timestamp::MIN)?;
-        let validity = Validity { not_before: bundle.not_before, not_after: bundle.not_after };
+        let validity = bundle.validity;
         let signer = trusted.iter().zip(&authorities).find(|(authority, der)| {
             // A time in both validities: whether they are valid now is decided later.
             let end = validity.not_after.min(authority.validity.not_after).as_second();
             let time = Timestamp::from_second(end - 1).unwrap_or(validity.not_before);
-            bundle.is_trusted_by(pem(CA_CRT, &to_pem(der)), time)
+            bundle.is_trusted_by(Pem::of(CA_CRT, &to_pem(der)), time)
         });
         let Some((signer, _)) = signer else {
             return Err(CertificateError::new(
@@ -106,8 +104,8 @@ impl Stored {
         leaf: Validity,
         names: &[String],
     ) -> Result<Self, CertificateError> {
-        let signer = tls::Authority::make_valid(AUTHORITY_NAME, authority)?;
-        let issued = signer.issue_valid(names, leaf)?;
+        let signer = tls::Authority::make(AUTHORITY_NAME, authority)?;
+        let issued = signer.issue(names, leaf)?;
         Self::read(Texts {
             authorities: signer.certificate().to_owned(),
             authority_key: signer.key(),
@@ -121,7 +119,7 @@ impl Stored {
     /// # Errors
     /// No randomness.
     pub fn with_new_authority(&self, validity: Validity) -> Result<Self, CertificateError> {
-        let signer = tls::Authority::make_valid(AUTHORITY_NAME, validity)?;
+        let signer = tls::Authority::make(AUTHORITY_NAME, validity)?;
         let authorities = format!("{}{}", signer.certificate(), self.texts.authorities);
         let authority_key = signer.key();
         Self::read(Texts { authorities, authority_key, ..self.texts.clone() })
@@ -136,7 +134,7 @@ impl Stored {
         validity: Validity,
         names: &[String],
     ) -> Result<Self, CertificateError> {
-        let issued = self.texts.signer()?.issue_valid(names, validity)?;
+        let issued = self.texts.signer()?.issue(names, validity)?;
         let texts = self.texts.clone();
         Self::read(Texts { leaf: issued.certificate, leaf_key: issued.key, ..texts })
     }
@@ -192,7 +190,8 @@ impl Stored {
     }
 
     fn certificate_of(&self, id: &str) -> String {
-        let authorities = certificates(pem(CA_CRT, &self.texts.authorities)).unwrap_or_default();
+        let authorities =
+            certificates(Pem::of(CA_CRT, &self.texts.authorities)).unwrap_or_default();
         let found = authorities.iter().find(|der| fingerprint(der) == id);
         found.map(|der| to_pem(der)).unwrap_or_default()
     }
@@ -207,7 +206,7 @@ impl fmt::Debug for Stored {
 
 impl Texts {
     fn signer(&self) -> Result<tls::Authority, CertificateError> {
-        let authorities = certificates(pem(CA_CRT, &self.authorities))?;
+        let authorities = certificates(Pem::of(CA_CRT, &self.authorities))?;
         let newest = authorities.first().map(|der| to_pem(der)).unwrap_or_default();
         tls::Authority::from_pem(&newest, &self.authority_key)
     }
@@ -233,18 +232,14 @@ pub fn wanted_names(service: &str, namespace: &str, host: Option<&str>) -> Vec<S
 /// The fingerprints of the certificates of a caBundle. An unreadable bundle has none: an API server
 /// rejects it.
 pub fn fingerprints(bundle: &str) -> Vec<String> {
-    let found = certificates(pem("the caBundle", bundle)).unwrap_or_default();
+    let found = certificates(Pem::of("the caBundle", bundle)).unwrap_or_default();
     found.iter().map(|der| fingerprint(der)).collect()
 }
 
 fn authority(der: &[u8]) -> Result<Authority, CertificateError> {
     let unreadable = || CertificateError::new("a certificate in ca.crt is not readable X.509");
-    let (_, certificate) = X509Certificate::from_der(der).map_err(|_| unreadable())?;
-    let time = |seconds| Timestamp::from_second(seconds).map_err(|_| unreadable());
-    let validity = certificate.validity();
-    let not_before = time(validity.not_before.timestamp())?;
-    let not_after = time(validity.not_after.timestamp())?;
-    Ok(Authority { id: fingerprint(der), validity: Validity { not_before, not_after } })
+    let validity = Validity::of(der).ok_or_else(unreadable)?;
+    Ok(Authority { id: fingerprint(der), validity })
 }
 
 /// SHA-256 as hex, like `openssl x509 -fingerprint -sha256` without colons. With the hash of a cipher
@@ -260,10 +255,6 @@ fn to_pem(der: &[u8]) -> String {
     let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line));
     let body: String = lines.map(|line| format!("{line}\n")).collect();
     format!("-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n")
-}
-
-const fn pem<'t>(name: &'t str, text: &'t str) -> Pem<'t> {
-    Pem { name, text: text.as_bytes() }
 }
 
 const CA_CRT: &str = "ca.crt";

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use statusgate::cluster::Cluster;
 use statusgate::manager::exchange::Exchange;
 use statusgate::manager::registrations::Registrar;
-use statusgate::manifests::registrations::{Address, FailurePolicy};
+use statusgate::manager::{Context, ManagerOptions};
+use statusgate::manifests::registrations::FailurePolicy;
 use statusgate::telemetry::Metrics;
 use statusgate_core::policy::{PolicySet, Source};
 use tokio::sync::watch;
@@ -50,17 +51,21 @@ impl Server {
     async fn start(plane: &Plane, rules: bool) -> Self {
         let cluster = Cluster::connect(Some(&plane.kubeconfig()), None).await.unwrap();
         let exchange = Arc::new(Exchange::new(watch::Sender::new(policies(GADGETS))));
-        let registrar = Registrar {
-            cluster,
-            exchange: Arc::clone(&exchange),
+        let options = ManagerOptions {
             namespace: "statusgate-system".into(),
-            address: Address::Url("https://127.0.0.1:1".into()),
+            webhook_url: Some("https://127.0.0.1:1".into()),
             failure_policy: FailurePolicy::Fail,
+            manage_webhooks: rules,
+            manage_certificates: true,
+            ..ManagerOptions::new("one")
+        };
+        let registrar = Registrar(Context {
+            cluster,
+            options: Arc::new(options),
+            exchange: Arc::clone(&exchange),
             metrics: Arc::new(Metrics::new(None)),
             clock: || jiff::Timestamp::UNIX_EPOCH,
-            rules,
-            secret: Some("statusgate-tls".into()),
-        };
+        });
         Self { exchange, task: tokio::spawn(registrar.run()) }
     }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use statusgate::cluster::Cluster;
 use statusgate::manager::documents::Documents;
 use statusgate::manager::exchange::{Exchange, Replica};
+use statusgate::manager::{Context, ManagerOptions};
 use statusgate::server::PolicyStore;
 use statusgate::telemetry::{Metrics, Scrape};
 use statusgate_core::policy::PolicySet;
@@ -24,19 +25,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) async fn start(plane: &Plane, name: &str) -> Self {
-        let (cluster, exchange) = (connect(plane).await, exchange());
         let metrics = Arc::new(Metrics::new(None));
         let store = PolicyStore::new(Vec::new(), &metrics).unwrap();
-        let documents = Documents::first(
-            cluster,
-            Arc::clone(&exchange),
-            store.clone(),
-            Arc::clone(&metrics),
-            name,
-            false,
-            Timestamp::now,
-        )
-        .await;
+        let context = context(plane, name, Arc::clone(&metrics)).await;
+        let exchange = Arc::clone(&context.exchange);
+        let documents = Documents::first(context, store.clone()).await;
         Self { store, exchange, metrics, task: tokio::spawn(documents.run()) }
     }
 
@@ -67,11 +60,11 @@ impl Drop for Running {
     }
 }
 
-pub(crate) fn exchange() -> Arc<Exchange> {
-    Arc::new(Exchange::new(watch::Sender::new(Arc::new(PolicySet::compile(&[]).unwrap()))))
-}
-
-/// A connection of the program.
-pub(crate) async fn connect(plane: &Plane) -> Cluster {
-    Cluster::connect(Some(&plane.kubeconfig()), None).await.unwrap()
+/// What a replica of this name needs.
+pub(crate) async fn context(plane: &Plane, name: &str, metrics: Arc<Metrics>) -> Context {
+    let cluster = Cluster::connect(Some(&plane.kubeconfig()), None).await.unwrap();
+    let policies = Arc::new(PolicySet::compile(&[]).unwrap());
+    let exchange = Arc::new(Exchange::new(watch::Sender::new(policies)));
+    let options = Arc::new(ManagerOptions::new(name));
+    Context { cluster, options, exchange, metrics, clock: Timestamp::now }
 }

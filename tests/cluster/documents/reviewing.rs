@@ -11,11 +11,11 @@ use serde_json::json;
 use statusgate::manager::documents::Documents;
 use statusgate::manager::review::reviewer;
 use statusgate::server::{CertificateSource, Opening, ServerSettings};
-use statusgate::tls::{Authority, Bundle, Pem};
+use statusgate::tls::{Authority, Validity};
 use statusgate_core::policy::Source;
 
 use super::following::{convention, policy};
-use super::replica::{connect, exchange};
+use super::replica::context;
 use crate::harness::objects::{CONVENTION, Outcome, POLICY, VALIDATING};
 use crate::harness::patience::until;
 use crate::harness::pool::in_own_cluster;
@@ -23,12 +23,10 @@ use crate::harness::pool::in_own_cluster;
 #[test]
 fn invalid_documents_are_rejected_and_everything_else_is_allowed() {
     in_own_cluster(async |plane| {
-        let day = Duration::from_secs(86_400);
-        let authority = Authority::make("test", day, Timestamp::now()).unwrap();
-        let issued = authority.issue(&["127.0.0.1".to_owned()], day, Timestamp::now()).unwrap();
-        let pem = |text| Pem { name: "test", text };
-        let (certificate, key) = (pem(issued.certificate.as_bytes()), pem(issued.key.as_bytes()));
-        let bundle = Bundle::parse(certificate, key, Timestamp::now()).unwrap();
+        let validity = Validity::from_now(Duration::from_secs(86_400), Timestamp::now());
+        let authority = Authority::make("test", validity).unwrap();
+        let issued = authority.issue(&["127.0.0.1".to_owned()], validity).unwrap();
+        let bundle = issued.bundle().unwrap();
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let settings = ServerSettings {
             listen: any,
@@ -38,17 +36,8 @@ fn invalid_documents_are_rejected_and_everything_else_is_allowed() {
         let opening = Opening::of(&settings).unwrap();
         let file = Source::new("file.yaml", policy("of-a-file", "metav1").to_string());
         let store = opening.policies(vec![file]).unwrap();
-        let (cluster, exchange) = (connect(plane).await, exchange());
-        let documents = Documents::first(
-            cluster,
-            Arc::clone(&exchange),
-            store.clone(),
-            Arc::clone(opening.metrics()),
-            "one",
-            false,
-            Timestamp::now,
-        )
-        .await;
+        let context = context(plane, "one", Arc::clone(opening.metrics())).await;
+        let documents = Documents::first(context, store.clone()).await;
         let review = reviewer(documents.shared(), store.clone());
         let running = opening.start(&settings, &store, Some(review)).unwrap();
         let following = tokio::spawn(documents.run());

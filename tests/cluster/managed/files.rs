@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use statusgate::tls::Authority;
+use statusgate::tls::{Authority, Validity};
 
 use super::replica::Installation;
 use super::writes::writers;
@@ -33,7 +33,8 @@ fn now() -> Timestamp {
 /// because they are links through one link.
 fn issue(authority: &Authority, folder: &Path, days: u32) {
     let names = ["127.0.0.1".to_owned()];
-    let issued = authority.issue(&names, DAY * days, now()).expect("a certificate");
+    let issued =
+        authority.issue(&names, Validity::from_now(DAY * days, now())).expect("a certificate");
     let data = folder.join(format!("..{days}"));
     fs::create_dir(&data).expect("a folder");
     fs::write(data.join("tls.crt"), issued.certificate).expect("a file");
@@ -62,7 +63,7 @@ async fn inject(plane: &Plane, authority: &Authority) {
 fn no_write_fails_while_a_certificate_in_files_is_replaced() {
     in_own_cluster(async |plane| {
         let folder = plane.folder("files");
-        let authority = Authority::make("test", DAY * 900, now()).unwrap();
+        let authority = Authority::make("test", Validity::from_now(DAY * 900, now())).unwrap();
         issue(&authority, &folder, 90);
         for name in ["tls.crt", "tls.key"] {
             symlink(Path::new("..data").join(name), folder.join(name)).unwrap();

@@ -4,17 +4,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
-use statusgate::manager::certificates::{CertificateOptions, Certificates};
+use statusgate::manager::certificates::Certificates;
 use statusgate::manager::exchange::Exchange;
 use statusgate::manager::replicas::Replicas;
+use statusgate::manager::{Context, ManagerOptions};
 use statusgate::telemetry::Metrics;
-use statusgate::tls::rotation::{Lifetimes, wanted_names};
 use statusgate::tls::{Bundle, Pem};
 use statusgate_core::policy::PolicySet;
 use tokio::sync::watch;
@@ -28,21 +28,21 @@ use crate::harness::patience::until;
 struct Place {
     client: Client,
     namespace: String,
-    lifetimes: Lifetimes,
+    lifetime: Duration,
     registrations: Arc<watch::Sender<String>>,
 }
 
 /// The loops of a replica. They end with it.
 struct Replica {
     served: Arc<Mutex<Bundle>>,
-    replicas: Arc<Replicas>,
+    replicas: Replicas,
     _tasks: JoinSet<()>,
 }
 
 #[test]
 fn two_replicas_that_start_at_once_share_one_secret_and_write_it_back() {
     in_cluster(async |cluster| {
-        let place = Place::new(cluster, Lifetimes::default()).await;
+        let place = Place::new(cluster, Duration::from_secs(90 * 86_400)).await;
         let (a, b) = tokio::join!(place.replica(cluster, "a"), place.replica(cluster, "b"));
         assert_eq!(a.leaf(), b.leaf(), "both serve the leaf of one Secret");
         let first = place.secret().await.expect("it exists").data.unwrap();
@@ -77,8 +77,7 @@ fn two_replicas_that_start_at_once_share_one_secret_and_write_it_back() {
 #[test]
 fn a_rotation_of_the_authority_breaks_no_handshake() {
     in_cluster(async |cluster| {
-        let lifetimes = Lifetimes::of_leaf(SignedDuration::from_secs(5));
-        let place = Place::new(cluster, lifetimes).await;
+        let place = Place::new(cluster, Duration::from_secs(5)).await;
         // Somebody else's Secret of another type.
         let metadata = ObjectMeta { name: Some(SECRET.to_owned()), ..ObjectMeta::default() };
         let data = [("tls.crt".to_owned(), ByteString(b"garbage".to_vec()))];
@@ -115,7 +114,7 @@ fn a_rotation_of_the_authority_breaks_no_handshake() {
 }
 
 impl Place {
-    async fn new(cluster: &Cluster, lifetimes: Lifetimes) -> Self {
+    async fn new(cluster: &Cluster, lifetime: Duration) -> Self {
         let client = cluster.plane().client("admin").clone();
         let namespace = cluster.unique("certificates");
         let metadata = ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() };
@@ -123,7 +122,7 @@ impl Place {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         namespaces.create(&PostParams::default(), &object).await.expect("a namespace");
         let registrations = Arc::new(watch::Sender::new(String::new()));
-        Self { client, namespace, lifetimes, registrations }
+        Self { client, namespace, lifetime, registrations }
     }
 
     async fn replica(&self, cluster: &Cluster, name: &str) -> Replica {
@@ -132,37 +131,25 @@ impl Place {
         let connected = connected.await.expect("a connection");
         let exchange =
             Arc::new(Exchange::new(watch::Sender::new(Arc::new(PolicySet::compile(&[]).unwrap()))));
-        let (authority, published) = watch::channel(String::new());
-        let options = CertificateOptions {
+        let options = ManagerOptions {
             namespace: self.namespace.clone(),
-            secret: SECRET.to_owned(),
-            names: wanted_names("statusgate", &self.namespace, Some("127.0.0.1")),
-            lifetimes: self.lifetimes,
-            replica: name.to_owned(),
+            webhook_url: Some("https://127.0.0.1".to_owned()),
+            certificate_lifetime: self.lifetime,
+            manage_certificates: true,
+            ..ManagerOptions::new(name)
+        };
+        let context = Context {
+            cluster: connected,
+            options: Arc::new(options),
+            exchange: Arc::clone(&exchange),
+            metrics: Arc::new(Metrics::new(None)),
             clock,
         };
-        let metrics = Arc::new(Metrics::new(None));
-        let (certificates, bundle) = Certificates::first(
-            connected.clone(),
-            options,
-            Arc::clone(&exchange),
-            Arc::clone(&metrics),
-            authority,
-        )
-        .await;
+        let (certificates, bundle) = Certificates::first(context.clone()).await;
         let served = Arc::new(Mutex::new(bundle));
-        let replicas = Arc::new(Replicas {
-            cluster: connected,
-            namespace: self.namespace.clone(),
-            name: name.to_owned(),
-            exchange: Arc::clone(&exchange),
-            metrics: Arc::clone(&metrics),
-            authority: published,
-            lifetimes: self.lifetimes,
-            clock,
-        });
+        let replicas = Replicas(context);
         let mut tasks = JoinSet::new();
-        let (beating, target) = (Arc::clone(&replicas), Arc::clone(&served));
+        let (beating, target) = (replicas.clone(), Arc::clone(&served));
         tasks.spawn(async move { beating.run().await });
         tasks.spawn(certificates.run(move |bundle| *target.lock().unwrap() = bundle));
         tasks.spawn(register(exchange, Arc::clone(&self.registrations)));

@@ -1,5 +1,7 @@
 //! One rule in words: what violates it, what happens, and where it comes from.
 
+use serde::Serialize;
+
 use super::line::{Line, lines, lines_of_policy};
 use super::page::{Block, Page};
 use super::words;
@@ -7,7 +9,7 @@ use crate::policy::convention::Convention;
 use crate::policy::{DeclaredRule, Policy};
 
 /// A rule in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleText {
     /// The rule id.
     pub id: String,
@@ -24,7 +26,7 @@ pub struct RuleText {
 }
 
 /// One way to violate a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// A clause: `condition Ready is missing`.
     pub what: String,

@@ -14,6 +14,7 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use self::changes::Variation;
@@ -24,7 +25,7 @@ use crate::explain::{Clause, Scene, Stage, clauses, versions_of};
 use crate::policy::{Diagnostics, Policy, PolicySet};
 
 /// A write that shows a rule.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Example {
     /// The plural of the resource, if rules ask for it.
     pub resource: String,

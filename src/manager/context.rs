@@ -1,0 +1,71 @@
+//! What all parts of the manager use.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::exchange::Exchange;
+use super::options::ManagerOptions;
+use super::trouble::Trouble;
+use crate::cluster::Cluster;
+use crate::telemetry::Metrics;
+
+/// What all parts of the manager use.
+#[derive(Clone)]
+pub struct Context {
+    /// The API server.
+    pub cluster: Cluster,
+    /// What the server manages.
+    pub options: Arc<ManagerOptions>,
+    /// Where the other parts are.
+    pub exchange: Arc<Exchange>,
+    /// The metrics of the server.
+    pub metrics: Arc<Metrics>,
+    /// The wall clock.
+    pub clock: fn() -> Timestamp,
+}
+
+impl Context {
+    /// The same for one part: its requests count for this purpose.
+    #[must_use]
+    pub fn counting(&self, purpose: &'static str) -> Self {
+        let metrics = Arc::clone(&self.metrics);
+        let cluster = self.cluster.reporting(move |code| metrics.api_request(purpose, code));
+        Self { cluster, ..self.clone() }
+    }
+
+    /// The time.
+    pub(super) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Logs and counts an event of a watch, or a failure.
+    pub(super) fn watched(
+        &self,
+        failure: Option<&str>,
+        watch: &'static str,
+        what: &str,
+        trouble: &mut Trouble,
+    ) {
+        match failure {
+            None => {
+                trouble.end(what);
+                self.metrics.watch_event(watch, self.now().as_second());
+            }
+            Some(error) => {
+                trouble.begin_with(what, error.to_owned());
+                self.metrics.watch_failed(watch);
+            }
+        }
+    }
+}
+
+/// Publishes a value, unless it is known.
+pub(super) fn set_if_changed<T: PartialEq>(sender: &watch::Sender<T>, value: T) {
+    sender.send_if_modified(|known| {
+        let changed = *known != value;
+        *known = value;
+        changed
+    });
+}
