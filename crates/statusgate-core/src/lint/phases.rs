@@ -84,8 +84,8 @@ pub(super) fn imposed_phases_are_admissible(lint: &Lint<'_>) -> Vec<Remark> {
 }
 
 /// The next write keeps a phase that is imposed or that Repair has chosen. Otherwise each write would
-/// change the phase, and no writer has asked for it. One fault for all phases: one of them changes to the
-/// next.
+/// change the phase, and no writer has asked for it. One fault for all phases: they replace
+/// each other.
 pub(super) fn chosen_phases_are_stable(lint: &Lint<'_>) -> Vec<Remark> {
     let faults = Phases::each(lint, |phases, chosen, phase| {
         phases.table.iter().find_map(|(number, outcome)| {
