@@ -110,7 +110,7 @@ lines: ## count lines of code, comments and tests per folder
 	hack/lines.sh
 
 .PHONY: docs
-docs: ## generate the schemas, the convention pages, the table of metrics and the CRDs
+docs: ## generate the schemas, the pages of conventions and of lint, the table of metrics and the CRDs
 	$(CARGO) build --bin statusgate
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json

@@ -1,5 +1,6 @@
-//! `statusgate explain`: the list of conventions, one of them, or one rule.
+//! `statusgate explain`: the list of conventions, one of them, one rule, or a kind of remark of lint.
 
+mod kind;
 mod rule;
 
 use std::io::{self, Write};
@@ -20,11 +21,12 @@ use statusgate_core::source::tree::{did_you_mean, near};
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Without a name: the list of conventions. Exit code 2: there is no such \
-                        convention or rule, or it cannot be printed in this format.")]
+                        convention, rule or kind of remark, or it cannot be printed in this format.")]
 pub struct Args {
     /// The convention to explain, or the id of a rule, such as appcat/phase-ready. A rule is printed with a
-    /// write that violates it and one that satisfies it. Without a name: the list of conventions.
-    #[arg(value_name = "CONVENTION|RULE-ID")]
+    /// write that violates it and one that satisfies it. `lint` lists the kinds of remarks of `statusgate
+    /// lint`, and lint/never-fires explains one with an example. Without a name: the list of conventions.
+    #[arg(value_name = "CONVENTION|RULE-ID|lint/KIND")]
     name: Option<String>,
 
     /// Documents with your own conventions and policies: a file or a folder. May be repeated.
@@ -49,10 +51,10 @@ enum Output {
     Mermaid,
 }
 
-/// Explains a convention or a rule, or lists the conventions.
+/// Explains a convention, a rule or a kind of remark, or lists the conventions.
 ///
 /// # Errors
-/// When documents cannot be read, or there is no such convention or rule, or it has no phases to draw.
+/// When documents cannot be read, or there is no such name, or it cannot be printed in this format.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sources = files::load_policies(&args.policies)?;
     let policies = compile(&sources)?;
@@ -60,6 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         bail!("--resolved requires -o yaml");
     }
     let text = match &args.name {
+        Some(id) if is_of_lint(id, &policies) => kind::explain(id, args.output)?,
         Some(id) if id.contains('/') => rule::explain(id, &policies, args)?,
         Some(name) => {
             let Some(convention) = policies.conventions().get(name) else {
@@ -71,6 +74,14 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(Outcome::Clean)
+}
+
+/// Whether a name is that of a kind of remark, and not of a document that is also named lint.
+fn is_of_lint(id: &str, policies: &PolicySet) -> bool {
+    let mut policies_named = policies.policies().iter().map(|policy| &*policy.name);
+    id.split('/').next() == Some(kind::LINT)
+        && !policies.conventions().contains_key(kind::LINT)
+        && !policies_named.any(|name| name == kind::LINT)
 }
 
 fn one(convention: &Convention, args: &Args, sources: &[Source]) -> anyhow::Result<String> {

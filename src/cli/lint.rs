@@ -1,5 +1,6 @@
 //! `statusgate lint`: checks that conventions and policies are sound, with a witness for each fault.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -14,14 +15,14 @@ use super::{Outcome, explain};
 use crate::cluster::Definition;
 use crate::files;
 use crate::manifests::resource::CustomResource;
-use statusgate_core::lint::{self, Remark, Report};
+use statusgate_core::lint::{self, Kind, Remark, Report};
 use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 
 /// The arguments of `lint`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit code 0: everything is sound (there may be notes). 1: a mistake in a \
                         document, or a fault. 2: something cannot be read, or there is no such \
-                        convention.")]
+                        convention. `statusgate explain lint/KIND` explains a kind of fault or note, with an example.")]
 pub struct Args {
     /// Files or folders with StatusConvention and StatusPolicy documents. Without any: all built-in
     /// conventions. A policy is judged by what it adds to its convention.
@@ -147,6 +148,7 @@ fn as_text(found: &Found) -> String {
     let mut text = String::new();
     let conventions = found.conventions.iter().map(|report| ("", report));
     let policies = found.policies.iter().map(|report| ("policy ", report));
+    let mut kinds: BTreeSet<Kind> = BTreeSet::new();
     for (what, report) in conventions.chain(policies) {
         let (faults, notes) = parts(report);
         let count = |count: usize, what: &str| match count {
@@ -158,6 +160,7 @@ fn as_text(found: &Found) -> String {
         let (found, noted) = (count(faults.len(), "fault"), count(notes.len(), "note"));
         text.push_str(&format!("{what}{name}: {found}, {noted} ({combinations} combinations)\n"));
         for remark in faults.into_iter().chain(notes) {
+            kinds.insert(remark.kind);
             let color = if remark.kind.is_fault() { AnsiColor::Red } else { AnsiColor::Cyan };
             let line = remark.to_string();
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
@@ -166,6 +169,9 @@ fn as_text(found: &Found) -> String {
                 text.push_str(&format!("      {line}\n"));
             }
         }
+    }
+    for kind in kinds {
+        text.push_str(&format!("help lint/{}: {}\n", kind.name(), kind.help()));
     }
     text
 }
@@ -184,6 +190,7 @@ fn as_json(report: &Report) -> Value {
                     "kind": remark.kind.name(),
                     "rules": remark.rules,
                     "message": remark.message,
+                    "help": remark.kind.help(),
                     "witness": remark.witness,
                 })
             })

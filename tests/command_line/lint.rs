@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use statusgate_core::lint::Kind;
 
 const SOUND: &str = "\
 apiVersion: statusgate.dev/v1alpha1
@@ -57,6 +58,14 @@ fn exit_codes_differ_for_sound_faulty_and_unreadable_documents() {
     assert_eq!(code, Some(1));
     assert_eq!(json["conventions"][0]["faults"][0]["kind"], "never-fires");
     assert_eq!(json["conventions"][0]["faults"][0]["rules"][0], "test/dead");
+    let help = Kind::NeverFires.help();
+    assert_eq!(json["conventions"][0]["faults"][0]["help"], help);
+    // Once for each kind of remark.
+    let dead = dead.replace("rules: [", "rules: [{id: d, path: /status/x, action: Warn, message: m, when: {all: [{deleting: true}, {deleting: false}]}}, ");
+    let (_, out, _) = run(&[&write("twice.yaml", &with_spec(&dead))]);
+    assert_eq!(out.matches("fault never-fires: ").count(), 2, "{out}");
+    assert_eq!(out.matches("help ").count(), 1, "{out}");
+    assert!(out.ends_with(&format!("\nhelp lint/never-fires: {help}\n")), "{out}");
 
     let broken = write("broken.yaml", &with_spec("phaze: {}"));
     let (code, out, _) = run(&[&broken]);

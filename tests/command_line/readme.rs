@@ -1,22 +1,23 @@
-//! The README shows commands with their output; the tests run them.
+//! The README and the page of lint show commands with their output; the tests run them.
 
 use std::path::Path;
 use std::process::Command;
 
 const README: &str = include_str!("../../README.md");
+const LINT: &str = include_str!("../../docs/lint.md");
 
 /// The blocks fenced as `console`: a command after `$ `, and its output.
-fn transcripts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    README.split("```console\n$ ").skip(1).map(|rest| {
+fn transcripts(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.split("```console\n$ ").skip(1).map(|rest| {
         let block = rest.split("```").next().unwrap_or_default();
         block.split_once('\n').unwrap_or((block, ""))
     })
 }
 
 #[test]
-fn the_readme_shows_the_output_of_its_commands() {
+fn the_pages_show_the_output_of_their_commands() {
     let mut count = 0;
-    for (command, expected) in transcripts() {
+    for (command, expected) in [README, LINT].into_iter().flat_map(transcripts) {
         let mut words = command.split_whitespace();
         assert_eq!(words.next(), Some("statusgate"), "{command}");
         let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
@@ -27,7 +28,7 @@ fn the_readme_shows_the_output_of_its_commands() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "$ {command}");
         count += 1;
     }
-    assert!(count >= 2, "the README lost its transcripts");
+    assert!(count >= 4, "the pages lost their transcripts");
 }
 
 #[test]

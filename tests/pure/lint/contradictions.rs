@@ -124,6 +124,10 @@ fn conditions_that_cannot_be_written_are_reported() {
     assert_eq!(contradiction(&each("", &format!("{one}, {other}"))), ["test/a", "test/b"]);
     let types = "    types: {A: {notTrue: Deny}, B: {polarity: positive}}\n";
     assert_eq!(contradiction(&each(types, one)), ["test/a", "test/a-not-true"]);
+    let types = "    types: {A: {notTrue: Deny}, B: {notTrue: Deny}, C: {polarity: positive}}\n";
+    let fault = only(Kind::Contradiction, &each(types, one));
+    assert_eq!(fault.message, "these rules together reject every condition A or B");
+    assert_eq!(fault.rules, ["test/a", "test/a-not-true", "test/b-not-true"]);
     // One rule may require that a type is absent, unless another rule requires it.
     let types = "    types: {A: {polarity: positive}}\n";
     let none = "{id: none, action: Deny, message: m, when: {member: type, is: A}}";

@@ -5,6 +5,7 @@ mod cel;
 mod contradictions;
 mod engine;
 mod faults;
+mod kinds;
 mod policies;
 
 use crate::support::compile;

@@ -4,6 +4,7 @@ use super::proof::{Decision, Proof, Search};
 use super::rulings::{Ruling, rejects};
 use super::{Kind, Lint, Remark};
 use crate::explain::{Scene, Stage};
+use crate::language::any_of;
 use crate::policy::convention::{ConditionList, ConditionType, Presence};
 
 /// Types beyond which not each is tried. The longest list of a real system has 15.
@@ -103,6 +104,8 @@ impl<'c> Lint<'c> {
         {
             return remarks.push(contradiction(core.clone(), "condition", scene));
         }
+        // Types whose rules overlap have one cause.
+        let mut causes: Vec<(Vec<String>, Vec<String>, Scene)> = Vec::new();
         for (kind, name, mut core, scene) in rejected {
             let missing = kind.and_then(|kind| match kind.missing.as_ref()? {
                 Presence::Always(sanction) => Some(sanction).filter(|sanction| rejects(sanction)),
@@ -113,8 +116,18 @@ impl<'c> Lint<'c> {
                 continue;
             }
             core.extend(missing.map(|sanction| sanction.rule.to_string()));
-            remarks.push(contradiction(core, &format!("condition {name}"), &scene));
+            let shared = |rules: &[String]| core.iter().any(|rule| rules.contains(rule));
+            if let Some((rules, names, _)) = causes.iter_mut().find(|(rules, ..)| shared(rules)) {
+                core.retain(|rule| !rules.contains(rule));
+                rules.extend(core);
+                names.push(name.to_owned());
+            } else {
+                causes.push((core, vec![name.to_owned()], scene));
+            }
         }
+        remarks.extend(causes.into_iter().map(|(rules, names, scene)| {
+            contradiction(rules, &format!("condition {}", any_of(names.into_iter())), &scene)
+        }));
     }
 
     fn jointly(&self, search: &Search<'_, 'c>, rulings: &[Ruling<'c>]) -> Joint {

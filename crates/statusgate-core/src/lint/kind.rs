@@ -1,83 +1,139 @@
 //! The kinds of remarks.
 
-/// The kind of a remark. Faults come first; [`Kind::TwoStepLockout`] is the last of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A state admits no phase.
-    NoAdmissiblePhase,
-    /// No state admits a phase.
-    UnreachablePhase,
-    /// Repair finds no phase in some state.
-    RepairFindsNothing,
+/// Declares [`Kind`]: for each its meaning, its name, and what to do about such a remark.
+macro_rules! kinds {
+    ($($(#[doc = $meaning:literal])+ $kind:ident $name:literal $help:literal)+) => {
+        /// The kind of a remark. Faults come first; [`Kind::TwoStepLockout`] is the last of them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[doc = $meaning])+ $kind,)+
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$kind),+];
+
+            /// The name in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)+ }
+            }
+
+            /// What a remark means.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$kind => concat!($($meaning),+).trim_ascii(),)+ }
+            }
+
+            /// What to do about it.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$kind => $help,)+ }
+            }
+
+            /// Documents that get one remark, of this kind.
+            pub const fn example(self) -> &'static str {
+                match self { $(Self::$kind => include_str!(concat!("kinds/", $name, ".yaml")),)+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A state admits no phase. It contradicts the `necessary` evidence of each one.
+    NoAdmissiblePhase "no-admissible-phase"
+    "Add a `default` phase: it has no `necessary`, so every state admits it."
+
+    /// No state admits a phase. Every write of this phase is a disagreement.
+    UnreachablePhase "unreachable-phase"
+    "Correct the `necessary` evidence of the phase, or remove the phase."
+
+    /// Repair finds no phase in some state. No admissible phase has `sufficient` evidence, no repair step
+    /// applies, and there is no default phase.
+    RepairFindsNothing "repair-finds-nothing"
+    "Add a `default` phase or a repair step. A policy with a convention that has neither uses another `disagreement`."
+
     /// Repair chooses a phase that is not admissible, or such a phase is imposed.
-    RepairNotAdmissible,
-    /// The next write changes a phase that is imposed or that Repair has chosen.
-    NotStable,
-    /// No state violates a rule, or evidence holds in no state.
-    NeverFires,
-    /// A rule in CEL with an expression that is always true or always false.
-    ConstantRule,
-    /// A rule in CEL that every write violates that lint tries.
-    AlwaysViolated,
-    /// Rules that together reject everything.
-    Contradiction,
+    RepairNotAdmissible "repair-not-admissible"
+    "Change `necessary`, so that it allows every state in which the phase is imposed."
+
+    /// The next write changes a phase that is imposed or that Repair has chosen. So each write changes the
+    /// phase, and no writer has asked for that.
+    NotStable "not-stable"
+    "Remove `oldPhase` from the evidence and from `imposed.when`, so that a chosen phase persists."
+
+    /// No state violates a rule, or evidence holds in no state. The same for the predicate of a repair step
+    /// or of a default, and for evidence that nothing contradicts.
+    NeverFires "never-fires"
+    "Compare the predicate with the witness, which is the nearest state. Correct the predicate, or remove it."
+
+    /// A rule in CEL has an expression that is always true or always false.
+    ConstantRule "constant-rule"
+    "Correct the expression, so that its result depends on the object, or remove the rule."
+
+    /// Every status that lint tries violates a rule in CEL. The result may not be a boolean.
+    AlwaysViolated "always-violated"
+    "Correct the expression. Check with `has()` that a field exists before it is read."
+
+    /// Rules together reject every status, every condition of a type, or every value of a field.
+    Contradiction "contradiction"
+    "Change or remove one of these rules, so that they accept something."
+
     /// Every write of a phase is rejected.
-    PhaseNeverWritten,
+    PhaseNeverWritten "phase-never-written"
+    "Let these rules accept the phase in some state that admits it, or remove the phase."
+
     /// No move leads to a phase, and all other moves are rejected.
-    PhaseNeverEntered,
-    /// The default phase is rejected in some state.
-    NoWayOut,
+    PhaseNeverEntered "phase-never-entered"
+    "Add the phase to `moves`, in `from` or in `anyTo`, or remove the phase."
+
+    /// The default phase is rejected in some state. But every state must be able to change to it.
+    NoWayOut "no-way-out"
+    "Exclude the default phase in the `when` of the rule."
+
     /// A write is rejected only because of what the mutating webhook changes.
-    PatchRefused,
-    /// Writers that change phase and conditions in two requests never reach their goal.
-    TwoStepLockout,
-    /// The same, but only under `disagreement: Deny`. A policy must name such writers.
-    TwoStepDeadEnd,
-    /// A default that is not set if the status has one of some phases.
-    DefaultWaits,
-    /// A policy with a phase that an earlier policy may own.
-    SecondOwner,
-    /// A rule about a polarity that no type of the convention has.
-    WaitsForType,
-    /// No move leads to a phase.
-    NoWayIn,
-    /// No move leads out of a phase.
-    NoMoveOut,
-    /// Several phases have the same reason.
-    SharedReason,
-    /// There are too many combinations, or they do not represent all values.
-    NotProven,
+    PatchRefused "patch-refused"
+    "Change the default or the imposed phase so that the rules accept it, or change the rules."
+
+    /// Writers that change phase and conditions in two requests never reach their goal. Rules reject the
+    /// state in between, in every order of the requests or in one of them.
+    TwoStepLockout "two-step-lockout"
+    "Give these rules a trigger of `coWritten`, or an action that does not reject."
+
+    /// Writers that change phase and conditions in two requests never reach their goal with
+    /// `disagreement: Deny`. The evidence of the phases rejects the state in between.
+    TwoStepDeadEnd "two-step-dead-end"
+    "A policy with `disagreement: Deny` names such writers in `writers`, with another `disagreement`."
+
+    /// A default is not set if the status has one of some phases. It would contradict that phase.
+    DefaultWaits "default-waits"
+    "If the default must always be set, change its value or the evidence of these phases."
+
+    /// An earlier policy may own the phase of the same objects. Then it also owns the defaults, and this
+    /// policy contributes only findings, fields and defaults for other paths.
+    SecondOwner "second-owner"
+    "If this policy must own the phase, load it first, or let the other one select other resources."
+
+    /// A rule requires a polarity that no condition type of the convention has.
+    WaitsForType "waits-for-type"
+    "If no convention that extends this one adds such a type, correct the polarity or remove the rule."
+
+    /// No move leads to a phase. Other moves to it are reported, but not rejected.
+    NoWayIn "no-way-in"
+    "Add the phase to `moves`, in `from` or in `anyTo`, or remove the phase."
+
+    /// No move leads out of a phase, and it is not final.
+    NoMoveOut "no-move-out"
+    "If nothing follows the phase, mark it as `final: true`. Otherwise add a row for it to `moves.from`."
+
+    /// Several phases have the same reason, or one lists a reason that all phases have.
+    SharedReason "shared-reason"
+    "If the reason identifies a phase, list it there only. A reason of all phases belongs only to `always`."
+
+    /// Lint proves nothing about these rules: there are too many combinations, or no list of values
+    /// represents all values.
+    NotProven "not-proven"
+    "Check these rules with `statusgate test`, or simplify them: fewer facts, or one pattern for a value."
 }
 
 impl Kind {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoAdmissiblePhase => "no-admissible-phase",
-            Self::UnreachablePhase => "unreachable-phase",
-            Self::RepairFindsNothing => "repair-finds-nothing",
-            Self::RepairNotAdmissible => "repair-not-admissible",
-            Self::NotStable => "not-stable",
-            Self::NeverFires => "never-fires",
-            Self::ConstantRule => "constant-rule",
-            Self::AlwaysViolated => "always-violated",
-            Self::Contradiction => "contradiction",
-            Self::PhaseNeverWritten => "phase-never-written",
-            Self::PhaseNeverEntered => "phase-never-entered",
-            Self::NoWayOut => "no-way-out",
-            Self::PatchRefused => "patch-refused",
-            Self::TwoStepLockout => "two-step-lockout",
-            Self::TwoStepDeadEnd => "two-step-dead-end",
-            Self::DefaultWaits => "default-waits",
-            Self::SecondOwner => "second-owner",
-            Self::WaitsForType => "waits-for-type",
-            Self::NoWayIn => "no-way-in",
-            Self::NoMoveOut => "no-move-out",
-            Self::SharedReason => "shared-reason",
-            Self::NotProven => "not-proven",
-        }
-    }
-
     /// Whether this is a fault. Otherwise it is a note.
     pub fn is_fault(self) -> bool {
         self <= Self::TwoStepLockout

@@ -22,9 +22,12 @@ mod writers;
 use std::cell::Cell;
 use std::fmt;
 
+use indexmap::IndexMap;
+
 use crate::explain::{
     Clause, PhaseOutcome, Question, Stage, Table, clauses, has_evidence, versions_of,
 };
+use crate::language::any_of;
 use crate::policy::convention::Convention;
 use crate::policy::{Diagnostics, PolicySet};
 
@@ -144,6 +147,22 @@ fn sorted(all: impl Iterator<Item = Remark>) -> Vec<Remark> {
     }
     remarks.sort_by_key(|remark| remark.kind);
     remarks
+}
+
+/// One remark for all phases, or other things with a name, that the same rules are about: they have one
+/// cause. The remark shows the first.
+fn one_per_cause<T>(
+    found: impl IntoIterator<Item = (Vec<String>, String, T)>,
+    remark: impl Fn(Vec<String>, String, T) -> Remark,
+) -> Vec<Remark> {
+    let mut causes: IndexMap<Vec<String>, (Vec<String>, T)> = IndexMap::new();
+    for (rules, name, first) in found {
+        causes.entry(rules).or_insert_with(|| (Vec::new(), first)).0.push(name);
+    }
+    let remarks = causes
+        .into_iter()
+        .map(|(rules, (names, first))| remark(rules, any_of(names.into_iter()), first));
+    remarks.collect()
 }
 
 /// Lints one convention, with all its optional parts.

@@ -1,7 +1,7 @@
 //! The table of moves, and the reasons of phases: likely oversights.
 
 use super::gate::Write;
-use super::{Kind, Lint, Remark};
+use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
 use crate::policy::Id;
 use crate::policy::convention::{Moves, PhaseRules};
@@ -25,14 +25,20 @@ pub(super) fn moves_lead_to_phases(lint: &Lint<'_>) -> Vec<Remark> {
         let from = rules.default.as_deref().filter(|from| *from != name);
         let (rejected, witness) =
             lint.make_move(from.unwrap_or_else(|| another(rules, name)), name, rule);
-        let (kind, more) = match rejected {
-            true => (Kind::PhaseNeverEntered, ", and other moves are rejected"),
-            false => (Kind::NoWayIn, ""),
-        };
-        let message = format!("no move leads to phase {name}{more}");
-        Remark::new(kind, vec![rule.to_string()], message, Some(witness))
+        (rejected, (vec![rule.to_string()], name.to_owned(), witness))
     });
-    missing.collect()
+    let (rejected, reported): (Vec<_>, Vec<_>) = missing.partition(|(rejected, _)| *rejected);
+    let remarks = [
+        (rejected, Kind::PhaseNeverEntered, ", and other moves are rejected"),
+        (reported, Kind::NoWayIn, ""),
+    ];
+    let remarks = remarks.into_iter().flat_map(|(missing, kind, more)| {
+        one_per_cause(missing.into_iter().map(|(_, found)| found), |rule, phases, witness| {
+            let message = format!("no move leads to phase {phases}{more}");
+            Remark::new(kind, rule, message, Some(witness))
+        })
+    });
+    remarks.collect()
 }
 
 pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
@@ -43,11 +49,13 @@ pub(super) fn moves_lead_out_of_phases(lint: &Lint<'_>) -> Vec<Remark> {
     let open = open.map(|phase| phase.name.as_str());
     let last = open.filter(|name| !names().any(|to| to != *name && moves.allow(name, to)));
     let ends = last.map(|name| {
-        let message = format!("no move leads out of phase {name}");
         let (_, witness) = lint.make_move(name, another(rules, name), rule);
-        Remark::new(Kind::NoMoveOut, vec![rule.to_string()], message, Some(witness))
+        (vec![rule.to_string()], name.to_owned(), witness)
     });
-    ends.collect()
+    one_per_cause(ends, |rule, phases, witness| {
+        let message = format!("no move leads out of phase {phases}");
+        Remark::new(Kind::NoMoveOut, rule, message, Some(witness))
+    })
 }
 
 pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {

@@ -84,9 +84,10 @@ pub(super) fn imposed_phases_are_admissible(lint: &Lint<'_>) -> Vec<Remark> {
 }
 
 /// The next write keeps a phase that is imposed or that Repair has chosen. Otherwise each write would
-/// change the phase, and no writer has asked for it.
+/// change the phase, and no writer has asked for it. One fault for all phases: they replace
+/// each other.
 pub(super) fn chosen_phases_are_stable(lint: &Lint<'_>) -> Vec<Remark> {
-    Phases::each(lint, |phases, chosen, phase| {
+    let faults = Phases::each(lint, |phases, chosen, phase| {
         phases.table.iter().find_map(|(number, outcome)| {
             let how = match outcome.imposed {
                 Some(imposed) => {
@@ -108,7 +109,19 @@ pub(super) fn chosen_phases_are_stable(lint: &Lint<'_>) -> Vec<Remark> {
             let message = format!("{how}, but the next write changes it to {then}");
             Some(phases.remark(Kind::NotStable, phase, message, next))
         })
-    })
+    });
+    let count = faults.len();
+    let together = faults
+        .into_iter()
+        .reduce(|first, other| Remark { rules: [first.rules, other.rules].concat(), ..first });
+    let numbered = together.map(|fault| match count {
+        1 => fault,
+        _ => {
+            let message = format!("{count} phases do not persist; for example, {}", fault.message);
+            Remark { message, ..fault }
+        }
+    });
+    numbered.into_iter().collect()
 }
 
 pub(super) fn necessary_evidence_can_be_contradicted(lint: &Lint<'_>) -> Vec<Remark> {

@@ -13,7 +13,7 @@ use super::cel::of_rules;
 use super::fields::of_fields;
 use super::gate::Write;
 use super::rules::MAX_WRITES;
-use super::{Kind, Remark, Report, sorted};
+use super::{Kind, Remark, Report, one_per_cause, sorted};
 use crate::explain::{Question, Scene, Space, Stage, space_of, versions_of};
 use crate::language::Glob;
 use crate::model::Resource;
@@ -116,7 +116,7 @@ impl Lint<'_> {
         if checks.is_empty() {
             return Vec::new();
         }
-        let remarks = rules.phases.iter().filter_map(|phase| {
+        let rejected = rules.phases.iter().filter_map(|phase| {
             let questions: Vec<Question<'_>> =
                 phase.necessary.iter().map(Question::plain).collect();
             let space = space_of(self.stage.convention, self.stage.version, &questions);
@@ -129,11 +129,12 @@ impl Lint<'_> {
             let (rules, scene) = rejected.min_by_key(|(rules, _)| rules.len())?;
             let own = rules.into_iter().filter(|rule| checks.contains(&rule.as_str()));
             let own: Vec<String> = own.collect();
-            let message = format!("a check of this policy rejects phase {name} in every state");
-            let witness = || Some(scene.to_yaml());
-            (!own.is_empty()).then(|| Remark::new(Kind::PhaseNeverWritten, own, message, witness()))
+            (!own.is_empty()).then(|| (own, name.clone(), scene))
         });
-        remarks.collect()
+        one_per_cause(rejected, |rules, phases, scene| {
+            let message = format!("a check of this policy rejects phase {phases} in every state");
+            Remark::new(Kind::PhaseNeverWritten, rules, message, Some(scene.to_yaml()))
+        })
     }
 
     /// The validating webhook does not reject a write because of what the mutating webhook changes.

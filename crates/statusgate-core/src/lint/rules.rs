@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::gate::Write;
-use super::{Kind, Lint, Remark};
+use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{Asks, Polarity, Predicate};
@@ -42,28 +42,34 @@ pub(super) fn rules_can_fire(lint: &Lint<'_>) -> Vec<Remark> {
 pub(super) fn phases_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(rules) = &lint.convention.phase else { return Vec::new() };
     let relevant = lint.rejecting_rules(rules);
-    let remarks = rules.phases.iter().filter_map(|phase| {
+    let (mut never, mut remarks) = (Vec::new(), Vec::new());
+    for phase in &rules.phases {
         let (found, rejected) = lint.search_write(rules, phase, &relevant);
+        let Some((mut rejecting, witness)) = rejected else { continue };
         // A phase that its own evidence rejects everywhere is another fault.
-        let (rejecting, witness) =
-            rejected.filter(|(rejecting, _)| rejecting.iter().any(|rule| **rule != *phase.rule))?;
+        rejecting.retain(|rule| **rule != *phase.rule);
+        if rejecting.is_empty() {
+            continue;
+        }
         let name = &phase.name;
-        Some(match found {
-            Found::Something => return None,
-            Found::Nothing => {
-                let message = format!("phase {name} is rejected in every state that admits it");
-                Remark::new(Kind::PhaseNeverWritten, rejecting, message, Some(witness))
-            }
+        match found {
+            Found::Something => {}
+            Found::Nothing => never.push((rejecting, name.clone(), witness)),
             Found::TooMany => {
                 let what = format!("the search for a state that accepts phase {name}");
-                Remark::not_proven(rejecting, &what)
+                remarks.push(Remark::not_proven(rejecting, &what));
             }
             Found::Open => {
-                Remark::open(rejecting, &format!("state was found that accepts phase {name}"))
+                let what = format!("state was found that accepts phase {name}");
+                remarks.push(Remark::open(rejecting, &what));
             }
-        })
-    });
-    remarks.collect()
+        }
+    }
+    remarks.extend(one_per_cause(never, |rules, phases, witness| {
+        let message = format!("phase {phases} is rejected in every state that admits it");
+        Remark::new(Kind::PhaseNeverWritten, rules, message, Some(witness))
+    }));
+    remarks
 }
 
 pub(super) fn default_phase_is_a_way_out(lint: &Lint<'_>) -> Vec<Remark> {

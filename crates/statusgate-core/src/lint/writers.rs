@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::gate::Write;
-use super::{Kind, Lint, Remark};
+use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::{Action, Facts, Truth, admits, repaired};
 use crate::explain::{Clause, Fact, Question, Space, has_evidence, phase_questions, space_of};
 use crate::policy::convention::{Moves, PhaseRules};
@@ -41,24 +41,18 @@ pub(super) fn two_step_writers_arrive(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(mut model) = Model::new(lint, rules, &between, relevant) else {
         return vec![Remark::not_proven(Vec::new(), "the model of two-step writers")];
     };
-    let mut remarks: Vec<Remark> = Vec::new();
-    for action in [Action::Repair, Action::Warn, Action::Deny] {
-        let locked = |stuck: &Stuck| {
-            stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
-        };
-        let mut found = model.check(action);
-        let mut kind = Kind::TwoStepLockout;
-        if action == Action::Deny {
-            // One is enough: a policy has to name such writers.
-            kind = Kind::TwoStepDeadEnd;
-            found.retain(|stuck| !locked(stuck));
-            found.truncate(1);
-        }
-        remarks.extend(found.into_iter().map(|stuck| {
-            let message = format!("with disagreement {action:?}, {}", stuck.message);
-            Remark::new(kind, stuck.rules, message, Some(stuck.witness))
-        }));
-    }
+    let locked_out = [Action::Repair, Action::Warn].into_iter().flat_map(|action| {
+        let found = model.check(action).into_iter();
+        found.map(move |stuck| (stuck.rules.clone(), format!("{action:?}"), stuck))
+    });
+    let mut remarks =
+        one_per_cause(locked_out, |_, actions, stuck| stuck.remark(Kind::TwoStepLockout, &actions));
+    let is_known = |stuck: &Stuck| {
+        stuck.rules.iter().all(|rule| remarks.iter().any(|known| known.rules.contains(rule)))
+    };
+    // One is enough: a policy has to name such writers.
+    let dead_end = model.check(Action::Deny).into_iter().find(|stuck| !is_known(stuck));
+    remarks.extend(dead_end.map(|stuck| stuck.remark(Kind::TwoStepDeadEnd, "Deny")));
     lint.count(model.known.len());
     remarks
 }
@@ -68,6 +62,13 @@ struct Stuck {
     rules: Vec<String>,
     message: String,
     witness: String,
+}
+
+impl Stuck {
+    fn remark(self, kind: Kind, disagreement: &str) -> Remark {
+        let message = format!("with disagreement {disagreement}, {}", self.message);
+        Remark::new(kind, self.rules, message, Some(self.witness))
+    }
 }
 
 /// The states of a convention by kind, and the writes between them.
