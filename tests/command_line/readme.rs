@@ -1,33 +1,42 @@
-//! The README shows commands with their output; the tests run them.
+//! The README and some pages show commands with their output; the tests run them.
 
 use std::path::Path;
 use std::process::Command;
 
+use crate::command::{Ended, STATUSGATE};
+
 const README: &str = include_str!("../../README.md");
 
+/// Pages, the folder in which their commands run, and the number of commands.
+const PAGES: [(&str, &str, usize); 4] = [
+    ("README.md", "", 3),
+    ("docs/check.md", "", 4),
+    ("docs/status.md", "", 2),
+    ("docs/write-a-convention.md", "examples/write-a-convention", 15),
+];
+
 /// The blocks fenced as `console`: a command after `$ `, and its output.
-fn transcripts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    README.split("```console\n$ ").skip(1).map(|rest| {
+fn transcripts(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.split("```console\n$ ").skip(1).map(|rest| {
         let block = rest.split("```").next().unwrap_or_default();
         block.split_once('\n').unwrap_or((block, ""))
     })
 }
 
 #[test]
-fn the_readme_shows_the_output_of_its_commands() {
-    let mut count = 0;
-    for (command, expected) in transcripts() {
-        let mut words = command.split_whitespace();
-        assert_eq!(words.next(), Some("statusgate"), "{command}");
-        let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .args(words)
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "$ {command}");
-        count += 1;
+fn the_pages_show_the_output_of_their_commands() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let programs = Path::new(STATUSGATE).parent().unwrap().display();
+    for (page, folder, count) in PAGES {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        for (command, expected) in transcripts(&text) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("PATH={programs}:$PATH; {command}")]);
+            let ended = Ended::of(&shell.current_dir(root.join(folder)).output().unwrap());
+            assert_eq!(ended.out, expected, "{page}: $ {command}\n{}", ended.err);
+        }
+        assert_eq!(transcripts(&text).count(), count, "{page}");
     }
-    assert!(count >= 2, "the README lost its transcripts");
 }
 
 #[test]
