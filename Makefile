@@ -40,9 +40,10 @@ fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=
 	SEED="$(SEED)" PROFILE="$(PROFILE)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
 
 .PHONY: test-deploy
-test-deploy: ## test deploy/ and `manifests install` on a real API server
-	$(CARGO) build --bin statusgate
-	hack/with-control-plane.sh bash -c 'hack/deploy-test.sh "$$KUBECONFIG"'
+test-deploy: ## test deploy/, `manifests install` and examples/envtest on a real API server
+	$(CARGO) build --bin statusgate --example kube_status_writes
+	hack/packages.sh curl
+	hack/with-control-plane.sh bash -c 'hack/deploy-test.sh "$$KUBECONFIG" && examples/envtest/run.sh'
 
 .PHONY: test-monitoring
 test-monitoring: ## test the alert rules and the dashboard with promtool and the metrics of a running server

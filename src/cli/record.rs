@@ -170,9 +170,11 @@ async fn record_writes(
 async fn remove(cluster: &Cluster, registration: &Value) -> anyhow::Result<()> {
     let (kind, name) = RECORDING;
     let client = |of: &Value| of.pointer("/webhooks/0/clientConfig").cloned();
-    match cluster.registration(kind, name).await? {
+    let stays =
+        || format!("the registration stays; delete it: kubectl delete {} {name}", kind.plural());
+    match cluster.registration(kind, name).await.with_context(stays)? {
         Some(stored) if client(&stored) == client(registration) => {
-            cluster.delete_registration(kind, name).await?;
+            cluster.delete_registration(kind, name).await.with_context(stays)?;
             Ok(())
         }
         _ => bail!("the registration was deleted or replaced: the recording is incomplete"),

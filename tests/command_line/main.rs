@@ -24,6 +24,7 @@ mod explain;
 mod lint;
 mod manifests;
 mod readme;
+mod record;
 mod status;
 mod terminal;
 mod test;

@@ -1,10 +1,20 @@
-//! The README and the page of lint show commands with their output; the tests run them.
+//! The README and some pages show commands with their output; the tests run them.
 
 use std::path::Path;
 use std::process::Command;
 
+use crate::command::{Ended, STATUSGATE};
+
 const README: &str = include_str!("../../README.md");
-const LINT: &str = include_str!("../../docs/lint.md");
+
+/// Pages, the folder in which their commands run, and the number of commands.
+const PAGES: [(&str, &str, usize); 5] = [
+    ("README.md", "", 3),
+    ("docs/check.md", "", 4),
+    ("docs/lint.md", "", 1),
+    ("docs/status.md", "", 2),
+    ("docs/write-a-convention.md", "examples/write-a-convention", 15),
+];
 
 /// The blocks fenced as `console`: a command after `$ `, and its output.
 fn transcripts(page: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -16,19 +26,18 @@ fn transcripts(page: &str) -> impl Iterator<Item = (&str, &str)> {
 
 #[test]
 fn the_pages_show_the_output_of_their_commands() {
-    let mut count = 0;
-    for (command, expected) in [README, LINT].into_iter().flat_map(transcripts) {
-        let mut words = command.split_whitespace();
-        assert_eq!(words.next(), Some("statusgate"), "{command}");
-        let output = Command::new(env!("CARGO_BIN_EXE_statusgate"))
-            .args(words)
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "$ {command}");
-        count += 1;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let programs = Path::new(STATUSGATE).parent().unwrap().display();
+    for (page, folder, count) in PAGES {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        for (command, expected) in transcripts(&text) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("PATH={programs}:$PATH; {command}")]);
+            let ended = Ended::of(&shell.current_dir(root.join(folder)).output().unwrap());
+            assert_eq!(ended.out, expected, "{page}: $ {command}\n{}", ended.err);
+        }
+        assert_eq!(transcripts(&text).count(), count, "{page}");
     }
-    assert!(count >= 4, "the pages lost their transcripts");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::command::{file, text};
 use crate::command::{self, STATUSGATE};
 use crate::harness::leash::Leashed;
-use crate::harness::objects::{COMPOSITE, VALIDATING};
+use crate::harness::objects::{COMPOSITE, Objects, VALIDATING};
 use crate::harness::patience::until;
 use crate::harness::plane::Plane;
 use crate::harness::pool::in_own_cluster;
@@ -27,6 +27,18 @@ async fn is_registered(plane: &Plane) -> bool {
     plane.list(VALIDATING).await.iter().any(|of| of["metadata"]["name"] == NAME)
 }
 
+/// Writes until a recorder has recorded a write.
+async fn write_until_recorded(objects: &Objects, name: &str, recording: &Path) {
+    let mut count = 0;
+    until("the API server calls the recorder", async || {
+        count += 1;
+        let status = json!({"phase": "Unknown", "instanceNamespace": format!("n{count}")});
+        objects.merge_status(name, status).await.expect("a write");
+        fs::read_to_string(recording).is_ok_and(|text| !text.is_empty()).then_some(())
+    })
+    .await;
+}
+
 #[test]
 fn a_recording_denies_nothing_and_reports_each_write_at_its_end() {
     in_own_cluster(async |plane| {
@@ -35,14 +47,7 @@ fn a_recording_denies_nothing_and_reports_each_write_at_its_end() {
         let recorder = start(plane, &folder, "first", &[]);
         let recording = file(&folder, "first.jsonl");
         let objects = plane.objects_of("operator", COMPOSITE);
-        let mut count = 0;
-        until("the API server calls the recorder", async || {
-            count += 1;
-            let status = json!({"phase": "Unknown", "instanceNamespace": format!("n{count}")});
-            objects.merge_status("recorded-0", status).await.expect("a write");
-            fs::read_to_string(&recording).is_ok_and(|text| !text.is_empty()).then_some(())
-        })
-        .await;
+        write_until_recorded(&objects, "recorded-0", &recording).await;
         let stored = objects.merge_status("recorded-0", json!({"phase": "ready"})).await;
         assert_eq!(stored.expect("nothing is denied")["status"]["phase"], "ready");
         // A stored violation is not reported again.
@@ -92,12 +97,29 @@ fn a_killed_recording_stops_no_write_and_the_next_one_replaces_its_registration(
         killed.ended();
         let objects = plane.objects(COMPOSITE);
         objects.merge_status("killed-0", json!({"phase": "ready"})).await.expect("a write");
-        let next = start(plane, &folder, "next", &["--for", "1s"]);
+        let replaced = start(plane, &folder, "replaced", &[]);
+        write_until_recorded(&objects, "killed-0", &file(&folder, "replaced.jsonl")).await;
+        assert!(replaced.log().contains("replaced the registration statusgate-record"));
+
+        // The registration of a living recorder is replaced, too.
+        let next = start(plane, &folder, "next", &["--for", "6s"]);
+        write_until_recorded(&objects, "killed-0", &file(&folder, "next.jsonl")).await;
+        replaced.signal("TERM");
+        assert_eq!(replaced.ended(), "2", "{}", replaced.log());
+        let incomplete = "the registration was deleted or replaced: the recording is incomplete";
+        assert!(replaced.log().contains(incomplete), "{}", replaced.log());
+        assert!(replaced.log().contains(" judged (appcat "), "{}", replaced.log());
+        assert!(is_registered(plane).await);
+
+        // No signal ends it.
+        assert_eq!(next.ended(), "0", "{}", next.log());
+        assert!(!is_registered(plane).await);
+
+        let unused = start(plane, &folder, "unused", &["--for", "100ms"]);
         // No write: that is no success.
-        assert_eq!(next.ended(), "2", "{}", next.log());
-        assert!(next.log().contains("replaced the registration statusgate-record"));
-        assert!(next.log().contains("nothing was recorded: "), "{}", next.log());
-        assert!(!file(&folder, "next.jsonl").exists());
+        assert_eq!(unused.ended(), "2", "{}", unused.log());
+        assert!(unused.log().contains("nothing was recorded: "), "{}", unused.log());
+        assert!(!file(&folder, "unused.jsonl").exists());
         assert!(!is_registered(plane).await);
     });
 }
