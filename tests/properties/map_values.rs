@@ -54,7 +54,7 @@ fn list(values: &Values) -> Value {
 }
 
 /// Rule, field, message and action of each finding.
-fn found(policies: &PolicySet, old: Value, new: Value) -> Vec<(String, String, String, Action)> {
+fn found(policies: &PolicySet, old: &Value, new: &Value) -> Vec<(String, String, String, Action)> {
     let write = Write::of(json!({"all": old}), json!({"all": new, "other": 1}));
     let findings = write.validate(policies).findings.into_iter();
     findings.map(|f| (f.rule, f.field, f.message, f.action)).collect()
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn the_values_of_a_map_are_judged_as_the_elements_of_a_list(old in values(), new in values()) {
         let [of_list, of_map] = &*BOTH;
-        let mut expected = found(of_list, list(&old), list(&new));
+        let mut expected = found(of_list, &list(&old), &list(&new));
         for (_, field, ..) in &mut expected {
             for (index, name) in new.keys().rev().enumerate() {
                 let element = format!("status.all[{index}]");
@@ -76,7 +76,7 @@ proptest! {
                 }
             }
         }
-        let mut found = found(of_map, json!(old), json!(new));
+        let mut found = found(of_map, &json!(old), &json!(new));
         expected.sort();
         found.sort();
         prop_assert_eq!(found, expected);
