@@ -7,7 +7,6 @@
 mod case;
 mod judging;
 mod list_shortcuts;
-mod map_values;
 mod match_conditions;
 #[path = "../support/settings.rs"]
 mod settings;
