@@ -71,6 +71,31 @@ fn a_page_fits_every_width_and_keeps_rule_ids_whole() {
 }
 
 #[test]
+fn a_long_field_is_wrapped_after_a_dot_and_never_inside_a_name() {
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: mine}\n\
+                spec:\n  fields:\n    - path: /status/instancesReportedState/lastFailedInstance/timeLineID\n      \
+                type: integer\n      minimum: 1\n      source: the types of the operator in api/v1\n";
+    let policies = PolicySet::compile(&[Source { name: "mine.yaml".into(), text: text.into() }]);
+    let page = render::text(&Page::of(&policies.unwrap().conventions()["mine"]), 80);
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    let names = ["instancesReportedState.", "lastFailedInstance.", "timeLineID"];
+    assert!(names.iter().all(|name| page.contains(name)), "{page}");
+    assert!(!page.contains(&names.concat()), "it is not wrapped:\n{page}");
+}
+
+#[test]
+fn the_values_of_a_map_are_explained_as_elements() {
+    let fixture = "tests/fixtures/conventions/cloudnative-pg.yaml";
+    let (code, page, err) = explain(&["cloudnative-pg", "--policies", fixture]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(page);
+    let (code, rule, err) =
+        explain(&["cloudnative-pg/primary-without-timeline", "--policies", fixture]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(rule);
+}
+
+#[test]
 fn the_page_of_the_proposed_csv_has_evidence_moves_and_a_truth_table() {
     let policies = built_in();
     let page = Page::of(&policies.conventions()["olm-csv-proposed"]);

@@ -146,7 +146,10 @@ fn fields_that_no_selected_definition_has_are_reported_at_their_location() {
         &format!(
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: things.a.io}}\nspec: {{group: a.io, names: {{plural: things, kind: Thing}}, scope: Namespaced, versions: [{}, {}]}}\n",
             version("v1", ""),
-            version("v2", ", url: {type: string}")
+            version(
+                "v2",
+                ", url: {type: string}, instances: {type: object, additionalProperties: {type: object, properties: {role: {type: string}}}}"
+            )
         ),
     );
     let policy = |versions: &str, more: &str| {
@@ -191,4 +194,16 @@ fn fields_that_no_selected_definition_has_are_reported_at_their_location() {
     assert_eq!(run_on(&policy("v1", url)).0, Some(1));
     assert_eq!(run_on(&policy("v1, v2", url)).0, Some(0), "{}", run_on(&policy("v1, v2", url)).1);
     assert_eq!(run_on(&policy("v1", "")).0, Some(0));
+    for (path, versions, expected) in [
+        ("/status/instances/*", "v2", 0),
+        ("/status/instances/*", "v1", 1),
+        ("/status/instances/*/roles", "v2", 1),
+        ("/status/conditions/*/roles", "v2", 1),
+    ] {
+        let list = format!("conditions: [{{path: {path}}}, ");
+        let text = policy(versions, "").replacen("conditions: [", &list, 1);
+        let (code, out, _) = run_on(&text);
+        assert_eq!(code, Some(expected), "{path} {versions}: {out}");
+        assert!(expected == 0 || out.contains(&format!("{path} is not in")), "{out}");
+    }
 }

@@ -18,6 +18,7 @@ mod judgements;
 mod kstatus;
 mod large_statuses;
 mod lint;
+mod map_values;
 mod messages;
 mod nested_lists;
 mod policies;

@@ -154,6 +154,50 @@ fn many_parents_in_another_order_are_matched_by_their_keys() {
     );
 }
 
+/// A write of conditions in the values of a map.
+fn rejected_in_map(old: &Value, new: &Value) -> Vec<(String, String)> {
+    let convention = CONVENTION
+        .replace(", parentKey: [parentRef, controllerName]", "")
+        .replace("parents", "map");
+    let write = Write::of(json!({"map": old}), json!({"map": new, "other": 1}));
+    let findings = write.validate(&under(&convention, "")).findings.into_iter();
+    findings.map(|found| (found.rule.to_string(), found.field)).collect()
+}
+
+#[test]
+fn the_lists_in_the_values_of_a_map_are_compared_by_its_keys() {
+    let stored = json!({"b": accepted("x"), "c/~\n": accepted("y")});
+    let mut written = stored.clone();
+    written["a"] = accepted("x");
+    assert_eq!(rejected_in_map(&stored, &written), []);
+    written["c/~\n"] = parent("x", &json!([condition("Accepted", "False", NOW)]));
+    assert_eq!(
+        rejected_in_map(&stored, &written),
+        one("accepted-reverted", "status.map[c/~\\n].conditions[0].status")
+    );
+    let broken = json!({"type": "Accepted", "status": "True", "lastTransitionTime": T0});
+    let stored = json!({"b": parent("x", &json!([broken]))});
+    let mut changed = broken;
+    changed["message"] = "changed".into();
+    let changed = parent("x", &json!([changed]));
+    assert_eq!(rejected_in_map(&stored, &json!({"a": accepted("x"), "b": changed})), []);
+    assert_eq!(
+        rejected_in_map(&stored, &json!({"c": changed})),
+        one("condition-reason", "status.map[c].conditions[0].reason")
+    );
+}
+
+#[test]
+fn a_map_of_another_type_is_reported() {
+    for (map, field) in [
+        (json!([]), "status.map"),
+        (json!({"a": 5}), "status.map[a]"),
+        (json!({"a": {"conditions": 5}}), "status.map[a].conditions"),
+    ] {
+        assert_eq!(rejected_in_map(&Value::Null, &map), one("condition-shape", field));
+    }
+}
+
 #[test]
 fn an_absent_outer_list_has_no_conditions() {
     assert_eq!(rejected(&[accepted("a")], &[]), []);

@@ -214,7 +214,7 @@ fn read_by_rules(convention: &Convention) -> BTreeSet<String> {
     let mut inputs = Inputs::of(convention);
     clauses(convention).iter().for_each(|clause| inputs.predicate(&clause.when));
     for list in &convention.conditions {
-        inputs.path(list.outer.as_ref().map_or(&list.path, |outer| &outer.path));
+        inputs.path(list.root());
     }
     let triggers = convention.rules.iter().flat_map(|rule| &rule.trigger);
     triggers.for_each(|trigger| inputs.trigger(trigger));

@@ -5,6 +5,31 @@ use statusgate_core::lint::{self, Kind};
 use super::{CONDITIONS, only, remarks, two_phases};
 use crate::support::compile;
 
+/// The value of the map in the witness has only the members that the rules ask for.
+#[test]
+fn rules_that_together_reject_every_value_of_a_map_are_reported() {
+    let spec = "conditions:
+  - path: /status/instances/*
+    otherMembers: Deny
+    members:
+      primary: {required: true, type: boolean}
+      role: {type: string}
+    each:
+      - {id: is-primary, action: Deny, message: m, when: {member: primary, is: true}}
+      - {id: is-standby, action: Deny, message: m, when: {member: primary, is: false}}";
+    let fault = only(Kind::Contradiction, spec);
+    assert_eq!(fault.rules, ["test/condition-primary", "test/is-primary", "test/is-standby"]);
+    let witness = fault.witness.unwrap();
+    let map = "  instances:\n    example:\n      primary: ";
+    assert!(witness.contains(map) && !witness.contains("type:"), "{witness}");
+    assert_eq!(remarks(&spec.replace("is: false", "is: true")), []);
+    // Its predicates read the conditions of the object.
+    let changed = spec.replace("{member: primary, is: false}", "{condition: Ready, changed: true}");
+    assert_eq!(only(Kind::NeverFires, &changed).rules, ["test/is-standby"]);
+    let list = "conditions:\n  - path: /status/conditions\n";
+    assert_eq!(remarks(&changed.replace("conditions:\n", list)), []);
+}
+
 /// The rules of the one contradiction, which has a witness.
 fn contradiction(spec: &str) -> Vec<String> {
     let fault = only(Kind::Contradiction, spec);

@@ -13,9 +13,11 @@ document! {
     #[schemars(extend("x-merge" = "keys", "x-name" = "path"))]
     pub struct ConditionList {
         /// Where the list is, for example /status/conditions. With /status/parents/*/conditions, each
-        /// element of status.parents has its own list.
+        /// element of status.parents has its own list. With /status/instances/*, the elements are the
+        /// values of the map status.instances, and its keys identify them.
         path: ListPointer,
-        /// With `*` in the path: the members that identify an element of the outer list.
+        /// With `*` in the path: the members that identify an element of the outer list. Without them,
+        /// `*` stands for the values of a map.
         parent_key?: OneOrMany<String>,
         /// This list inherits the first list of that convention.
         #[schemars(extend("x-own" = true))]

@@ -134,7 +134,7 @@ form!(
     ListPointer(Pointer),
     "list-pointer",
     {
-        "description": "A JSON pointer below /status. One name may be *, for each element of an outer list.",
+        "description": "A JSON pointer below /status. One name may be *, for each element of a list or each value of a map.",
         "type": "string",
         "pattern": "^/status/.",
     },

@@ -9,7 +9,7 @@ mod outer;
 use crate::model::Json;
 use crate::policy::Disposition;
 use crate::policy::convention::{
-    Backfill, ConditionList, ConditionType, Filling, Limit, Presence, Sanction,
+    Backfill, ConditionList, ConditionType, Filling, Limit, Position, Presence, Sanction,
 };
 
 use super::evidence::{Answers, Facts, Truth, with_element};
@@ -32,7 +32,7 @@ pub(crate) struct Circumstances<'p, 'f, 's, 'a> {
     pub(crate) now: i64,
 }
 
-/// Judges one list, or with an outer list the lists of all its elements.
+/// Judges one list, or with an outer list or map what its elements have.
 pub(crate) fn judge<'p: 's, 's, 'a>(
     list: &'p ConditionList,
     circumstances: Circumstances<'p, '_, 's, 'a>,
@@ -66,13 +66,7 @@ fn judge_list<'p: 's, 's, 'a>(
             return;
         }
     };
-    if let Some(Limit { value: most, sanction: Some(sanction) }) = &list.max_items
-        && items.len() > *most
-    {
-        let message = format!("must have at most {most} items");
-        let found = Violation::by(sanction, path.field(), message).cause(Cause::TooLong);
-        violations.push(found.at(path.place().into()));
-    }
+    judge_length(path, items.len(), violations);
     // Violations of an unchanged list are in the stored list too, so they are not introduced. Rules
     // about elements are still judged, because they may read the rest of the object.
     if list.each.is_empty() && items == stored {
@@ -84,16 +78,7 @@ fn judge_list<'p: 's, 's, 'a>(
     // A growing list shifts its elements but keeps their order.
     let grown =
         history.map_or(0, |history| history::judge(history, path, items, stored, violations));
-    let answers = (items.len() > SCAN_LIMIT).then(|| {
-        let each = list.each.iter().map(|rule| &rule.when.0);
-        let removed = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
-            Filling::AbsentMember { list: path, of, .. } if *path == list.path => {
-                Some(fill.when.iter().chain([of]))
-            }
-            _ => None,
-        });
-        Answers::to(each.chain(removed.flatten()), &facts)
-    });
+    let answers = answers(list, items.len(), &circumstances);
     let facts = answers.as_ref().map_or(facts, |answers| Facts { answers: Some(answers), ..facts });
     let circumstances = Circumstances { facts: &facts, ..circumstances };
     let (mut duplicates, mut stored_by_key) = (Duplicates::new(items, list), ByKey::new(stored));
@@ -118,7 +103,8 @@ fn judge_list<'p: 's, 's, 'a>(
         let known = if list.types.has_keys { find() } else { None };
         let key = Key::of(list, known);
         let twin = keyed && duplicates.is_duplicate(index, item, key);
-        let mut element = JudgedElement { path, item, index, kind, key, known, before: None };
+        let position = Position::Index(index);
+        let mut element = JudgedElement { path, item, position, kind, key, known, before: None };
         if let (true, Some(duplicate)) = (twin, &list.duplicate) {
             let message = format!("Duplicate value: {}", key.describe(item));
             let found = element.violation(duplicate, key.member(), message);
@@ -154,6 +140,35 @@ fn judge_list<'p: 's, 's, 'a>(
     }
     judge_presence(path, items, stored, &facts, violations);
     judge_order(path, items, violations);
+}
+
+/// Judges the number of elements.
+fn judge_length<'p>(path: Path<'p, '_, '_>, count: usize, violations: &mut dyn Sink<'p>) {
+    if let Some(Limit { value: most, sanction: Some(sanction) }) = &path.list.max_items
+        && count > *most
+    {
+        let message = format!("must have at most {most} items");
+        let found = Violation::by(sanction, path.field(), message).cause(Cause::TooLong);
+        violations.push(found.at(path.place().into()));
+    }
+}
+
+/// For a long list, the answers that are the same for all elements.
+fn answers<'p, 's, 'a>(
+    list: &'p ConditionList,
+    count: usize,
+    circumstances: &Circumstances<'p, '_, 's, 'a>,
+) -> Option<Answers<'s, 'a>> {
+    (count > SCAN_LIMIT).then(|| {
+        let each = list.each.iter().map(|rule| &rule.when.0);
+        let removed = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
+            Filling::AbsentMember { list: path, of, .. } if *path == list.path => {
+                Some(fill.when.iter().chain([of]))
+            }
+            _ => None,
+        });
+        Answers::to(each.chain(removed.flatten()), circumstances.facts)
+    })
 }
 
 /// Judges which types are present and absent.

@@ -145,8 +145,9 @@ impl<'c> Lines<'c> {
     }
 
     fn list(&mut self, list: &'c ConditionList, several: bool) {
-        let path = list.path.field();
-        let shape = format!("{path} is not a list, or an element is not an object");
+        let path = if list.is_map() { list.root().field() } else { list.path.field() };
+        let shape = if list.is_map() { "an object" } else { "a list" };
+        let shape = format!("{path} is not {shape}, or an element is not an object");
         self.add(&list.shape_rule, Disposition::Deny, shape);
         self.given(list.duplicate.as_ref(), || {
             format!("two elements of {path} have the same {}", list.key.join(" and "))

@@ -190,21 +190,25 @@ fn options<'o>(width: usize) -> Options<'o> {
 }
 
 /// The parts between which a line can be wrapped. Users copy and search rule ids and paths of files, so these stay
-/// whole; a pattern has no spaces and may be longer than a line.
+/// whole. A long field or pattern has no spaces: it can be wrapped after a dot or slash.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     let of_id = |letter: char| letter.is_ascii_alphanumeric() || "/.-_:".contains(letter);
     let words = WordSeparator::AsciiSpace.find_words(line).flat_map(move |word| {
         let inner = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let whole =
             display_width(&word) <= LONG_WORD || inner.contains('/') && inner.chars().all(of_id);
-        let most = if whole { usize::MAX } else { PIECE };
-        word.break_apart(most).collect::<Vec<_>>()
+        if whole {
+            return vec![word];
+        }
+        let mut parts: Vec<Word<'_>> =
+            word.word.split_inclusive(['.', '/']).map(Word::from).collect();
+        if let Some(last) = parts.last_mut() {
+            last.whitespace = word.whitespace;
+        }
+        parts
     });
     Box::new(words)
 }
 
 /// Letters of a word that can be wrapped.
 const LONG_WORD: usize = 24;
-
-/// Letters of its parts.
-const PIECE: usize = 8;

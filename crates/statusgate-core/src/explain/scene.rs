@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::facts::{self, Answer, Fact, NOW, Question, Space, condition};
 use crate::engine::{Facts, Truth, facts_of, with_element};
+use crate::language::List;
 use crate::model::{ConditionStatus, Json, Object, Pointer, Resource};
 use crate::policy::convention::{ConditionList, Convention};
 
@@ -16,7 +17,7 @@ pub(crate) struct Scene {
     pub(crate) object: Value,
     pub(crate) old: Option<Value>,
     pub(crate) plural: String,
-    /// The list with the judged element, which is its last.
+    /// The list with the judged element, which is its last, or the map with it as its only value.
     pub(crate) element_of: Option<Pointer>,
 }
 
@@ -62,7 +63,8 @@ impl<'c> Stage<'c> {
         }
         for (fact, answer) in &facts {
             if let Fact::OfCondition { list: Some(list), of } = fact {
-                builder.object.set_member(list, &of.condition, &of.member, answer)?;
+                let list = self.sample(list);
+                builder.object.set_member(&list, &of.condition, &of.member, answer)?;
             }
         }
         let (deleting, generation) = (builder.deleting, builder.generation);
@@ -107,7 +109,7 @@ impl<'c> Stage<'c> {
                     if *old && touched {
                         item["message"] = "before".into();
                     }
-                    side.push(list, item)?;
+                    side.push(&self.sample(list), item)?;
                 }
             }
             (Fact::Observed, Answer::Observed(observed)) => {
@@ -139,7 +141,7 @@ impl<'c> Stage<'c> {
         Some(())
     }
 
-    /// Adds the judged element at the end of its list.
+    /// Adds the judged element at the end of its list, or as the value of its map.
     fn place_element(
         &self,
         list: &Pointer,
@@ -156,17 +158,27 @@ impl<'c> Stage<'c> {
             members.collect::<Map<String, Value>>()
         };
         let item = member(false);
+        let before = facts
+            .iter()
+            .any(|(fact, _)| matches!(fact, Fact::Member { old: true, .. }))
+            .then(|| member(true));
+        let place = self.sample(list);
+        if self.list_at(list).is_some_and(ConditionList::is_map) {
+            if let Some(before) = before {
+                builder.side(true).set(&place, before.into(), true)?;
+            }
+            return builder.object.set(&place, item.into(), true);
+        }
         let kind = item.get("type").cloned();
         // The element may be a condition that is already in the list.
-        if builder.object.has(list, kind.as_ref()) {
+        if builder.object.has(&place, kind.as_ref()) {
             return None;
         }
-        if facts.iter().any(|(fact, _)| matches!(fact, Fact::Member { old: true, .. })) {
-            let mut before = member(true);
+        if let Some(mut before) = before {
             before.extend(kind.map(|kind| ("type".to_owned(), kind)));
-            builder.side(true).push(list, before.into())?;
+            builder.side(true).push(&place, before.into())?;
         }
-        builder.object.push(list, item.into())?;
+        builder.object.push(&place, item.into())?;
         for path in self.list_at(list).map(|list| &list.types.polarity_from).into_iter().flatten() {
             for (kind, polarity) in facts::GATES {
                 builder.object.push(path, json!({"conditionType": kind, "polarity": polarity}))?;
@@ -177,6 +189,11 @@ impl<'c> Stage<'c> {
 
     fn list_at(&self, path: &Pointer) -> Option<&'c ConditionList> {
         self.convention.list_at(path, self.version)
+    }
+
+    /// The path of a list, or of a value of a map, in a scene.
+    fn sample(&self, path: &Pointer) -> Pointer {
+        self.list_at(path).map_or_else(|| path.clone(), ConditionList::sample_path)
     }
 
     fn finish(&self, side: Side, deleting: bool, generation: bool) -> Value {
@@ -214,17 +231,15 @@ impl<'c> Stage<'c> {
         let now = NOW.parse::<Timestamp>().ok()?.as_second();
         let facts = facts_of(self.convention, &object, old.as_ref(), &resource);
         let mut facts = Facts { now: Some(now), ..facts };
-        if let Some(list) = list {
-            facts = facts.reading(list.for_predicates());
+        let list = list.filter(|list| !list.is_map());
+        let sample = list.map(ConditionList::sample_path);
+        if let (Some(list), Some(path)) = (list, &sample) {
+            facts = facts.reading(List { path, ..list.for_predicates() });
         }
         if let Some(path) = &scene.element_of {
-            let last = |object: &'_ Object<'_>| {
-                let items = object.at_status(path).and_then(Json::as_array);
-                items.map_or(0, <[_]>::len).checked_sub(1)
-            };
-            let item = object.at_status(path)?.as_array()?.get(last(&object)?)?;
-            let before =
-                old.as_ref().and_then(|old| old.at_status(path)?.as_array()?.get(last(old)?));
+            let place = self.sample(path);
+            let item = element_at(&object, &place)?;
+            let before = old.as_ref().and_then(|old| element_at(old, &place));
             let kind = item.get("type").and_then(Json::as_str);
             let kind = kind.and_then(|kind| self.list_at(path)?.types.find(kind));
             facts = with_element(facts, item, before, kind);
@@ -256,8 +271,11 @@ impl<'c> Stage<'c> {
 
     /// Adds to the element of a scene the members that its list requires and that are no facts of the space.
     pub(crate) fn complete(&self, space: &Space, list: &ConditionList, scene: &mut Scene) {
-        let items = scene.object.pointer_mut(&list.path.to_first()).and_then(Value::as_array_mut);
-        let Some(Value::Object(item)) = items.and_then(|items| items.last_mut()) else { return };
+        let item = match scene.object.pointer_mut(&list.sample_path().to_string()) {
+            Some(Value::Array(items)) => items.last_mut(),
+            value => value,
+        };
+        let Some(Value::Object(item)) = item else { return };
         let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
         let Value::Object(whole) = self.condition(list, text("type"), text("status")) else {
             return;
@@ -278,15 +296,38 @@ impl<'c> Stage<'c> {
         self.set(object, &rules.path, phase.into());
     }
 
+    /// The elements of a list in an object, or the value of a map, with their JSON pointers.
+    pub(crate) fn elements<'o>(
+        &self,
+        list: &ConditionList,
+        object: &'o Value,
+    ) -> Vec<(String, &'o Value)> {
+        let path = list.sample_path().to_string();
+        match object.pointer(&path) {
+            Some(value) if list.is_map() => vec![(path, value)],
+            Some(Value::Array(items)) => {
+                let items = items.iter().enumerate();
+                items.map(|(at, item)| (format!("{path}/{at}"), item)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes an element into an object, as the only one of its list or map.
+    pub(crate) fn set_element(&self, object: &mut Value, list: &ConditionList, element: Value) {
+        let value = if list.is_map() { element } else { json!([element]) };
+        self.set(object, &list.sample_path(), value);
+    }
+
     /// Writes a value into an object. Replaces values on its path that are of another type.
     pub(crate) fn set(&self, object: &mut Value, path: &Pointer, value: Value) {
         let mut place = object;
         for token in path.tokens() {
-            if matches!(token.as_str(), "*" | "-1") {
+            if matches!(token.as_str(), "0" | "-1") {
                 if place.as_array().is_none_or(Vec::is_empty) {
                     *place = json!([{}]);
                 }
-                let last = if token == "*" { 0 } else { place.as_array().map_or(0, Vec::len) - 1 };
+                let last = if token == "0" { 0 } else { place.as_array().map_or(0, Vec::len) - 1 };
                 place = &mut place[last];
                 continue;
             }
@@ -316,6 +357,14 @@ impl<'c> Stage<'c> {
         'c: 'r,
     {
         Resource { group: GROUP.into(), version: self.version.into(), resource: plural.into() }
+    }
+}
+
+/// The last element of a list, or the value of a map.
+fn element_at<'o, 'a>(object: &'o Object<'a>, place: &Pointer) -> Option<&'o Json<'a>> {
+    match object.at_status(place)? {
+        Json::Array(items) => items.last(),
+        value => Some(value),
     }
 }
 
@@ -383,7 +432,6 @@ impl Side {
         for token in rest {
             let index = match token.as_str() {
                 "-1" => Some(None),
-                "*" => Some(Some(0)),
                 token => token.parse().ok().map(Some),
             };
             if place.is_null() {

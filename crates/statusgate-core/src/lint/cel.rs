@@ -117,8 +117,8 @@ impl Trial<'_> {
     /// Whether other values of what the rule reads satisfy it.
     fn can_satisfy(&self, scene: &Scene) -> bool {
         let mut fields = self.search.variations_of(self.rule);
-        for list in self.search.lists() {
-            let place = list.path.to_first();
+        for list in self.search.lists().filter(|list| !list.is_map()) {
+            let place = list.sample_path().to_string();
             let lists =
                 self.conditions(|kind, status| self.search.stage.condition(list, kind, status));
             let lists = || lists.iter().cloned().map(Some);

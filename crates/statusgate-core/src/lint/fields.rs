@@ -1,7 +1,7 @@
 //! Checks of one value that exclude each other.
 
 use indexmap::IndexSet;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Kind, Lint, Remark};
 use crate::explain::{Left, Stage, left};
@@ -90,6 +90,6 @@ fn with_member(stage: &Stage<'_>, list: &ConditionList, member: &str, value: Val
     let mut object = stage.bare();
     let mut condition = stage.condition(list, "Example", "True");
     condition[member] = value;
-    stage.set(&mut object, &list.path, json!([condition]));
+    stage.set_element(&mut object, list, condition);
     object
 }

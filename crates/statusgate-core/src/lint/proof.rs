@@ -69,8 +69,9 @@ impl<'c> Search<'_, 'c> {
         });
         let mut questions: Vec<Question<'_>> = asks.collect();
         let kind: Vec<&str> = self.element.iter().map(|(_, name)| *name).collect();
+        let typed = self.element.filter(|(list, _)| !list.is_map());
         let judged = Predicate::all([is_one_of("status", &STATUSES), is_one_of("type", &kind)]);
-        questions.extend(self.element.map(|(list, _)| self.question(&judged, Some(list))));
+        questions.extend(typed.map(|(list, _)| self.question(&judged, Some(list))));
         let mut space = space_of(self.stage.convention, self.stage.version, &questions);
         space.retain(|fact| {
             !matches!(
@@ -83,7 +84,7 @@ impl<'c> Search<'_, 'c> {
             )
         });
         for (member, wanted) in [("type", kind.as_slice()), ("status", STATUSES.as_slice())] {
-            if self.element.is_some() {
+            if typed.is_some() {
                 space.narrow(member, |answer| {
                     matches!(answer, Answer::Value { value, .. } if wanted.iter().any(|text| value == text))
                 });

@@ -124,7 +124,9 @@ impl<'c> Lint<'c> {
             }
         }
         for ruling in &mut rulings {
-            ruling.asks.push(is_one_of("status", &STATUSES));
+            if !list.is_map() {
+                ruling.asks.push(is_one_of("status", &STATUSES));
+            }
             // Conditions in addition to the element are judged, too.
             ruling.reads.push(&list.path);
         }

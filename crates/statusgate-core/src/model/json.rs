@@ -66,7 +66,6 @@ impl<'a> Json<'a> {
         tokens.iter().try_fold(self, |value, token| match value {
             Self::Array(items) => items.get(match token.as_str() {
                 "-1" => items.len().checked_sub(1)?,
-                "*" => 0,
                 token => token.parse().ok()?,
             }),
             value => value.get(token),

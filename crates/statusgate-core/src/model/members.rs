@@ -63,6 +63,11 @@ impl<'a> Members<'a> {
         self.0.is_empty()
     }
 
+    /// The number of members.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// An owned copy.
     pub fn into_owned(self) -> Members<'static> {
         let owned = |(name, value): (Cow<'_, str>, Member<'_>)| {

@@ -20,16 +20,18 @@ pub enum PointerError {
     /// `*` in a pointer to one value.
     #[error("only the path of a list of conditions can contain '*'")]
     Wildcard,
-    /// A `*` that does not stand for the elements of one list.
-    #[error("'*' stands for each element of an outer list: /status/parents/*/conditions")]
+    /// A `*` that does not stand for the elements of one list or the values of one map.
+    #[error(
+        "one '*' stands for the elements of a list or the values of a map: /status/parents/*/conditions"
+    )]
     NoOuterList,
 }
 
-/// The name that stands for each element of an outer list.
+/// The name that stands for each element of an outer list, or each value of a map.
 const EACH: &str = "*";
 
 /// A JSON pointer (RFC 6901). The path of a list of conditions may contain one `*`, which stands for
-/// each element of an outer list. A lookup by such a path reads the first element.
+/// each element of an outer list or each value of a map. A lookup by such a path finds nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer {
     /// `["status", "phase"]`.
@@ -88,10 +90,11 @@ impl Pointer {
         &self.field
     }
 
-    /// Reads the path of a list of conditions: `/status/conditions` or `/status/parents/*/conditions`.
+    /// Reads the path of a list of conditions: `/status/conditions`, `/status/parents/*/conditions` or
+    /// `/status/instances/*`.
     ///
     /// # Errors
-    /// When it is not a pointer, or `*` is not between an outer list and a name.
+    /// When it is not a pointer, or `*` is not below a list or map in the status.
     pub fn of_list(text: &str) -> Result<Self, PointerError> {
         let pointer = Self::parse(text)?;
         match pointer.tokens.iter().filter(|token| *token == EACH).count() {
@@ -101,17 +104,17 @@ impl Pointer {
         }
     }
 
-    /// The path of the outer list and the names inside its elements, if the path contains `*`.
+    /// The path of the outer list or map and the names inside its elements, if the path contains `*`.
     pub fn outer_list(&self) -> Option<(Self, &[String])> {
         let at = self.tokens.iter().position(|token| token == EACH)?;
         let (outer, inner) = (&self.tokens[..at], &self.tokens[at + 1..]);
-        let is_list = outer.len() > 1 && !inner.is_empty();
-        is_list.then(|| (Self::from_tokens(outer.to_vec()), inner))
+        (outer.len() > 1).then(|| (Self::from_tokens(outer.to_vec()), inner))
     }
 
-    /// The same path with the first element of the outer list, as a JSON pointer.
-    pub(crate) fn to_first(&self) -> String {
-        self.text.as_str().replace("/*/", "/0/")
+    /// The same path with this name instead of `*`.
+    pub(crate) fn with_element(&self, name: &str) -> Self {
+        let token = |token: &String| if token == EACH { name.to_owned() } else { token.clone() };
+        Self::from_tokens(self.tokens.iter().map(token).collect())
     }
 
     fn parse(text: &str) -> Result<Self, PointerError> {
@@ -197,14 +200,17 @@ mod tests {
     }
 
     #[test]
-    fn only_the_path_of_a_list_may_name_each_element_of_an_outer_list() {
+    fn only_the_path_of_a_list_may_name_each_element_of_an_outer_list_or_map() {
         let nested = Pointer::of_list("/status/parents/*/conditions").unwrap();
         assert_eq!(nested.field(), "status.parents[*].conditions");
-        assert_eq!(nested.to_first(), "/status/parents/0/conditions");
+        assert_eq!(nested.with_element("a/b").to_string(), "/status/parents/a~1b/conditions");
         let (outer, inner) = nested.outer_list().unwrap();
         assert_eq!((outer.field(), inner), ("status.parents", &["conditions".to_owned()][..]));
         assert_eq!(Pointer::of_list("/status/conditions").unwrap().outer_list(), None);
-        for text in ["/status/*/conditions", "/status/parents/*", "/status/a/*/b/*/conditions"] {
+        let values = Pointer::of_list("/status/instances/*").unwrap();
+        let (map, inner) = values.outer_list().unwrap();
+        assert_eq!((map.field(), inner), ("status.instances", &[][..]));
+        for text in ["/status/*/conditions", "/status/*", "/status/a/*/b/*/conditions"] {
             assert_eq!(Pointer::of_list(text), Err(PointerError::NoOuterList), "{text}");
         }
         assert_eq!("/status/parents/*/x".parse::<Pointer>(), Err(PointerError::Wildcard));

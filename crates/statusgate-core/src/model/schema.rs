@@ -111,6 +111,8 @@ mod tests {
             ("status/any/strict/x", "pruned"),
             ("status/labels/a", "declared"),
             ("status/labels/a/b", "pruned"),
+            ("status/labels/*", "declared"),
+            ("status/labels/*/b", "pruned"),
             ("status/open/a/b", "free"),
             ("status/list/0/a", "declared"),
             ("status/list/*/a", "declared"),

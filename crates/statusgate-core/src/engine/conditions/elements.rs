@@ -7,13 +7,13 @@ use super::keys::{Key, shortened};
 use super::{Circumstances, Facts, Path, Truth, fields, same, with_element};
 use crate::language::{Predicate, quoted_if_odd};
 use crate::model::{ConditionStatus, Conditions, Json, is_before_write, parse_rfc3339};
-use crate::policy::convention::{ConditionType, Filling, Sanction, TransitionTime};
+use crate::policy::convention::{ConditionType, Filling, Position, Sanction, TransitionTime};
 
 /// An element that is judged, with its key, rules and stored value.
 pub(super) struct JudgedElement<'p, 's, 'a> {
     pub(super) path: Path<'p, 's, 'a>,
     pub(super) item: &'s Json<'a>,
-    pub(super) index: usize,
+    pub(super) position: Position<'s>,
     pub(super) kind: Option<&'s str>,
     pub(super) key: Key<'p>,
     /// The rules of its type.
@@ -219,7 +219,8 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         violation: impl FnOnce(String) -> Violation<'p>,
     ) -> Violation<'p> {
         let dot = if member.is_empty() { "" } else { "." };
-        let mut found = violation(format!("{}[{}]{dot}{member}", self.path.field(), self.index));
+        let (path, position) = (self.path.field(), self.position.name());
+        let mut found = violation(format!("{path}[{position}]{dot}{member}"));
         if let Some(kind) = self.kind.filter(|_| member != "type") {
             let name = quoted_if_odd(&escaped(kind));
             found.message.push_str(&format!(" (condition {name})"));
@@ -227,7 +228,8 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         // By its key, because the index changes when elements are inserted. In a history by its type.
         match (&self.path.list.history, self.kind) {
             (None, _) => {
-                let (path, key) = (self.path.place(), self.key.place(self.item));
+                let key = self.position.key().unwrap_or_else(|| self.key.place(self.item));
+                let path = self.path.place();
                 found.at(format!("{path}[{key}]{dot}{member}"))
             }
             (Some(_), Some(kind)) => {

@@ -1,16 +1,21 @@
-//! Lists of conditions in the elements of an outer list, such as `status.parents[*].conditions`.
+//! Lists of conditions in the elements of an outer list or map, such as `status.parents[*].conditions`, and
+//! maps with the elements themselves.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::super::Cause;
+use super::super::because::escaped;
+use super::super::evidence::Facts;
 use super::super::ratchet::{Digest, Sink, Violation};
-use super::{Circumstances, judge_list};
+use super::elements::JudgedElement;
+use super::keys::{Key, shortened};
+use super::{Circumstances, answers, judge_length, judge_list};
 use crate::model::{Conditions, Json, SCAN_LIMIT, same};
 use crate::policy::Disposition;
-use crate::policy::convention::{ConditionList, OuterList};
+use crate::policy::convention::{ConditionList, OuterList, Position};
 
-/// Judges the list of each element of the outer list.
+/// Judges the list of each element of the outer list or map, or the values of the map.
 pub(super) fn judge<'p: 's, 's, 'a>(
     list: &'p ConditionList,
     outer: &'p OuterList,
@@ -21,28 +26,48 @@ pub(super) fn judge<'p: 's, 's, 'a>(
     let Some(written) = facts.object.at_status(&outer.path).filter(|list| !list.is_null()) else {
         return;
     };
-    let field = outer.path.field();
-    let Some(elements) = written.as_array() else {
-        let message = format!("must be a list, it is {}", written.kind());
-        let found = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
+    let Some(elements) = outer.elements(written) else {
+        let expected = if outer.key.is_empty() { "an object" } else { "a list" };
+        let message = format!("must be {expected}, it is {}", written.kind());
+        let found =
+            Violation::new(&list.shape_rule, Disposition::Deny, outer.path.field(), message);
         violations.push(found.cause(Cause::TypeInvalid));
         return;
     };
-    let stored = facts.old.map(|old| old.at_status(&outer.path).and_then(Json::as_array));
-    let mut stored_by_key = stored.map(|stored| Stored::new(outer, stored.unwrap_or_default()));
-    for (index, element) in elements.iter().enumerate() {
+    let stored = facts.old.map(|old| old.at_status(&outer.path));
+    let mut stored = stored.map(|stored| Stored { outer, stored, by_key: None });
+    let count = match written {
+        Json::Object(values) if list.is_map() => values.len(),
+        _ => 0,
+    };
+    let (map, answers) = (Path { list, parent: None }, answers(list, count, &circumstances));
+    let of_values = Facts { answers: answers.as_ref(), ..*facts };
+    if list.is_map() {
+        judge_length(map, count, violations);
+    }
+    for (position, element) in elements {
         if !matches!(element, Json::Object(_)) {
             let message = format!("must be an object, it is {}", element.kind());
-            let found = Violation::new(
-                &list.shape_rule,
-                Disposition::Deny,
-                format!("{field}[{index}]"),
-                message,
-            );
-            violations.push(found.cause(Cause::TypeInvalid).at(format!("{field}[]")));
+            let field = format!("{}[{}]", outer.path.field(), position.name());
+            let found = Violation::new(&list.shape_rule, Disposition::Deny, field, message);
+            let place = position.key().unwrap_or_default();
+            let place = format!("{}[{place}]", outer.path.field());
+            violations.push(found.cause(Cause::TypeInvalid).at(place));
             continue;
         }
-        let before = stored_by_key.as_mut().map(|stored| stored.find(index, element));
+        let before = stored.as_mut().map(|stored| stored.find(position, element));
+        if list.is_map() {
+            let circumstances = Circumstances { facts: &of_values, ..circumstances };
+            let key = Key::of(list, None);
+            let (item, before) = (element, before.flatten());
+            let value =
+                JudgedElement { path: map, item, position, kind: None, key, known: None, before };
+            if before != Some(item) {
+                value.judge(&circumstances, violations);
+            }
+            value.judge_rules(&of_values, violations);
+            continue;
+        }
         let inner = |element: &'s Json<'a>| element.at(&outer.inner);
         let written = inner(element);
         let facts = facts.with_list(
@@ -51,59 +76,85 @@ pub(super) fn judge<'p: 's, 's, 'a>(
             before.map(|before| Conditions::of(before.and_then(inner))),
         );
         let circumstances = Circumstances { facts: &facts, ..circumstances };
-        let path = Path { list, parent: Some((outer, index, element)) };
+        let path = Path { list, parent: Some((outer, position, element)) };
         judge_list(path, written, circumstances, violations);
     }
 }
 
-/// Where a list is: its own path, or the one inside an element of the outer list.
+/// Where a list or a map with elements is: its own path, or the one inside an element of the outer list
+/// or map.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'p, 's, 'a> {
     pub(super) list: &'p ConditionList,
-    pub(super) parent: Option<(&'p OuterList, usize, &'s Json<'a>)>,
+    pub(super) parent: Option<(&'p OuterList, Position<'s>, &'s Json<'a>)>,
 }
 
 impl<'p> Path<'p, '_, '_> {
     /// `status.parents[0].conditions`.
     pub(super) fn field(&self) -> Cow<'p, str> {
-        self.with(|_, index, _| index.to_string())
+        self.with(|_, position, _| position.name())
     }
 
     /// The same with the key of the element instead of its index, which changes when elements are inserted.
     pub(super) fn place(&self) -> Cow<'p, str> {
-        self.with(|outer, _, element| format!("{:?}", key_of(outer, element)))
+        self.with(|outer, position, element| {
+            position.key().unwrap_or_else(|| format!("{:?}", key_of(outer, element)))
+        })
     }
 
-    fn with(&self, element: impl FnOnce(&OuterList, usize, &Json<'_>) -> String) -> Cow<'p, str> {
+    fn with(
+        &self,
+        element: impl FnOnce(&OuterList, Position<'_>, &Json<'_>) -> String,
+    ) -> Cow<'p, str> {
         match self.parent {
-            None => self.list.path.field().into(),
-            Some((outer, index, item)) => {
+            None => self.list.root().field().into(),
+            Some((outer, position, item)) => {
                 let (field, inner) = (outer.path.field(), outer.inner.join("."));
-                format!("{field}[{}].{inner}", element(outer, index, item)).into()
+                format!("{field}[{}].{inner}", element(outer, position, item)).into()
             }
         }
     }
 }
 
-/// The stored elements of the outer list.
+impl Position<'_> {
+    /// The index or the key, as in a field: `cluster-1`.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Index(index) => index.to_string(),
+            Self::Key(key) => escaped(key),
+        }
+    }
+
+    /// The key in a map as a place. It is compared, not shown.
+    pub(super) fn key(self) -> Option<String> {
+        match self {
+            Self::Index(_) => None,
+            Self::Key(key) => Some(format!("{:?}", shortened(key))),
+        }
+    }
+}
+
+/// The stored elements of the outer list or map.
 struct Stored<'p, 's, 'a> {
     outer: &'p OuterList,
-    elements: &'s [Json<'a>],
+    stored: Option<&'s Json<'a>>,
     /// For a long list, made at the first element that is not at its stored index.
-    by_key: Option<HashMap<Key, &'s Json<'a>>>,
+    by_key: Option<HashMap<KeyOfElement, &'s Json<'a>>>,
 }
 
 /// The values of the key's members. They can be objects, such as a `parentRef`.
-type Key = Vec<Option<Digest>>;
+type KeyOfElement = Vec<Option<Digest>>;
 
-impl<'p, 's, 'a> Stored<'p, 's, 'a> {
-    const fn new(outer: &'p OuterList, elements: &'s [Json<'a>]) -> Self {
-        Self { outer, elements, by_key: None }
-    }
-
-    /// The stored element with the key of an element: at the same index, or else the first one.
-    fn find(&mut self, index: usize, element: &Json<'_>) -> Option<&'s Json<'a>> {
-        let (outer, elements) = (self.outer, self.elements);
+impl<'s, 'a> Stored<'_, 's, 'a> {
+    /// The stored value of the same key in a map. In a list, the stored element with the key of an element:
+    /// at the same index, or else the first one.
+    fn find(&mut self, position: Position<'_>, element: &Json<'_>) -> Option<&'s Json<'a>> {
+        let (outer, stored) = (self.outer, self.stored?);
+        let index = match position {
+            Position::Key(key) => return stored.get(key),
+            Position::Index(index) => index,
+        };
+        let elements = stored.as_array()?;
         let is_one = |other: &&'s Json<'a>| {
             outer.key.iter().all(|member| same(other.get(member), element.get(member)))
         };
@@ -120,6 +171,6 @@ impl<'p, 's, 'a> Stored<'p, 's, 'a> {
     }
 }
 
-fn key_of(outer: &OuterList, element: &Json<'_>) -> Key {
+fn key_of(outer: &OuterList, element: &Json<'_>) -> KeyOfElement {
     outer.key.iter().map(|member| element.get(member).map(Digest::of)).collect()
 }

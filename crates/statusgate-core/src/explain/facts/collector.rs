@@ -64,10 +64,12 @@ impl<'c> Collector<'c> {
     pub(crate) fn add(&mut self, question: &Question<'c>) {
         if question.of_element {
             self.element_of = question.list;
-            // Polarity, reasons and members depend on the type.
-            self.fact(Fact::Member { old: false, name: "type".to_owned() });
+            if !question.list.is_some_and(ConditionList::is_map) {
+                // Polarity, reasons and members depend on the type.
+                self.fact(Fact::Member { old: false, name: "type".to_owned() });
+            }
         }
-        self.list = question.list;
+        self.list = question.list.filter(|list| !list.is_map());
         question.predicate.asks(self);
     }
 

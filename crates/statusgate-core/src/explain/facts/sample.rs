@@ -142,8 +142,10 @@ pub(crate) fn condition(
     since: &str,
 ) -> Value {
     let mut condition = Map::new();
-    condition.insert("type".to_owned(), kind.into());
-    condition.insert("status".to_owned(), status.into());
+    if !list.is_some_and(ConditionList::is_map) {
+        condition.insert("type".to_owned(), kind.into());
+        condition.insert("status".to_owned(), status.into());
+    }
     let Some(list) = list else {
         condition.insert("reason".to_owned(), reason.into());
         return condition.into();
@@ -153,7 +155,7 @@ pub(crate) fn condition(
         let member = list.members.iter().find(|(known, _)| known == name);
         match member {
             Some((_, checks)) => !checks.iter().any(|check| check.forbidden),
-            None => list.members.is_empty(),
+            None => list.members.is_empty() && !list.is_map(),
         }
     };
     if knows("reason") {

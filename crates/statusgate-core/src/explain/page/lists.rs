@@ -68,6 +68,8 @@ fn about(list: &ConditionList) -> Vec<String> {
     }
     if list.history.is_some() {
         points.push("a history: it grows at its end, and what is in it does not change".to_owned());
+    } else if list.is_map() {
+        points.push("the elements are the values of a map, and its keys identify them".to_owned());
     } else if list.key.is_empty() {
         points.push("elements have no key".to_owned());
     }

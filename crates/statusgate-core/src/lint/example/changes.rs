@@ -66,14 +66,12 @@ impl Search<'_> {
             variants.extend(values.filter_map(|value| replaced(object, place, value)));
         }
         for list in self.lists() {
-            let path = list.path.to_first();
-            let Some(items) = object.pointer(&path).and_then(Value::as_array) else { continue };
             let time = list.times.as_ref().map_or("lastTransitionTime", |times| &times.member);
-            for (at, item) in items.iter().enumerate() {
-                for (place, values) in self.element(list, &format!("{path}/{at}"), item, wrong) {
+            for (at, item) in self.stage.elements(list, object) {
+                for (place, values) in self.element(list, &at, item, wrong) {
                     for value in values {
                         let Some(changed) = replaced(object, &place, value) else { continue };
-                        let time = format!("{path}/{at}/{time}");
+                        let time = format!("{at}/{time}");
                         if old.is_some() && !wrong && place != time {
                             let later = || Some(LATER.into());
                             let moved = changed
@@ -228,7 +226,7 @@ impl Search<'_> {
     fn additions(&self, object: &Value, other: Option<&Value>) -> Vec<Value> {
         let mut larger = Vec::new();
         for list in self.lists() {
-            let path = list.path.to_first();
+            let path = list.sample_path().to_string();
             let empty = Vec::new();
             let items = object.pointer(&path).and_then(Value::as_array).unwrap_or(&empty);
             let has = |kind: &Value| items.iter().any(|item| item.get("type") == Some(kind));
@@ -243,7 +241,7 @@ impl Search<'_> {
             {
                 let items: Vec<Value> = items.iter().cloned().chain([item]).collect();
                 let mut object = object.clone();
-                self.stage.set(&mut object, &list.path, items.into());
+                self.stage.set(&mut object, &list.sample_path(), items.into());
                 larger.push(object);
             }
             // In the order of the convention.
@@ -267,11 +265,21 @@ impl Search<'_> {
         good.filter(|value| *value != json!("")).take(2).collect()
     }
 
-    /// Lists that are invalid as a whole: no list, the same element twice, too many elements, another order.
+    /// Lists and maps that are invalid as a whole: no list, the same element twice, too many elements, another
+    /// order.
     fn wrong_lists(&self, object: &Value) -> Vec<Value> {
         let mut wrong = Vec::new();
         for list in self.lists() {
-            let path = list.path.to_first();
+            let path = list.sample_path().to_string();
+            if let Some(value) = object.pointer(&path).filter(|_| list.is_map()) {
+                let most = list.max_items.as_ref().map(|most| most.value);
+                let named = |number| (format!("example{number}"), value.clone());
+                let values = most.map(|most| Value::Object((0..=most).map(named).collect()));
+                let wrongs = [Some(5.into()), values].into_iter().flatten();
+                let root = list.root().to_string();
+                wrong.extend(wrongs.filter_map(|value| replaced(object, &root, Some(value))));
+                continue;
+            }
             let Some(items) = object.pointer(&path).and_then(Value::as_array) else { continue };
             let mut with = |items: Value| wrong.extend(replaced(object, &path, Some(items)));
             with(5.into());

@@ -17,11 +17,10 @@ pub(in super::super) fn replaced(
         place.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
     let (last, parents) = names.split_last()?;
     for (name, next) in parents.iter().zip(names.iter().skip(1)) {
-        let empty = || if matches!(next.as_str(), "*" | "-1") { json!([{}]) } else { json!({}) };
+        let empty = || if matches!(next.as_str(), "0" | "-1") { json!([{}]) } else { json!({}) };
         at = match at {
             Value::Object(members) => members.entry(name.clone()).or_insert_with(empty),
             Value::Array(items) => match name.as_str() {
-                "*" => items.first_mut()?,
                 "-1" => items.last_mut()?,
                 index => items.get_mut(index.parse::<usize>().ok()?)?,
             },

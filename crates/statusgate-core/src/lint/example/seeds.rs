@@ -169,7 +169,7 @@ impl<'s> Search<'s> {
             if list.members.iter().any(|(name, _)| name == "observedGeneration") {
                 condition["observedGeneration"] = GENERATION.into();
             }
-            self.object(|object| self.stage.set(object, &list.path, json!([condition])))
+            self.object(|object| self.stage.set_element(object, list, condition))
         };
         let first = self.scene(of("True", PAST), None);
         let same = self.scene(of("True", PAST), Some(of("True", PAST)));

@@ -10,15 +10,15 @@ use super::times::ANYTHING;
 use super::{ConditionTypes, ElementRule, History, Limit, Sanction, TransitionTime};
 use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List};
-use crate::model::{Json, Object, Pointer};
+use crate::model::{Json, Members, Object, Pointer};
 use crate::source::tree::{At, near};
 
 /// A list of conditions and what its elements look like.
 #[derive(Clone, Debug)]
 pub struct ConditionList {
-    /// `/status/conditions`, or `/status/parents/*/conditions`.
+    /// `/status/conditions`, `/status/parents/*/conditions` or `/status/instances/*`.
     pub path: Pointer,
-    /// The outer list, if each of its elements has such a list.
+    /// The outer list or map, if each of its elements has such a list, or its values are the elements.
     pub outer: Option<OuterList>,
     /// Objects of these API versions have this list at this path; empty means all versions.
     pub versions: Vec<Glob>,
@@ -46,15 +46,41 @@ pub struct ConditionList {
     pub source: String,
 }
 
-/// A list in which each element has a list of conditions.
+/// A list or map in which each element has a list of conditions, or a map with the elements themselves.
 #[derive(Clone, Debug)]
 pub struct OuterList {
     /// `/status/parents`.
     pub path: Pointer,
-    /// The names from an element to its list of conditions.
+    /// The names from an element to its list of conditions; none if the element is an element of the list.
     pub inner: Vec<String>,
-    /// The members that identify an element.
+    /// The members that identify an element; none for a map.
     pub key: Vec<String>,
+}
+
+/// Where an element is in an outer list or map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Position<'o> {
+    /// Its index in a list.
+    Index(usize),
+    /// Its key in a map.
+    Key(&'o str),
+}
+
+impl OuterList {
+    /// The elements of a list, or the values of a map. `None` if this is not what is expected.
+    pub(crate) fn elements<'o, 'a>(
+        &self,
+        outer: &'o Json<'a>,
+    ) -> Option<impl Iterator<Item = (Position<'o>, &'o Json<'a>)> + use<'o, 'a>> {
+        let (items, members) = match outer {
+            Json::Array(items) if !self.key.is_empty() => (items.as_slice(), None),
+            Json::Object(members) if self.key.is_empty() => (&[][..], Some(members)),
+            _ => return None,
+        };
+        let items = items.iter().enumerate().map(|(index, item)| (Position::Index(index), item));
+        let values = members.into_iter().flat_map(Members::iter);
+        Some(items.chain(values.map(|(key, value)| (Position::Key(key), value))))
+    }
 }
 
 impl ConditionList {
@@ -63,13 +89,32 @@ impl ConditionList {
         self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
     }
 
-    /// The elements of the list; with an outer list, of the lists of all its elements.
+    /// Whether the elements are the values of a map.
+    pub(crate) fn is_map(&self) -> bool {
+        self.outer.as_ref().is_some_and(|outer| outer.inner.is_empty())
+    }
+
+    /// The path of the list, or of the outer list or map.
+    pub(crate) fn root(&self) -> &Pointer {
+        self.outer.as_ref().map_or(&self.path, |outer| &outer.path)
+    }
+
+    /// The path in an example: of the list, or of a value of the map. An outer list or map has one element.
+    pub(crate) fn sample_path(&self) -> Pointer {
+        let is_keyed = self.outer.as_ref().is_some_and(|outer| !outer.key.is_empty());
+        self.path.with_element(if is_keyed { "0" } else { "example" })
+    }
+
+    /// The elements of the list; with an outer list or map, of the lists of all its elements.
     pub fn items<'o, 'a>(&self, object: &'o Object<'a>) -> Vec<&'o [Json<'a>]> {
-        let Some(outer) = &self.outer else {
-            return object.at_status(&self.path).and_then(Json::as_array).into_iter().collect();
-        };
-        let parents = object.at_status(&outer.path).and_then(Json::as_array).unwrap_or_default();
-        parents.iter().filter_map(|parent| parent.at(&outer.inner)?.as_array()).collect()
+        let Some(root) = object.at_status(self.root()) else { return Vec::new() };
+        let Some(outer) = &self.outer else { return root.as_array().into_iter().collect() };
+        let elements = outer.elements(root).into_iter().flatten();
+        let items = elements.filter_map(|(_, element)| match self.is_map() {
+            true => Some(std::slice::from_ref(element)),
+            false => element.at(&outer.inner)?.as_array(),
+        });
+        items.collect()
     }
 
     /// What predicates need to know of it.
@@ -81,6 +126,10 @@ impl ConditionList {
 /// The usual names of members.
 const MEMBERS: [&str; 7] =
     ["type", "status", "reason", "message", "severity", "lastTransitionTime", "observedGeneration"];
+
+/// The keys of a list that mean nothing for the values of a map.
+const NOT_OF_MAPS: [&str; 8] =
+    ["parentKey", "key", "duplicate", "history", "types", "otherTypes", "order", "polarityFrom"];
 
 impl Compiler<'_> {
     /// All lists. Of two at one path an object has one, by its version.
@@ -123,14 +172,16 @@ impl Compiler<'_> {
             );
         }
         self.check_member_names(document, at);
+        let outer = self.outer_list(document, at);
+        let is_map = outer.as_ref().is_some_and(|outer| outer.inner.is_empty());
         let key = match &document.key {
             Some(key) => key.to_vec(),
-            None if document.history.is_some() => Vec::new(),
+            None if document.history.is_some() || is_map => Vec::new(),
             None => vec!["type".to_owned()],
         };
         ConditionList {
             path: (*document.path).clone(),
-            outer: self.outer_list(document, at),
+            outer,
             versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Disposition::Deny),
             duplicate: document
@@ -162,7 +213,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Without a key, the stored list of an element is unknown as soon as elements move.
+    /// Without a `parentKey`, the outer one is a map.
     fn outer_list(&self, document: &documents::ConditionList, at: At<'_>) -> Option<OuterList> {
         let key: Vec<String> = document.parent_key.iter().flat_map(|key| key.to_vec()).collect();
         let Some((path, inner)) = document.path.outer_list() else {
@@ -171,12 +222,15 @@ impl Compiler<'_> {
             }
             return None;
         };
-        if key.is_empty() && self.complete {
-            let help = format!(
-                "add \"parentKey\": the members that identify an element of {}",
-                path.field()
-            );
-            at.key("path").report_with_help("the elements of the outer list need a key", help);
+        if inner.is_empty() {
+            for key in NOT_OF_MAPS.into_iter().filter(|key| at.position(key).is_some()) {
+                let message = format!("\"{key}\" is only for lists");
+                let help = format!(
+                    "{} is a map: its values have no types, and its keys identify them",
+                    path.field()
+                );
+                at.key(key).name().report_with_help(message, help);
+            }
         }
         Some(OuterList { path, inner: inner.to_vec(), key })
     }

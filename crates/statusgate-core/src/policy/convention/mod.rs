@@ -26,6 +26,7 @@ pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
 pub use rule::Limit;
 pub use types::ConditionTypes;
 
+pub(crate) use conditions::Position;
 pub(crate) use names::Names;
 pub(crate) use place::{Label, remaining};
 

@@ -84,7 +84,7 @@ fn compare(node: &Node, key: &str, defined: &[&Defined], problems: &Problems) {
             }
         }
         Value::String(text) if !TEXTS.contains(&key) => {
-            if let Ok(pointer) = text.parse::<Pointer>() {
+            if let Ok(pointer) = Pointer::of_list(text) {
                 check(pointer.tokens(), At::root(node, problems), defined);
             }
         }
