@@ -6,7 +6,7 @@ use super::evidence::{Facts, Truth, facts_of};
 use crate::documents::HealthStatus;
 use crate::kstatus::{ComputeError, KStatus, Status};
 use crate::language::{AnyWord, Condition, ConditionOf, Observed, Predicate, observed};
-use crate::model::{Conditions, Json, Object, Pointer, Resource};
+use crate::model::{Conditions, Object, Pointer, Resource};
 use crate::policy::convention::{self, Convention, HealthClass, HealthOf, HealthRule};
 
 /// The health of an object under a convention.
@@ -109,8 +109,8 @@ fn applies<'s, 'a>(
     let Some(outer) = &list.outer else {
         return Some(facts.reading(list.for_predicates())).filter(holds);
     };
-    let elements = facts.object.at_status(&outer.path).and_then(Json::as_array)?;
-    let inner = elements.iter().map(|element| Conditions::of(element.at(&outer.inner)));
+    let elements = outer.elements(facts.object.at_status(&outer.path)?)?;
+    let inner = elements.map(|(_, element)| Conditions::of(element.at(&outer.inner)));
     inner.map(|inner| facts.with_list(list.for_predicates(), inner, None)).find(holds)
 }
 

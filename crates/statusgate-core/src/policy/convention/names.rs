@@ -61,12 +61,12 @@ impl Names {
 
     /// Reports a path at which the convention has no list of conditions.
     pub(crate) fn check_any_list(&self, at: At<'_>, path: &Pointer) {
-        self.check_list_of(|_| true, at, path);
+        self.check_list_of(|list| !list.ends_with("/*"), at, path);
     }
 
     /// The same for rules and defaults, which do not read a list inside another list.
     pub(crate) fn check_list(&self, at: At<'_>, path: &Pointer) {
-        self.check_list_of(|list| !list.contains("/*/"), at, path);
+        self.check_list_of(|list| !list.contains('*'), at, path);
     }
 
     fn check_list_of(&self, is_readable: impl Fn(&str) -> bool, at: At<'_>, path: &Pointer) {
