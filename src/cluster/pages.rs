@@ -255,8 +255,8 @@ pub(super) fn crd_path(name: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
 }
 
-/// Percent-encodes a value of a query.
-fn encoded(value: &str) -> String {
+/// Percent-encodes a value of a query, or a name in a path.
+pub(super) fn encoded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -27,3 +27,4 @@ mod readme;
 mod status;
 mod terminal;
 mod test;
+mod wait;
