@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 
@@ -34,7 +35,8 @@ use statusgate_core::source::{Identity, one_line};
 pub struct Args {
     /// The objects, as for kubectl. TYPE is a plural, a singular, a kind or a short name, each with or
     /// without its group.
-    #[arg(value_name = "TYPE/NAME | TYPE [NAME]", required = true)]
+    #[arg(value_name = "TYPE/NAME | TYPE [NAME]", required = true,
+          value_parser = NonEmptyStringValueParser::new())]
     objects: Vec<String>,
 
     /// All objects of the TYPE that match this label selector now.

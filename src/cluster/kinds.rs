@@ -116,7 +116,8 @@ mod tests {
             ("b.io", "v1", "widgets", "Widget"),
             ("b.io", "v1", "wi", "Wi"),
         ]);
-        let found = |name: &str| Some(kinds.find(name, &PolicySet::default())?.name());
+        let policies = PolicySet::compile(&[]).unwrap();
+        let found = |name: &str| Some(kinds.find(name, &policies)?.name());
         for name in ["widgets", "widget", "Widget", "widgets.a.io", "wi.a.io"] {
             assert_eq!(found(name).as_deref(), Some("widgets.a.io"), "{name}");
         }

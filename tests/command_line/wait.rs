@@ -182,6 +182,7 @@ fn invalid_arguments_are_reported_without_a_cluster() {
         (&["widgets", "a/b"], "\"widgets\" is not TYPE/NAME"),
         (&["widgets/a/b"], "\"widgets/a/b\" is not TYPE/NAME"),
         (&["widgets/"], "\"widgets/\" is not TYPE/NAME"),
+        (&["widgets", ""], "a value is required"),
         (&["widgets", "a", "--all"], "--selector and --all need one TYPE, without a name"),
         (&["widgets/a", "--selector=app=a"], "--selector and --all need one TYPE"),
         (&["widgets/a", "--for=health=ready"], "expected health= and one of failed, unknown,"),
