@@ -29,6 +29,8 @@ pub enum Kind {
     NoWayOut,
     /// A write is rejected only because of what the mutating webhook changes.
     PatchRefused,
+    /// A rule about health that decides in no state.
+    UnreachableHealth,
     /// Writers that change phase and conditions in two requests never reach their goal.
     TwoStepLockout,
     /// The same, but only under `disagreement: Deny`. A policy must name such writers.
@@ -45,6 +47,10 @@ pub enum Kind {
     NoMoveOut,
     /// Several phases have the same reason.
     SharedReason,
+    /// A phase without a health, although others have one.
+    PhaseWithoutHealth,
+    /// An object without a status is current.
+    CurrentWithoutStatus,
     /// There are too many combinations, or they do not represent all values.
     NotProven,
 }
@@ -66,6 +72,7 @@ impl Kind {
             Self::PhaseNeverEntered => "phase-never-entered",
             Self::NoWayOut => "no-way-out",
             Self::PatchRefused => "patch-refused",
+            Self::UnreachableHealth => "unreachable-health",
             Self::TwoStepLockout => "two-step-lockout",
             Self::TwoStepDeadEnd => "two-step-dead-end",
             Self::DefaultWaits => "default-waits",
@@ -74,6 +81,8 @@ impl Kind {
             Self::NoWayIn => "no-way-in",
             Self::NoMoveOut => "no-move-out",
             Self::SharedReason => "shared-reason",
+            Self::PhaseWithoutHealth => "phase-without-health",
+            Self::CurrentWithoutStatus => "current-without-status",
             Self::NotProven => "not-proven",
         }
     }
