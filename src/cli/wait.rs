@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use super::connection::{Connection, block_on};
 use super::output::Output;
@@ -169,8 +169,7 @@ impl Args {
         cluster: &Cluster,
         policies: &PolicySet,
     ) -> anyhow::Result<Outcome> {
-        let mut next = Instant::now();
-        let deadline = next + self.timeout;
+        let start = Instant::now();
         loop {
             let mut failed = Ok(());
             for object in objects.iter_mut().filter(|object| !object.is_met) {
@@ -192,15 +191,15 @@ impl Args {
             if objects.iter().all(|object| object.is_met) {
                 return Ok(Outcome::Clean);
             }
-            if next >= deadline {
+            let left = self.timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
                 let unmet = objects.iter().filter(|object| !object.is_met);
                 unmet.for_each(|object| {
                     say(format_args!("timed out: {object} is {}", object.state()))
                 });
                 return failed.map(|()| Outcome::Findings);
             }
-            next = (Instant::now() + EVERY).min(deadline);
-            sleep_until(next).await;
+            sleep(EVERY.min(left)).await;
         }
     }
 }
