@@ -39,6 +39,7 @@ pub mod time;
 mod traces;
 pub mod uninstall;
 mod version;
+pub mod wait;
 mod writer;
 
 use std::env;
@@ -94,6 +95,8 @@ commands! {
     Review(review),
     /// Print the phase, the admissible phases and the kstatus result of objects.
     Status(status),
+    /// Wait in a cluster until objects have a health.
+    Wait(wait),
     /// Write missing defaults to stored objects, through /status.
     Backfill(backfill),
     /// Judge stored objects, once or repeatedly.

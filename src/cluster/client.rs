@@ -18,7 +18,8 @@ use super::call::{
     requested_delay, retry_after,
 };
 use super::kubeconfig::configure;
-use super::{Backoff, ClusterError, Patience, requests, watch};
+use super::pages::encoded;
+use super::{Backoff, ClusterError, Patience, Target, requests, watch};
 
 /// A connected cluster. Clones share their connections.
 #[derive(Clone)]
@@ -60,6 +61,11 @@ impl Cluster {
     /// The version of the API server: `v1.33.2`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The namespace of the context.
+    pub fn namespace(&self) -> &str {
+        self.client.default_namespace()
     }
 
     /// The same cluster. It reports the HTTP status of the response to each request; `None` if there was no
@@ -113,6 +119,28 @@ impl Cluster {
         let body = self.read(what, path, patience).await?;
         let bad = |source| ClusterError::BadAnswer { what: what.to_owned(), source };
         serde_json::from_slice(&body).map_err(bad)
+    }
+
+    /// GETs one object; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// No response, or another one without success. For some moments after a restart, the API server does
+    /// not know its custom resources or its roles.
+    pub async fn object(
+        &self,
+        target: &Target,
+        namespace: &str,
+        name: &str,
+        patience: Patience,
+    ) -> Result<Option<Bytes>, ClusterError> {
+        let what = format!("get {}/{name}", target.name());
+        let path = target.object_path(namespace, &encoded(name).to_string());
+        let answer = self.retry(&what, &Call::get(&path), &mut patience.start(), None).await?;
+        match answer.status {
+            ..300 => Ok(Some(answer.body)),
+            _ if answer.is_missing(name) => Ok(None),
+            _ => Err(self.failed(&what, Ok(answer))),
+        }
     }
 
     /// Sends a request until it succeeds or fails permanently. `own` limits the retries of a 500, if it

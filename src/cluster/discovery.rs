@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIGroupList, APIResourceList};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    APIGroup, APIGroupList, APIResource, APIResourceList,
+};
 
 use super::{Cluster, ClusterError, Patience, Target};
 use statusgate_core::policy::{PolicySet, Resources};
@@ -106,12 +108,31 @@ impl Cluster {
         version: &str,
         path: &str,
     ) -> Result<Vec<Target>, ClusterError> {
+        let list = self.resource_list(path, Patience::SHORT).await?;
+        Ok(targets_of(group, version, &list).map(|(target, _)| target).collect())
+    }
+
+    /// The resources at a path of discovery, as served.
+    pub(super) async fn resource_list(
+        &self,
+        path: &str,
+        patience: Patience,
+    ) -> Result<APIResourceList, ClusterError> {
         let what = format!("discover the resources of {}", path.trim_start_matches("/apis/"));
-        let list: APIResourceList = self.read_as(&what, path, Patience::SHORT).await?;
-        let names: Vec<&str> =
-            list.resources.iter().map(|resource| resource.name.as_str()).collect();
-        let main = list.resources.iter().filter(|resource| !resource.name.contains('/'));
-        let targets = main.map(|resource| Target {
+        self.read_as(&what, path, patience).await
+    }
+}
+
+/// The resources of one version of a group, without policies.
+pub(super) fn targets_of<'l>(
+    group: &'l str,
+    version: &'l str,
+    list: &'l APIResourceList,
+) -> impl Iterator<Item = (Target, &'l APIResource)> {
+    let names: Vec<&str> = list.resources.iter().map(|resource| resource.name.as_str()).collect();
+    let main = list.resources.iter().filter(|resource| !resource.name.contains('/'));
+    main.map(move |resource| {
+        let target = Target {
             group: group.to_owned(),
             version: version.to_owned(),
             plural: resource.name.clone(),
@@ -119,13 +140,13 @@ impl Cluster {
             namespaced: resource.namespaced,
             status_subresource: names.contains(&format!("{}/status", resource.name).as_str()),
             policies: Vec::new(),
-        });
-        Ok(targets.collect())
-    }
+        };
+        (target, resource)
+    })
 }
 
 /// The versions of a group, the preferred one first.
-fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
+pub(super) fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
     let preferred = group.preferred_version.as_ref().map(|version| version.version.as_str());
     let others = group.versions.iter().map(|version| version.version.as_str());
     preferred.into_iter().chain(others.filter(move |version| Some(*version) != preferred))
@@ -137,7 +158,7 @@ fn group_matters(policies: &PolicySet, group: &str) -> bool {
 }
 
 /// Of all versions of a resource, the fewest that its policies need.
-fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
+pub(super) fn choose(served: Vec<Target>, policies: &PolicySet) -> Vec<Target> {
     let mut candidates: Vec<Target> = served
         .into_iter()
         .map(|target| Target {

@@ -4,6 +4,7 @@
 //! Cluster::connect ─► targets ─► pages ─► engine::decide ─► backfill (PATCH /status)
 //!                        ├────► crd ─► precheck  └─► audit (counts, reports)
 //!                        └────► registrations ─► doctor's checks
+//! Cluster::kinds ─► object ─► Target::health (wait)
 //! ```
 //!
 //! A page of objects is split into texts without parsing them, and [`statusgate_core::model::Object::parse`]
@@ -26,6 +27,7 @@ mod error;
 mod fingerprint;
 mod hash;
 mod identity;
+mod kinds;
 mod kubeconfig;
 mod lease;
 mod pages;
@@ -45,6 +47,7 @@ pub use discovery::{Gap, Targets};
 pub use documents::{DocumentEvent, DocumentWatch, StatusTarget, StoredDocument};
 pub use error::ClusterError;
 pub use identity::object_path;
+pub use kinds::Kinds;
 pub use lease::Lease;
 pub use pages::{Page, Pages, Query};
 pub use patience::{Backoff, Patience};

@@ -2,7 +2,7 @@
 
 use hyper::body::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
@@ -232,7 +232,7 @@ impl Pages {
         let mut sign = '?';
         for (name, value) in parameters.iter().chain(&[("labelSelector", selector.as_str())]) {
             if !value.is_empty() {
-                path.push_str(&format!("{sign}{name}={}", utf8_percent_encode(value, UNRESERVED)));
+                path.push_str(&format!("{sign}{name}={}", encoded(value)));
                 sign = '&';
             }
         }
@@ -254,6 +254,11 @@ impl Page {
 /// The path of the CRD with this name.
 pub(super) fn crd_path(name: &str) -> String {
     format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+}
+
+/// Percent-encodes a value of a query, or a name in a path.
+pub(super) fn encoded(value: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(value, UNRESERVED)
 }
 
 /// What a query may contain as it is.
@@ -292,7 +297,7 @@ mod tests {
     #[test]
     fn query_values_are_percent_encoded() {
         assert_eq!(
-            utf8_percent_encode("a in (b,c),d!=é", UNRESERVED).to_string(),
+            encoded("a in (b,c),d!=é").to_string(),
             "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9"
         );
     }

@@ -1,7 +1,13 @@
 //! A resource that policies select, as this cluster serves it.
 
+use jiff::Timestamp;
+use serde::de::Error as _;
+
 use super::ClusterError;
-use statusgate_core::model::{Object, Operation, Resource, Subject, Writer};
+use super::identity::read_object;
+use statusgate_core::engine::Health;
+use statusgate_core::kstatus::compute;
+use statusgate_core::model::{Json, Object, Operation, Resource, Subject, Writer};
 use statusgate_core::policy::PolicySet;
 
 /// One resource in one version, with the policies that judge it in this version.
@@ -82,6 +88,26 @@ impl Target {
             old: Some(object.with_status(object.status.clone())),
             object,
         }
+    }
+
+    /// The health of a stored object under the first policy with a convention that defines it, otherwise by
+    /// kstatus.
+    ///
+    /// # Errors
+    /// When the text is not an object with a name, or its status is too large.
+    pub fn health(
+        &self,
+        policies: &PolicySet,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Health, serde_json::Error> {
+        let object = read_object(text)?.judgeable().map_err(serde_json::Error::custom)?;
+        let mut judging = self.policies.iter().filter_map(|index| policies.get(*index));
+        let resource = self.resource();
+        Ok(match judging.find_map(|policy| Health::of(&policy.convention, &object, &resource)) {
+            Some(health) => health,
+            None => Health::of_kstatus(&compute(&Json::parse(text)?, now.as_second())),
+        })
     }
 
     /// The error of an invalid list.

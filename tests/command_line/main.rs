@@ -28,3 +28,4 @@ mod record;
 mod status;
 mod terminal;
 mod test;
+mod wait;

@@ -1,4 +1,4 @@
-//! `statusgate backfill` and `statusgate doctor`. One test restarts the API server.
+//! `statusgate backfill`, `statusgate doctor` and `statusgate wait`. One test restarts the API server.
 
 mod command;
 mod plane;
@@ -10,3 +10,4 @@ mod record;
 mod refused;
 mod registrations;
 mod shards;
+mod wait;

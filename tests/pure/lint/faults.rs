@@ -399,3 +399,37 @@ fn a_rule_that_waits_for_a_type_is_noted() {
       - {id: bad, action: Warn, message: m, when: {polarity: negative}}";
     assert_eq!(only(Kind::WaitsForType, spec).rules, ["test/bad"]);
 }
+
+#[test]
+fn a_rule_about_health_that_never_decides_is_reported() {
+    let health = |rules: &str| two_phases(&format!("health: {{rules: [{rules}]}}"));
+    let first = "{name: broken, is: failed, when: {condition: Ready, isNot: 'True'}}";
+    let hidden = "{name: down, is: failed, when: {phase: Down, condition: Ready, is: 'False'}}";
+    let fault = only(Kind::UnreachableHealth, &health(&format!("{first}, {hidden}")));
+    assert_eq!(fault.message, "the rule down about health decides in no state: broken comes first");
+    assert!(fault.witness.unwrap().contains("phase: Down"));
+    let never = "{name: never, is: failed, when: {all: [{deleting: true}, {condition: Ready, is: 'False'}]}}";
+    let fault = only(Kind::UnreachableHealth, &health(never));
+    assert_eq!(fault.message, "the rule never about health decides in no state");
+    let found = remarks(&health(&format!("{hidden}, {first}")));
+    assert!(found.iter().all(|remark| !remark.kind.is_fault()), "{found:#?}");
+}
+
+#[test]
+fn a_phase_without_a_health_is_noted_if_others_have_one() {
+    let spec = two_phases("health: {rules: [{name: down, is: failed, when: {phase: Down}}]}")
+        .replace("{phase: Up,", "{phase: Up, health: current,");
+    let note = only(Kind::PhaseWithoutHealth, &spec);
+    assert_eq!(note.message, "phase Unknown has no health, and no rule names it");
+    assert_eq!(note.rules, ["test/phase-unknown"]);
+    let none = two_phases("health: {rules: [{name: down, is: failed, when: {phase: Down}}]}");
+    assert!(remarks(&none).iter().all(|remark| remark.kind != Kind::PhaseWithoutHealth));
+}
+
+#[test]
+fn an_object_that_is_current_without_a_status_is_noted() {
+    let note = only(Kind::CurrentWithoutStatus, &two_phases("health: {default: current}"));
+    assert!(!note.witness.unwrap().contains("status:"));
+    let found = remarks(&two_phases("health: {default: inProgress}"));
+    assert!(found.iter().all(|remark| remark.kind != Kind::CurrentWithoutStatus));
+}

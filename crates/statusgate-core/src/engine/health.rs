@@ -27,6 +27,15 @@ impl Health {
         object: &Object<'a>,
         resource: &Resource<'a>,
     ) -> Option<Self> {
+        Some(Self::decide(convention, object, resource)?.1)
+    }
+
+    /// The health, and the rule that decides it, if any.
+    pub(crate) fn decide<'c, 'a>(
+        convention: &'c Convention,
+        object: &Object<'a>,
+        resource: &Resource<'a>,
+    ) -> Option<(Option<&'c HealthRule>, Self)> {
         let rules = convention.health.as_ref()?;
         let facts = Facts {
             observed_generation: Some(&rules.observed_generation),
@@ -34,14 +43,16 @@ impl Health {
             ..facts_of(convention, object, None, resource)
         };
         if facts.deleting() {
-            return Some(Self::new(HealthStatus::Terminating, "metadata.deletionTimestamp is set"));
+            let reason = "metadata.deletionTimestamp is set";
+            return Some((None, Self::new(HealthStatus::Terminating, reason)));
         }
         let is_stale = observed(&facts) == Some(Observed::Behind);
         let counted = rules.rules.iter().filter(|rule| rule.even_if_stale || !is_stale);
-        let found = counted.filter_map(|rule| apply(rule, rules, convention, facts)).next();
-        Some(found.unwrap_or_else(|| match is_stale {
-            true => Self::new(HealthStatus::InProgress, STALE),
-            false => Self::new(rules.default, NO_RULE),
+        let mut found =
+            counted.filter_map(|rule| Some((Some(rule), apply(rule, rules, convention, facts)?)));
+        Some(found.next().unwrap_or_else(|| match is_stale {
+            true => (None, Self::new(HealthStatus::InProgress, STALE)),
+            false => (None, Self::new(rules.default, NO_RULE)),
         }))
     }
 

@@ -27,4 +27,4 @@ pub(crate) use clauses::{Clause, clauses};
 pub(crate) use facts::{FUTURE, LATER, NOW, PAST};
 pub(crate) use facts::{Left, Question, is_decided, left, matching, values, versions_of};
 pub(crate) use scene::{Scene, Stage};
-pub(crate) use table::{phase_questions, space_of};
+pub(crate) use table::{health_space, phase_questions, space_of};

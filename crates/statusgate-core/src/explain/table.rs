@@ -6,7 +6,7 @@ use super::facts::{Collector, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
 use crate::engine::{Facts, admits, imposed, repaired};
 use crate::language::Predicate;
-use crate::policy::convention::{Convention, PhaseRules, RepairTo};
+use crate::policy::convention::{Convention, HealthOf, HealthRule, PhaseRules, RepairTo};
 
 /// The combinations of some facts, each with its outcome.
 #[derive(Clone, Debug)]
@@ -175,6 +175,27 @@ pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: 
     // Each phase is an outcome of the table.
     space.remove(&Fact::Phase { old: false });
     space
+}
+
+/// The facts that some rules about health query.
+pub(crate) fn health_space<'c>(
+    convention: &'c Convention,
+    version: &'c str,
+    rules: &'c [HealthRule],
+) -> Space {
+    let mut collector = Collector::new(convention, version);
+    for rule in rules {
+        match &rule.of {
+            HealthOf::Phase(_) => {
+                collector.fact(Fact::Phase { old: false });
+            }
+            HealthOf::Predicate { when, list, .. } => {
+                let list = list.as_ref().and_then(|path| convention.list_at(path, version));
+                collector.add(&Question { predicate: when, list, of_element: false });
+            }
+        }
+    }
+    collector.into_space()
 }
 
 /// The facts that a rule queries.

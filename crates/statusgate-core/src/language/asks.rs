@@ -9,8 +9,8 @@ pub trait Asks<'p> {
     fn deleting(&mut self) {}
     /// The resource, and the names that the predicate distinguishes.
     fn resource(&mut self, _names: &'p [Glob]) {}
-    /// The phase, or the stored phase.
-    fn phase(&mut self, _old: bool) {}
+    /// The phase, or the stored phase, and the names that the predicate distinguishes.
+    fn phase(&mut self, _old: bool, _names: &'p [String]) {}
     /// A condition, and the reasons that the predicate distinguishes.
     fn condition(&mut self, _old: bool, _kind: &str, _reasons: &'p [String]) {}
     /// The severity of a condition, and the names that the predicate distinguishes.

@@ -47,7 +47,7 @@ impl Word for Phase {
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.phase(false);
+        asks.phase(false, &self.phase);
     }
 }
 
@@ -77,7 +77,7 @@ impl Word for OldPhase {
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
-        asks.phase(true);
+        asks.phase(true, &self.old_phase);
     }
 }
 

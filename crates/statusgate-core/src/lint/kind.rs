@@ -92,6 +92,10 @@ kinds! {
     PatchRefused "patch-refused"
     "Change the default or the imposed phase so that the rules accept it, or change the rules."
 
+    /// A rule about health decides in no state. Its predicate holds nowhere, or an earlier rule always decides.
+    UnreachableHealth "unreachable-health"
+    "Move the rule above the rule that decides, correct its predicate, or remove it."
+
     /// Writers that change phase and conditions in two requests never reach their goal. Rules reject the
     /// state in between, in every order of the requests or in one of them.
     TwoStepLockout "two-step-lockout"
@@ -126,6 +130,15 @@ kinds! {
     /// Several phases have the same reason, or one lists a reason that all phases have.
     SharedReason "shared-reason"
     "If the reason identifies a phase, list it there only. A reason of all phases belongs only to `always`."
+
+    /// A phase has no `health` although others have one, and no rule about health names it. The rules about
+    /// conditions and the default decide.
+    PhaseWithoutHealth "phase-without-health"
+    "Give the phase a `health`, unless the conditions are meant to decide."
+
+    /// An object without a status is current, before its controller has seen it. Flux cannot express that.
+    CurrentWithoutStatus "current-without-status"
+    "Set `health.default` to inProgress, unless some objects never get a status."
 
     /// Lint proves nothing about these rules: there are too many combinations, or no list of values
     /// represents all values.

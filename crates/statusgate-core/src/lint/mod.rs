@@ -9,6 +9,7 @@ mod cel;
 mod example;
 mod fields;
 mod gate;
+mod health;
 mod joint;
 mod kind;
 mod moves;
@@ -96,6 +97,9 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     moves::moves_lead_to_phases,
     moves::moves_lead_out_of_phases,
     moves::reasons_belong_to_one_phase,
+    health::rules_decide,
+    health::phases_have_a_health,
+    health::objects_without_a_status_are_not_current,
     writers::two_step_writers_arrive,
 ];
 

@@ -110,7 +110,7 @@ impl<'p> Asks<'p> for Inputs<'_> {
         self.deleting = true;
     }
 
-    fn phase(&mut self, old: bool) {
+    fn phase(&mut self, old: bool, _names: &'p [String]) {
         self.stored |= old;
         if let Some(rules) = self.convention.phase.as_deref() {
             Inputs::phase(self, rules);

@@ -358,7 +358,7 @@ impl<'c> Asks<'c> for Collector<'c> {
         self.facts[at].plurals.extend(names.iter().map(Glob::sample));
     }
 
-    fn phase(&mut self, old: bool) {
+    fn phase(&mut self, old: bool, _names: &'c [String]) {
         self.fact(Fact::Phase { old });
     }
 

@@ -1,0 +1,108 @@
+//! Health: every rule decides in some state, and every phase has a health.
+
+use std::ptr;
+
+use super::rules::MAX_SEARCH;
+use super::{Kind, Lint, Remark};
+use crate::engine::{Health, HealthStatus};
+use crate::explain::{Question, Scene, Stage, health_space};
+use crate::language::Asks;
+use crate::model::Object;
+use crate::policy::convention::{Health as Rules, HealthOf, HealthRule, Phase};
+
+pub(super) fn rules_decide(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
+    (0..health.rules.len()).filter_map(|at| lint.never_decides(health, at)).collect()
+}
+
+pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
+    let convention = lint.convention;
+    let (Some(health), Some(phases)) = (&convention.health, &convention.phase) else {
+        return Vec::new();
+    };
+    let of_phases = health.rules.iter().find_map(|rule| match &rule.of {
+        HealthOf::Phase(phases) => Some(phases),
+        HealthOf::Predicate { .. } => None,
+    });
+    let Some(of_phases) = of_phases else { return Vec::new() };
+    let mut named = Phases::default();
+    for rule in &health.rules {
+        if let HealthOf::Predicate { when, .. } = &rule.of {
+            when.asks(&mut named);
+        }
+    }
+    let has_none = |phase: &&Phase| {
+        of_phases.iter().all(|(name, _)| *name != *phase.name)
+            && named.0.iter().all(|name| *name != &*phase.name)
+    };
+    let remarks = phases.phases.iter().filter(has_none).map(|phase| {
+        let message = format!("phase {} has no health, and no rule names it", phase.name);
+        Remark::new(Kind::PhaseWithoutHealth, vec![phase.rule.to_string()], message, None)
+    });
+    remarks.collect()
+}
+
+/// Some conventions want this; kstatus and Flux cannot express anything else.
+pub(super) fn objects_without_a_status_are_not_current(lint: &Lint<'_>) -> Vec<Remark> {
+    let scene = lint.stage.scene_of(lint.stage.bare(), None, "");
+    let decided = decide(&lint.stage, &scene);
+    let is_current = decided.is_some_and(|(_, health)| health.class.is == HealthStatus::Current);
+    let message = "an object without a status is current, before its controller has seen it";
+    let remark =
+        || Remark::new(Kind::CurrentWithoutStatus, Vec::new(), message, Some(scene.to_yaml()));
+    is_current.then(remark).into_iter().collect()
+}
+
+impl Lint<'_> {
+    /// The fault of a rule that provably decides in no state. Its witness is a state in which it holds and an
+    /// earlier rule decides, otherwise one in which it does not hold.
+    fn never_decides(&self, health: &Rules, at: usize) -> Option<Remark> {
+        let rule = health.rules.get(at)?;
+        let HealthOf::Predicate { when, list: path, .. } = &rule.of else { return None };
+        let (mut earlier, mut other) = (None, None);
+        for stage in &self.stages {
+            let space = health_space(self.convention, stage.version, health.rules.get(..=at)?);
+            let size = space.size().filter(|size| *size <= MAX_SEARCH && !space.open)?;
+            let list = path.as_ref().and_then(|path| self.convention.list_at(path, stage.version));
+            // The states have no lists inside lists.
+            if list.is_some_and(|list| list.outer.is_some()) {
+                return None;
+            }
+            self.count(size);
+            let question = Question { predicate: when, list, of_element: false };
+            for scene in stage.scenes(&space, 0..size) {
+                match decide(stage, &scene)?.0 {
+                    Some(decides) if ptr::eq(decides, rule) => return None,
+                    Some(decides) if earlier.is_none() && stage.holds(&scene, &question) => {
+                        earlier = Some((&decides.name, scene.to_yaml()));
+                    }
+                    _ if other.is_none() => other = Some(scene.to_yaml()),
+                    _ => {}
+                }
+            }
+        }
+        let message = format!("the rule {} about health decides in no state", rule.name);
+        let (message, witness) = match earlier {
+            Some((name, witness)) => (format!("{message}: {name} comes first"), witness),
+            None => (message, other?),
+        };
+        Some(Remark::new(Kind::UnreachableHealth, Vec::new(), message, Some(witness)))
+    }
+}
+
+/// The rule that decides in a scene, and the health.
+fn decide<'c>(stage: &Stage<'c>, scene: &Scene) -> Option<(Option<&'c HealthRule>, Health)> {
+    let text = scene.object.to_string();
+    let object = Object::parse(&text).ok()?;
+    Health::decide(stage.convention, &object, &stage.resource(&scene.plural))
+}
+
+/// The phases that predicates name.
+#[derive(Default)]
+struct Phases<'p>(Vec<&'p str>);
+
+impl<'p> Asks<'p> for Phases<'p> {
+    fn phase(&mut self, _old: bool, names: &'p [String]) {
+        self.0.extend(names.iter().map(String::as_str));
+    }
+}

@@ -1,0 +1,155 @@
+//! The kinds that a cluster serves, by the names that kubectl accepts.
+
+use futures_util::stream::{self, StreamExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroupList;
+
+use super::discovery::{choose, targets_of, versions};
+use super::{Cluster, ClusterError, Patience, Target};
+use statusgate_core::policy::PolicySet;
+
+/// Served kinds, in the order of discovery: kubectl prefers the first.
+#[derive(Debug, Default)]
+pub struct Kinds {
+    list: Vec<Kind>,
+    /// The errors of groups without a responding server: their kinds are unknown.
+    pub unavailable: Vec<ClusterError>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    target: Target,
+    singular: String,
+    short: Vec<String>,
+}
+
+impl Cluster {
+    /// The kinds of all groups. If each of these names has a group, only those of their groups.
+    ///
+    /// # Errors
+    /// When discovery fails. The failure of one group is a part of the result.
+    pub async fn kinds(&self, names: &[&str]) -> Result<Kinds, ClusterError> {
+        let what = "discover the API groups";
+        let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
+        let matters =
+            |group: &str| names.iter().any(|name| split(name).1.is_none_or(|of| of == group));
+        let groups = groups.groups.iter().filter(|group| matters(&group.name));
+        let others = groups.flat_map(|group| {
+            let name = group.name.as_str();
+            versions(group).map(move |version| (name, version, format!("/apis/{name}/{version}")))
+        });
+        let core = Some(("", "v1", "/api/v1".to_owned())).filter(|_| matters(""));
+        let lists = core.into_iter().chain(others).map(async |(group, version, path)| {
+            (group, version, self.resource_list(&path, Patience::NONE).await)
+        });
+        let mut lists = stream::iter(lists).buffered(AT_ONCE);
+        let mut kinds = Kinds::default();
+        while let Some((group, version, list)) = lists.next().await {
+            match list {
+                Ok(list) => {
+                    kinds.list.extend(targets_of(group, version, &list).map(|(target, of)| Kind {
+                        target,
+                        singular: of.singular_name.clone(),
+                        short: of.short_names.clone().unwrap_or_default(),
+                    }));
+                }
+                Err(error @ ClusterError::Rejected { .. }) => kinds.unavailable.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(kinds)
+    }
+}
+
+impl Kinds {
+    /// The kind with a plural, singular, kind or short name, each with or without its group, in the version
+    /// that the most policies judge. Case does not matter.
+    pub fn find(&self, name: &str, policies: &PolicySet) -> Option<Target> {
+        let (name, group) = split(name);
+        let is = |other: &String| other.eq_ignore_ascii_case(name);
+        let mut all =
+            self.list.iter().filter(|of| group.is_none_or(|group| group == of.target.group));
+        let found = all
+            .clone()
+            .find(|of| is(&of.target.plural) || is(&of.singular) || is(&of.target.kind))
+            .or_else(|| all.find(|of| of.short.iter().any(is)))?;
+        let same = self.list.iter().filter(|of| of.target.name() == found.target.name());
+        let versions: Vec<Target> = same.map(|of| of.target.clone()).collect();
+        choose(versions, policies).into_iter().next().or_else(|| Some(found.target.clone()))
+    }
+}
+
+/// The name and its group.
+fn split(name: &str) -> (&str, Option<&str>) {
+    name.split_once('.').map_or((name, None), |(name, group)| (name, Some(group)))
+}
+
+/// Enough for a remote server with a hundred groups to respond within a second.
+const AT_ONCE: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use statusgate_core::policy::Source;
+
+    use super::*;
+
+    fn kinds(list: &[(&str, &str, &str, &str)]) -> Kinds {
+        let kind = |(group, version, plural, kind): &(&str, &str, &str, &str)| Kind {
+            target: Target {
+                group: (*group).to_owned(),
+                version: (*version).to_owned(),
+                plural: (*plural).to_owned(),
+                kind: (*kind).to_owned(),
+                status_subresource: true,
+                ..Target::default()
+            },
+            singular: kind.to_lowercase(),
+            short: vec![plural.chars().take(2).collect()],
+        };
+        Kinds { list: list.iter().map(kind).collect(), unavailable: Vec::new() }
+    }
+
+    #[test]
+    fn a_kind_has_the_names_that_kubectl_accepts() {
+        let kinds = kinds(&[
+            ("", "v1", "pods", "Pod"),
+            ("a.io", "v1", "widgets", "Widget"),
+            ("b.io", "v1", "widgets", "Widget"),
+            ("b.io", "v1", "wi", "Wi"),
+        ]);
+        let policies = PolicySet::compile(&[]).unwrap();
+        let found = |name: &str| Some(kinds.find(name, &policies)?.name());
+        for name in ["widgets", "widget", "Widget", "widgets.a.io", "wi.a.io"] {
+            assert_eq!(found(name).as_deref(), Some("widgets.a.io"), "{name}");
+        }
+        assert_eq!(found("Widget.b.io").as_deref(), Some("widgets.b.io"));
+        // A name comes before a short name.
+        assert_eq!(found("wi").as_deref(), Some("wi.b.io"));
+        assert_eq!(found("po").as_deref(), Some("pods"));
+        for name in ["", "gadget", "widget.c.io", "pods.a.io"] {
+            assert_eq!(found(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_one_that_a_policy_judges_otherwise_the_preferred_one() {
+        let policy = Source {
+            name: "p.yaml".to_owned(),
+            text: "{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: p}, spec: \
+                   {convention: metav1, resources: [{apiGroups: [a.io], apiVersions: [v1], resources: \
+                   [widgets]}]}}"
+                .to_owned(),
+        };
+        let policies = PolicySet::compile(&[policy]).unwrap();
+        let kinds = kinds(&[
+            ("a.io", "v2", "widgets", "Widget"),
+            ("a.io", "v1", "widgets", "Widget"),
+            ("a.io", "v2", "gadgets", "Gadget"),
+        ]);
+        let found = |name: &str| {
+            let found = kinds.find(name, &policies).unwrap();
+            (found.version, found.policies)
+        };
+        assert_eq!(found("widgets"), ("v1".to_owned(), vec![0]));
+        assert_eq!(found("gadgets"), ("v2".to_owned(), vec![]));
+    }
+}
