@@ -112,6 +112,7 @@ fn settings(policy: &Policy, schema: &Schema) -> Vec<(Pointer, Vec<Value>)> {
         match &default.filling {
             convention::Filling::Absent(_)
             | convention::Filling::Steady { .. }
+            | convention::Filling::SteadyStatus { .. }
             | convention::Filling::AbsentMember { .. } => {}
             convention::Filling::Field(path, sources) => settings.extend(each(path, sources)),
             // A kind without the list has no elements, so nothing is set.

@@ -111,6 +111,9 @@ fn clauses(relevance: &Relevance) -> Vec<String> {
     if relevance.deleting {
         clauses.push("has(object.metadata.deletionTimestamp)".to_owned());
     }
+    if relevance.status {
+        clauses.push("object.status != oldObject.status".to_owned());
+    }
     clauses.extend(relevance.missing.iter().map(missing));
     clauses.extend(relevance.null.iter().map(|path| {
         let (there, value) = place("object", path.below_status());

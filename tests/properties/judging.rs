@@ -7,12 +7,13 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use statusgate_core::engine::Action;
+use statusgate_core::model::Json;
 use statusgate_core::policy::convention::{Backfill, Filling};
 
 use crate::case::{Case, cases, of_kind};
 use crate::settings::{Kind, Settings};
-use crate::statuses::put;
-use crate::support::{LATER, NOW};
+use crate::statuses::{put, with_times};
+use crate::support::{LATER, NOW, T0};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1200))]
@@ -140,6 +141,57 @@ proptest! {
             prop_assert_eq!(time.map(second), Some(second(stored)));
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1200))]
+
+    #[test]
+    fn steady_times_restores_a_status_of_which_only_times_changed_and_no_other(write in steady_writes()) {
+        let result = write.mutated().new;
+        prop_assert_eq!(result, if restores(&write) { write.old } else { without_steady(&write) });
+    }
+}
+
+/// Writes under `steady-times`. About half change only times.
+fn steady_writes() -> impl Strategy<Value = Case> {
+    let cases = of_kind(Kind::Conventions, restores_times);
+    (cases, prop::bool::ANY).prop_map(|(case, only_times)| match &case.old {
+        Some(_) if only_times => {
+            let settled = case.with(case.old.clone()).mutated();
+            let (old, new) = (settled.new, settled.old.map(|old| with_times(&old, LATER)));
+            Case { write: settled.write.stored(old.clone()), old, ..case }.with(new)
+        }
+        _ => case,
+    })
+}
+
+fn restores_times(settings: &Settings) -> bool {
+    let restores = |default: &Backfill| matches!(default.filling, Filling::SteadyStatus { .. });
+    settings.steady && settings.convention().backfill.iter().any(restores)
+}
+
+/// The result without `steady-times`.
+fn without_steady(case: &Case) -> Option<Value> {
+    let settings = case.settings.without_steady();
+    let write = case.write.clone().group(&format!("g{}", settings.index));
+    Case { settings, write, ..case.clone() }.mutated().new
+}
+
+/// Whether the result without `steady-times` differs from the stored status in times, and only in these.
+fn restores(case: &Case) -> bool {
+    let (Some(old), Some(new)) = (&case.old, without_steady(case)) else { return false };
+    let same = |one: &Value, other: &Value| Json::from(one) == Json::from(other);
+    !same(old, &new) && same(&with_times(old, T0), &with_times(&new, T0))
+}
+
+/// Otherwise the property above would hold trivially.
+#[test]
+fn some_random_writes_change_only_times_and_others_do_not() {
+    let mut runner = TestRunner::deterministic();
+    let write = |_| steady_writes().new_tree(&mut runner).unwrap().current();
+    let restored = (0..400).map(write).filter(restores).count();
+    assert!((40..360).contains(&restored), "{restored}");
 }
 
 fn removes_members(settings: &Settings) -> bool {

@@ -19,13 +19,16 @@ use statusgate_core::policy::convention::{Backfill, Filling};
 
 use crate::case::{Case, of_kind};
 use crate::settings::Kind;
-use crate::support::built_in;
+use crate::statuses::with_times;
+use crate::support::{LATER, T0, built_in};
 
 /// A write that keeps most members of the stored status.
 #[derive(Clone, Debug)]
 struct Update {
     case: Case,
     kept: Vec<bool>,
+    /// Whether nothing but times changes.
+    only_times: bool,
 }
 
 fn updates() -> impl Strategy<Value = Update> {
@@ -34,7 +37,8 @@ fn updates() -> impl Strategy<Value = Update> {
         kinds.map(|kind| of_kind(kind, |settings| settings.subresource).boxed()),
     );
     let kept = prop::collection::vec(prop::bool::weighted(0.8), 16);
-    (cases, kept).prop_map(|(case, kept)| Update { case, kept })
+    let only_times = prop::bool::weighted(0.2);
+    (cases, kept, only_times).prop_map(|(case, kept, only_times)| Update { case, kept, only_times })
 }
 
 impl Update {
@@ -49,6 +53,15 @@ impl Update {
                 case.old = write.mutate(case.policies()).object().get("status").cloned();
             }
             case.write = case.write.stored(case.old.clone());
+        }
+        if let (true, Some(Value::Object(old))) = (self.only_times, &case.old) {
+            let mut stored = old.clone();
+            stored.insert("lastUpdateTime".to_owned(), T0.into());
+            let stored = Value::Object(stored);
+            let new = with_times(&stored, LATER);
+            case.write = case.write.stored(stored.clone());
+            case.old = Some(stored);
+            return case.with(Some(new));
         }
         let (Some(Value::Object(old)), Some(Value::Object(new))) = (&case.old, &case.new) else {
             return case;
@@ -176,6 +189,10 @@ fn calls_are_omitted_under_every_convention_and_a_forgotten_member_is_found() {
             let missed = update.missed(&case, webhook, None);
             *omitted.entry(key).or_default() += usize::from(missed.is_some());
         }
+        let missed =
+            update.missed(&case, Webhook::Mutate, Some("object.status != oldObject.status"));
+        let missed = missed.unwrap_or_default();
+        *found.entry(("status", "mutate")).or_default() += usize::from(!missed.is_empty());
         for member in ["conditions", "phase", "lastTransitionTime"] {
             for webhook in [Webhook::Mutate, Webhook::Validate] {
                 let missed = update.missed(&case, webhook, Some(member)).unwrap_or_default();

@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) additions: &'static str,
     /// Whether the policy enables every optional rule and default.
     pub(crate) everything: bool,
+    /// Whether `everything` has `steady-times`, too, which calls the mutating webhook for every change.
+    pub(crate) steady: bool,
     pub(crate) subresource: bool,
     /// The convention of a second policy for the same resources.
     pub(crate) second: Option<String>,
@@ -77,6 +79,7 @@ fn settings(kind: Kind, convention: &str) -> Settings {
         crossplane: None,
         additions: "",
         everything: false,
+        steady: false,
         subresource: true,
         second: None,
     }
@@ -86,10 +89,16 @@ fn conventions() -> Vec<Settings> {
     let mut all = Vec::new();
     for convention in built_in().conventions().keys() {
         for disagreement in ["Deny", "Repair", "Warn"] {
-            for everything in [false, true] {
+            for (everything, steady) in [(false, false), (true, false), (true, true)] {
                 for subresource in [true, false] {
                     let settings = settings(Kind::Conventions, convention);
-                    all.push(Settings { disagreement, everything, subresource, ..settings });
+                    all.push(Settings {
+                        disagreement,
+                        everything,
+                        steady,
+                        subresource,
+                        ..settings
+                    });
                 }
             }
         }
@@ -135,6 +144,9 @@ fn two_policies() -> Vec<Settings> {
     all
 }
 
+/// The part that restores the times of a status.
+const STEADY: &str = "steady-times";
+
 const ADDITIONS: [&str; 9] = [
     "",
     "backfill: [{path: /status/billing, value: null, nullable: true}]",
@@ -172,7 +184,8 @@ impl Settings {
         });
         let document = |name: String, convention: &String| {
             let optional = built_in().conventions()[convention].optional_parts();
-            let enabled: Vec<&str> = optional.filter(|_| self.everything).collect();
+            let is_enabled = |name: &&str| self.everything && (self.steady || *name != STEADY);
+            let enabled: Vec<&str> = optional.filter(is_enabled).collect();
             policy(
                 &name,
                 format!(
@@ -191,6 +204,17 @@ impl Settings {
 
     pub(crate) fn convention(&self) -> &'static Convention {
         &built_in().conventions()[&self.convention]
+    }
+
+    /// The same settings without `steady-times`.
+    pub(crate) fn without_steady(&self) -> &'static Self {
+        let same = |other: &&Self| {
+            let Self { convention, disagreement, everything, subresource, .. } = other;
+            (convention, *disagreement) == (&self.convention, self.disagreement)
+                && (*everything, *subresource) == (self.everything, self.subresource)
+                && !other.steady
+        };
+        self.kind.family().settings.iter().find(same).unwrap()
     }
 
     /// The rules that compare the phase with its evidence.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
 use statusgate_core::language::Asks;
-use statusgate_core::model::Pointer;
+use statusgate_core::model::{Pointer, parse_rfc3339};
 use statusgate_core::policy::Disposition;
 use statusgate_core::policy::convention::{ConditionList, Convention};
 
@@ -61,6 +61,26 @@ fn words<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> BoxedStrategy<Val
 
 fn times() -> BoxedStrategy<Value> {
     words([EARLIER, T0, T0, T0, "2999-01-01T00:00:00Z", "yesterday", "2024-06-01T11:00:00.5Z"])
+}
+
+/// The members whose times `steady-times` restores.
+const STEADY: [&str; 4] =
+    ["lastHeartbeatTime", "lastProbeTime", "lastTransitionTime", "lastUpdateTime"];
+
+/// The same status with another text for all of its times.
+pub(crate) fn with_times(status: &Value, time: &str) -> Value {
+    match status {
+        Value::Array(items) => items.iter().map(|item| with_times(item, time)).collect(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                let is_time = STEADY.contains(&name.as_str())
+                    && value.as_str().and_then(parse_rfc3339).is_some();
+                (name.clone(), if is_time { time.into() } else { with_times(value, time) })
+            };
+            members.iter().map(member).collect::<Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
 }
 
 /// The parts of a spec that some convention reads.

@@ -30,6 +30,8 @@ pub struct Relevance {
     pub null: BTreeSet<Pointer>,
     /// The object is being deleted.
     pub deleting: bool,
+    /// The write changes the status.
+    pub status: bool,
 }
 
 /// Places for one value, of which none has it.
@@ -104,6 +106,7 @@ impl Relevance {
         self.missing.extend(other.missing);
         self.null.extend(other.null);
         self.deleting |= other.deleting;
+        self.status |= other.status;
         self
     }
 
@@ -162,6 +165,10 @@ impl Relevance {
                 (list, &[][..])
             }
             Filling::Steady { list, .. } => (list, &[][..]),
+            Filling::SteadyStatus { .. } => {
+                self.status = true;
+                return;
+            }
             Filling::AbsentMember { list, of, .. } => {
                 inputs.predicate(of);
                 (list, &[][..])

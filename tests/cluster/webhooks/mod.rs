@@ -16,3 +16,4 @@ mod disagreement;
 mod lifecycle;
 mod no_subresource;
 mod nulls;
+mod steady_times;

@@ -41,8 +41,8 @@ pub use policy::{
     CelRule, Owner, PolicyKind, PolicySpec, Resources, StatusPolicy, Writer, Writers,
 };
 pub use rule::{
-    Backfill, Copy, CopySource, Element, ElementStatus, ElementValue, Generation, Rule, Trigger,
-    TriggerWord, Watch,
+    Backfill, Copy, CopySource, Element, ElementStatus, ElementValue, Generation, OnlyTimes, Rule,
+    SteadyWhile, Trigger, TriggerWord, Watch,
 };
 pub(crate) use schema::Merge;
 pub use shapes::{

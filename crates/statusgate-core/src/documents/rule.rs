@@ -118,13 +118,19 @@ document! {
         list?: StatusPointer,
         /// The member to set in each element of the list.
         member?: String,
-        /// Restores the stored member while these members are unchanged.
-        #[schemars(length(min = 1), extend("x-empty" = "an empty list: the stored member would always be restored"))]
-        steady_while?: Vec<String>,
+        /// Restores the stored member while other members are unchanged, or the stored status while only times changed.
+        steady_while?: SteadyWhile,
         /// Removes the member from the elements for which this holds.
         absent_where?: ElementPredicate,
         /// A condition to add when the list has none of its type.
         element?: Element,
+    }
+
+    /// A status that is restored.
+    pub struct OnlyTimes {
+        /// The names of the members whose times may differ, at any depth.
+        #[schemars(length(min = 1), extend("x-empty" = "an empty list: nothing would be restored"))]
+        only_times: Vec<String>,
     }
 
     /// A value that is copied.
@@ -132,6 +138,20 @@ document! {
         /// The first of these that has a value.
         copy_of: OneOrMany<CopySource>,
     }
+}
+
+/// When stored values are restored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("x-help" = "write a list of members, or {onlyTimes: […]}"))]
+pub enum SteadyWhile {
+    /// The member is restored while these members are unchanged.
+    Members(
+        #[schemars(length(min = 1), extend("x-empty" = "an empty list: the stored member would always be restored"))]
+         Vec<String>,
+    ),
+    /// The status is restored while only times differ from the stored one.
+    OnlyTimes(OnlyTimes),
 }
 
 /// Where a value is copied from.

@@ -214,6 +214,9 @@ fn filling(fill: &Backfill) -> String {
             let same = unless.join(", ");
             format!("the stored {member} in each element of {path}, if {same} did not change")
         }
+        Filling::SteadyStatus { times, .. } => {
+            format!("the stored {path}, if only times changed ({})", times.join(", "))
+        }
         Filling::AbsentMember { member, of, .. } => {
             let of = of.in_words();
             format!("nothing: {member} is removed from each element of {path} where {of}")

@@ -141,7 +141,8 @@ pub(crate) fn compile(name: &str, spec: &PolicySpec, known: &Known, at: At<'_>) 
     let mut own = compiler.backfill(&spec.backfill, lists, inherited, at.key("backfill"));
     own.iter_mut().for_each(|default| default.of_policy = true);
     let inherited = remaining(inherited, &own);
-    let backfill: Vec<Backfill> = inherited.into_iter().cloned().chain(own).collect();
+    let mut backfill: Vec<Backfill> = inherited.into_iter().cloned().chain(own).collect();
+    backfill.sort_by_key(Backfill::comes_last);
     check_ids(spec, &compiler, known.find_named(name).as_deref(), at);
     let rules = compiler.cel_rules(&spec.rules, convention.as_deref(), &backfill, at.key("rules"));
     check_resources(&spec.resources, at.key("resources"));

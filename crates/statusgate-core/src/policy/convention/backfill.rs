@@ -6,7 +6,9 @@ use super::super::compile::Compiler;
 use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
-use crate::documents::{self, CopySource, ElementStatus, ElementValue, MemberOf, Origin};
+use crate::documents::{
+    self, CopySource, ElementStatus, ElementValue, MemberOf, OnlyTimes, Origin, SteadyWhile,
+};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -66,6 +68,14 @@ pub enum Filling {
         /// The members that must be unchanged.
         unless: Vec<String>,
     },
+    /// The stored status, restored if nothing but times changed: for controllers that set times at each
+    /// reconciliation, which their own watch starts again.
+    SteadyStatus {
+        /// The status.
+        path: Pointer,
+        /// The names of members whose times may differ.
+        times: Vec<String>,
+    },
     /// A member that is removed from some elements.
     AbsentMember {
         /// The list, one that the convention names.
@@ -111,14 +121,18 @@ impl Backfill {
             | Filling::Member { list: path, .. }
             | Filling::Element { list: path, .. }
             | Filling::Steady { list: path, .. }
+            | Filling::SteadyStatus { path, .. }
             | Filling::AbsentMember { list: path, .. } => path,
         }
     }
 
-    /// Whether this sets something at, above or below a path. A removed null is not a change for any reader.
+    /// Whether this sets something at, above or below a path. A removed null is not a change for any reader,
+    /// and a restored status has the values that the other steps have set.
     pub(crate) fn sets_at(&self, path: &Pointer) -> bool {
         let own = self.path();
-        self.changes_more_than_a_null() && (own.contains(path) || path.contains(own))
+        self.changes_more_than_a_null()
+            && !self.comes_last()
+            && (own.contains(path) || path.contains(own))
     }
 
     /// Whether both set the same place. In a list, that is a condition of one type, or one member.
@@ -130,7 +144,7 @@ impl Backfill {
             }
             _ => self.member().is_some() && self.member() == other.member(),
         };
-        same_part && self.changes_more_than_a_null() && other.sets_at(self.path())
+        same_part && self.sets_at(other.path()) && other.sets_at(self.path())
     }
 
     /// Whether this can change what other steps read. To every reader, a null is an absent value.
@@ -144,8 +158,16 @@ impl Backfill {
             Filling::Member { member, .. }
             | Filling::Steady { member, .. }
             | Filling::AbsentMember { member, .. } => Some(member),
-            Filling::Absent(_) | Filling::Field(..) | Filling::Element { .. } => None,
+            Filling::Absent(_)
+            | Filling::Field(..)
+            | Filling::Element { .. }
+            | Filling::SteadyStatus { .. } => None,
         }
+    }
+
+    /// Whether this compares the status with all other defaults set.
+    pub(crate) const fn comes_last(&self) -> bool {
+        matches!(self.filling, Filling::SteadyStatus { .. })
     }
 
     const fn removes_member(&self) -> bool {
@@ -164,6 +186,7 @@ impl Filling {
             Self::Member { .. }
             | Self::Element { .. }
             | Self::Steady { .. }
+            | Self::SteadyStatus { .. }
             | Self::AbsentMember { .. } => false,
         }
     }
@@ -236,6 +259,7 @@ impl Compiler<'_> {
         let filling = match (&document.path, &document.list) {
             (Some(path), None) => self.field(path, document, at),
             (None, Some(list)) => self.in_list(list, document, at),
+            (None, None) if document.steady_while.is_some() => steady_status(document, at),
             _ => {
                 at.report("a default needs either \"path\" or \"list\"");
                 None
@@ -311,14 +335,40 @@ impl Compiler<'_> {
             at.report("missing required key \"member\"");
             return None;
         };
-        if let Some(unless) = document.steady_while.clone() {
-            return Some(Filling::Steady { list, member, unless });
+        match document.steady_while.clone() {
+            Some(SteadyWhile::Members(unless)) => {
+                return Some(Filling::Steady { list, member, unless });
+            }
+            Some(SteadyWhile::OnlyTimes(_)) => {
+                at.key("steadyWhile").report_with_help(
+                    "\"onlyTimes\" is only for the whole status",
+                    "remove \"list\" and \"member\"",
+                );
+                return None;
+            }
+            None => {}
         }
         if let Some(of) = &document.absent_where {
             let of = self.element_predicate(of, at.key("absentWhere"));
             return Some(Filling::AbsentMember { list, member, of });
         }
         Some(Filling::Member { list, member, sources: sources(document, at)? })
+    }
+}
+
+/// `steadyWhile` without `path` and `list`.
+fn steady_status(document: &documents::Backfill, at: At<'_>) -> Option<Filling> {
+    match (&document.steady_while, &document.member) {
+        (Some(SteadyWhile::OnlyTimes(OnlyTimes { only_times })), None) => {
+            let (path, times) = ("/status".parse().ok()?, only_times.clone());
+            Some(Filling::SteadyStatus { path, times })
+        }
+        _ => {
+            let help =
+                "name the list with \"list\", or write {onlyTimes: […]} for the whole status";
+            at.report_with_help("missing required key \"list\"", help);
+            None
+        }
     }
 }
 

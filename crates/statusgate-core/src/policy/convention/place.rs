@@ -58,6 +58,9 @@ impl From<Parts> for Label {
     /// places: a list may have the first two, and the last together with one of them is an error.
     fn from(parts: Parts) -> Self {
         let place = match (parts.list, parts.element, parts.member) {
+            (None, ..) if parts.path.is_none() && parts.steady_while.is_some() => {
+                Some("times of the status".to_owned())
+            }
             (None, ..) => parts.path,
             (Some(list), Some(element), _) => Some(format!("condition {} in {list}", element.kind)),
             (Some(list), None, Some(member)) if parts.steady_while.is_some() => {
