@@ -296,9 +296,6 @@ mod tests {
 
     #[test]
     fn query_values_are_percent_encoded() {
-        assert_eq!(
-            encoded("a in (b,c),d!=é").to_string(),
-            "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9"
-        );
+        assert_eq!(encoded("a in (b,c),d!=é").to_string(), "a%20in%20%28b%2Cc%29%2Cd%21%3D%C3%A9");
     }
 }

@@ -253,6 +253,7 @@ mod tests {
             .into(),
             null: [pointer("/status/a/d")].into(),
             deleting: true,
+            status: false,
         };
         let expression = clauses(&relevance).join("\n|| ");
         let program = cel::Program::compile(&expression).unwrap();

@@ -25,7 +25,8 @@ fn steady_times_ends_the_loop_of_a_controller_that_changes_only_times() {
         let without = controller.run().await;
 
         let policy = fs::read_to_string(server.home().policy()).unwrap();
-        let steady = policy.replace("  disagreement:", "  enable: [steady-times]\n  disagreement:");
+        let steady =
+            policy.replacen("  disagreement:", "  enable: [steady-times]\n  disagreement:", 1);
         fs::write(server.home().policy(), steady).unwrap();
         let stored = objects.get(&name).await.unwrap();
         until("the part is in force", async || {
