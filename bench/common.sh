@@ -88,6 +88,18 @@ counter() {
     awk -v what="^$2" '$0 ~ what { sum += $NF } END { printf "%d", sum }' <<<"$said"
 }
 
+# Checks that every request was allowed and got nothing else. The server may still answer requests after the load has ended.
+all_allowed() { # SERVER REQUESTS DECISIONS, both as patterns of a metric
+    local all good _
+    for _ in {1..50}; do
+        all=$(counter "${probe[$1]}" "$2")
+        good=$(counter "${probe[$1]}" "$3")
+        [[ $all != "$good" || $all -eq 0 ]] || return 0
+        sleep 0.1
+    done
+    die "of $all requests to $1, $good were allowed without a word"
+}
+
 # compile TARGET...: only the numbers of the release profile matter. PROFILE=debug is for bench/smoke.sh.
 compile() { (cd "$root" && cargo build --profile "${PROFILE/debug/dev}" "$@"); }
 

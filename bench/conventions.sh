@@ -42,9 +42,7 @@ for ((round = 0; round <= rounds; round++)); do
         ((round == 0)) || echo "$convention $round $line" >>"$work/rounds"
     done
 done
-all=$(counter "${probe[statusgate]}" 'statusgate_requests_total{.*webhook="validate"')
-good=$(counter "${probe[statusgate]}" 'statusgate_decisions_total{.*webhook="validate",decision="allowed"')
-[[ $all == "$good" && $all -gt 0 ]] || die "of $all requests, $good were allowed without a word"
+all_allowed statusgate 'statusgate_requests_total{.*webhook="validate"' 'statusgate_decisions_total{.*webhook="validate",decision="allowed"'
 
 awk "$MEDIAN"'
     { cpu[$1, $2] = $4; if (!seen[$1]++) names[++count] = $1; if ($2 > rounds) rounds = $2 }

@@ -1,8 +1,12 @@
 //! What a status means for its readers: the order of the rules, evidence, and messages.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 use statusgate_core::engine::Health;
 use statusgate_core::model::{Object, Resource};
+use statusgate_core::policy::convention::{Convention, HealthRule};
 use statusgate_core::policy::{PolicySet, Source};
 
 const HEAD: &str = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name:";
@@ -19,11 +23,14 @@ fn conventions(heir: &str) -> PolicySet {
 
 /// Health, `retried`, and the reason.
 fn health(heir: &str, object: &Value) -> String {
-    let set = conventions(heir);
+    health_under(&conventions(heir).conventions()["heir"], "things", object)
+}
+
+fn health_under(convention: &Convention, resource: &str, object: &Value) -> String {
     let text = object.to_string();
     let object = Object::parse(&text).unwrap();
-    let resource = Resource { resource: "things".into(), ..Resource::default() };
-    let found = Health::of(&set.conventions()["heir"], &object, &resource).unwrap();
+    let resource = Resource { resource: resource.into(), ..Resource::default() };
+    let found = Health::of(convention, &object, &resource).unwrap();
     format!("{}: {}", found.class, found.reason)
 }
 
@@ -152,4 +159,49 @@ fn the_phase_has_the_message_of_its_field() {
     for message in [json!(""), json!(null), json!(3)] {
         assert_eq!(health(heir, &object(message)), "failed (retried): phase Down");
     }
+}
+
+/// An object for which a rule decides.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    #[serde(default)]
+    resource: String,
+    object: Value,
+    is: String,
+    #[serde(default, rename = "argo")]
+    _argo: String,
+}
+
+#[test]
+fn each_rule_of_a_built_in_convention_decides_for_its_object() {
+    let text = include_str!("../fixtures/health.yaml");
+    let cases: BTreeMap<String, BTreeMap<String, Case>> = serde_saphyr::from_str(text).unwrap();
+    let set = PolicySet::compile(&PolicySet::examples()).unwrap();
+    let conventions: BTreeMap<&str, &Convention> = set
+        .policies()
+        .iter()
+        .map(|policy| (policy.convention.name.as_str(), &*policy.convention))
+        .collect();
+    let rules_of = |name: &str| &conventions[name].health.as_ref().unwrap().rules;
+    let inherited: Vec<String> = ["metav1", "crossplane"]
+        .iter()
+        .flat_map(|base| rules_of(base).iter().map(move |rule| format!("{base} {rule:?}")))
+        .collect();
+    for (name, of_convention) in &cases {
+        let convention = conventions[name.as_str()];
+        let is_inherited = |rule: &HealthRule| {
+            let of_base = |base: &&str| {
+                *base != name.as_str() && inherited.contains(&format!("{base} {rule:?}"))
+            };
+            ["metav1", "crossplane"].iter().any(|base| of_base(base))
+        };
+        let is_tested = |rule: &HealthRule| of_convention.contains_key(&rule.name);
+        let untested = rules_of(name).iter().find(|rule| !is_inherited(rule) && !is_tested(rule));
+        assert!(untested.is_none(), "{name}: {untested:?}");
+        for (rule, Case { resource, object, is, .. }) in of_convention {
+            assert_eq!(&health_under(convention, resource, object), is, "{name}: {rule}");
+        }
+    }
+    assert_eq!(cases.len(), 17);
 }
