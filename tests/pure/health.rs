@@ -194,7 +194,7 @@ fn each_rule_of_a_built_in_convention_decides_for_its_object() {
             let of_base = |base: &&str| {
                 *base != name.as_str() && inherited.contains(&format!("{base} {rule:?}"))
             };
-            ["metav1", "crossplane"].iter().any(|base| of_base(base))
+            ["metav1", "crossplane"].iter().any(of_base)
         };
         let is_tested = |rule: &HealthRule| of_convention.contains_key(&rule.name);
         let untested = rules_of(name).iter().find(|rule| !is_inherited(rule) && !is_tested(rule));
