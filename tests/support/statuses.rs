@@ -63,7 +63,7 @@ fn times() -> BoxedStrategy<Value> {
     words([EARLIER, T0, T0, T0, "2999-01-01T00:00:00Z", "yesterday", "2024-06-01T11:00:00.5Z"])
 }
 
-/// The members whose times `steady-times` restores.
+/// The members with times that `steady-times` restores.
 const STEADY: [&str; 4] =
     ["lastHeartbeatTime", "lastProbeTime", "lastTransitionTime", "lastUpdateTime"];
 

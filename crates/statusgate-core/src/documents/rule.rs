@@ -128,7 +128,7 @@ document! {
 
     /// A status that is restored.
     pub struct OnlyTimes {
-        /// The names of the members whose times may differ, at any depth.
+        /// The names of members with times that may differ, at any depth.
         #[schemars(length(min = 1), extend("x-empty" = "an empty list: nothing would be restored"))]
         only_times: Vec<String>,
     }

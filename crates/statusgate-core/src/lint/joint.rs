@@ -104,7 +104,7 @@ impl<'c> Lint<'c> {
         {
             return remarks.push(contradiction(core.clone(), "condition", scene));
         }
-        // Types whose rules overlap have one cause.
+        // Types with overlapping rules have one cause.
         let mut causes: Vec<(Vec<String>, Vec<String>, Scene)> = Vec::new();
         for (kind, name, mut core, scene) in rejected {
             let missing = kind.and_then(|kind| match kind.missing.as_ref()? {

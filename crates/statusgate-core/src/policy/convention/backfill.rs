@@ -73,7 +73,7 @@ pub enum Filling {
     SteadyStatus {
         /// The status.
         path: Pointer,
-        /// The names of members whose times may differ.
+        /// The names of members with times that may differ.
         times: Vec<String>,
     },
     /// A member that is removed from some elements.
