@@ -36,8 +36,8 @@ test-random: ## run the property tests with a random seed, for at most a minute:
 	SEED="$(SEED)" hack/random-properties.sh "$(SECONDS)"
 
 .PHONY: fuzz
-fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= PROFILE=
-	SEED="$(SEED)" PROFILE="$(PROFILE)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
+fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= COUNTERS=targets
+	SEED="$(SEED)" COUNTERS="$(COUNTERS)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
 
 .PHONY: test-deploy
 test-deploy: ## test deploy/, `manifests install` and examples/envtest on a real API server
