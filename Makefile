@@ -29,7 +29,9 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
+test-release: ## test deploy/, the Helm chart, the alerts, the image and the list of crates
+	$(MAKE) --jobs=2 --output-sync=target test-deploy test-chart test-monitoring test-image
+	$(MAKE) test-sbom # last: it exchanges the program that the others run
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
