@@ -81,8 +81,8 @@ lint: format deny ## check formatting, dependencies, and run clippy, with warnin
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 .PHONY: tools
-tools: ## install the cargo subcommands that the tests need in target/tools
-	for tool in cargo-deny cargo-auditable cargo-cyclonedx; do hack/tool.sh $$tool; done
+tools: ## install the programs that the tests and the site need in target/tools
+	for tool in cargo-deny cargo-auditable cargo-cyclonedx mdbook; do hack/tool.sh $$tool; done
 
 .PHONY: format
 format: ## check formatting
@@ -121,6 +121,11 @@ docs: ## generate the schemas, the pages of conventions and of lint, the table o
 	target/debug/statusgate manifests crds StatusConvention > deploy/crds/statusconventions.statusgate.dev.yaml
 	UPDATE_DOCS=1 $(CARGO) test --test command_line explain::the_pages_of_the_docs
 	UPDATE_DOCS=1 $(CARGO) test --test server metrics::the_table_of_the_docs
+
+.PHONY: site
+site: ## build the documentation site in target/site
+	$(CARGO) build --bin statusgate
+	hack/site.sh
 
 .PHONY: manifests
 manifests: docs ## generate the folders of deploy/ for kustomize, and the files of the Helm chart
