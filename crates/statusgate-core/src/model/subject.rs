@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Object;
 
 /// The operation of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
     /// Creates an object.
     Create,
@@ -13,7 +17,8 @@ pub enum Operation {
     Update,
     /// Deletes an object.
     Delete,
-    /// Connects to a subresource such as `exec`.
+    /// Connects to a subresource such as `exec`. No case of a test names it.
+    #[serde(skip)]
     Connect,
 }
 
