@@ -6,9 +6,7 @@ use super::super::compile::Compiler;
 use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
-use crate::documents::{
-    self, CopySource, ElementStatus, ElementValue, MemberOf, OnlyTimes, Origin, SteadyWhile,
-};
+use crate::documents::{self, CopySource, ElementStatus, ElementValue, OnlyTimes, SteadyWhile};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -93,23 +91,8 @@ pub enum Filling {
 pub enum ValueSource {
     /// This value.
     Value(Value),
-    /// The value of the stored object in the same place.
-    Stored,
-    /// A field of the status.
-    Field(Pointer),
-    /// A member of a condition of the same list.
-    Condition {
-        /// Its type.
-        kind: String,
-        /// The member.
-        member: String,
-    },
-    /// `metadata.creationTimestamp`.
-    CreationTimestamp,
-    /// `metadata.deletionTimestamp`.
-    DeletionTimestamp,
-    /// `metadata.generation`.
-    Generation,
+    /// The object. A condition is one of the same list.
+    Copy(CopySource),
 }
 
 impl Backfill {
@@ -410,17 +393,7 @@ fn sources(document: &documents::Backfill, at: At<'_>) -> Option<Vec<ValueSource
 }
 
 fn copies(from: &[CopySource]) -> Vec<ValueSource> {
-    let source = |from: &CopySource| match from {
-        CopySource::Origin(Origin::Stored) => ValueSource::Stored,
-        CopySource::Origin(Origin::Field(path)) => ValueSource::Field(path.clone()),
-        CopySource::Origin(Origin::CreationTimestamp) => ValueSource::CreationTimestamp,
-        CopySource::Origin(Origin::DeletionTimestamp) => ValueSource::DeletionTimestamp,
-        CopySource::Origin(Origin::Generation) => ValueSource::Generation,
-        CopySource::Member(MemberOf { condition, member }) => {
-            ValueSource::Condition { kind: condition.clone(), member: member.clone() }
-        }
-    };
-    from.iter().map(source).collect()
+    from.iter().cloned().map(ValueSource::Copy).collect()
 }
 
 /// The members of a condition to add, without its type.
