@@ -6,7 +6,7 @@ use super::facts::{Collector, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
 use crate::engine::{Facts, admits, imposed, repaired};
 use crate::language::Predicate;
-use crate::policy::convention::{Convention, HealthRule, PhaseRules, RepairTo};
+use crate::policy::convention::{Convention, HealthRule, PhaseRules, STORED};
 
 /// The combinations of some facts, each with its outcome.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: 
     for predicate in questions(rules) {
         collector.add(&Question::plain(predicate));
     }
-    if has_evidence(rules) && rules.repair.iter().any(|step| step.to == RepairTo::Stored) {
+    if has_evidence(rules) && rules.repair.iter().any(|step| step.to == STORED) {
         collector.fact(Fact::Phase { old: true });
     }
     let mut space = collector.into_space();

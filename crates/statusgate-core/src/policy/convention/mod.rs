@@ -15,14 +15,15 @@ mod types;
 
 pub use crate::documents::{
     ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves, PhaseReason,
-    PhaseTimeRules, Presence, ReasonRow, ResourceVersion, Rule, Sanction, Since, TransitionTime,
-    Trigger, TriggerWord, Watch, Watched,
+    PhaseTimeRules, Presence, ReasonRow, RepairStep, ResourceVersion, Rule, Sanction, Since,
+    TransitionTime, Trigger, TriggerWord, Watch, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, OuterList};
 pub(crate) use health::PHASE;
 pub use health::{Health, HealthClass};
-pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
+pub use phase::{Phase, PhaseRules};
+pub(crate) use phase::{REQUESTED, STORED};
 pub use rule::Limit;
 pub use types::ConditionTypes;
 
