@@ -203,8 +203,7 @@ impl Defaults<'_, '_, '_> {
                 checks.iter().any(|check| check.required && check.action() == Disposition::Deny);
             !wanted || element.contains_key(member)
         };
-        rules.max_items.as_ref().is_none_or(|most| items.len() < most.value)
-            && rules.members.iter().all(required)
+        rules.max_items.is_none_or(|most| items.len() < most) && rules.members.iter().all(required)
     }
 
     /// Whether a copied value is valid as a member of a condition. An invalid value is not copied.

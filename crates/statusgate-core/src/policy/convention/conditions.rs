@@ -7,7 +7,7 @@ use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::member_id;
 use super::super::{Check, Disposition, Id};
 use super::times::ANYTHING;
-use super::{ConditionTypes, ElementRule, History, Limit, Sanction, TransitionTime};
+use super::{ConditionTypes, ElementRule, History, Sanction, TransitionTime};
 use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List};
 use crate::model::{Json, Members, Object, Pointer};
@@ -29,7 +29,9 @@ pub struct ConditionList {
     /// Two elements have one key. None in a history.
     pub duplicate: Option<Sanction>,
     /// The largest number of elements.
-    pub max_items: Option<Limit<usize>>,
+    pub max_items: Option<usize>,
+    /// There are more. None without a largest number.
+    pub too_long: Option<Sanction>,
     /// For an append-only list.
     pub history: Option<History>,
     /// The checks of each member of an element, in the order of the document.
@@ -179,24 +181,18 @@ impl Compiler<'_> {
             None if document.history.is_some() || is_map => Vec::new(),
             None => vec!["type".to_owned()],
         };
+        let action = |sanction: &Sanction| sanction.action;
+        let duplicate = document.duplicate.as_ref().filter(|_| !key.is_empty()).map(action);
+        let too_long = document.too_long.as_ref().filter(|_| document.max_items.is_some());
         ConditionList {
             path: (*document.path).clone(),
             outer,
             versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Disposition::Deny),
-            duplicate: document
-                .duplicate
-                .as_ref()
-                .filter(|_| !key.is_empty())
-                .map(|found| rules.sanction("condition-duplicate", found.action)),
+            duplicate: rules.optional("condition-duplicate", duplicate),
             key,
-            max_items: document.max_items.map(|value| Limit {
-                value,
-                sanction: document
-                    .too_long
-                    .as_ref()
-                    .map(|found| rules.sanction("conditions-length", found.action)),
-            }),
+            max_items: document.max_items,
+            too_long: rules.optional("conditions-length", too_long.map(action)),
             history: document.history.clone().map(|mut history| {
                 rules.name("history-rewritten", history.rewritten.as_mut());
                 rules.name("history-repeated", history.repeated.as_mut());

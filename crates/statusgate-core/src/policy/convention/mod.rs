@@ -24,7 +24,6 @@ pub(crate) use health::PHASE;
 pub use health::{Health, HealthClass};
 pub use phase::{Phase, PhaseRules};
 pub(crate) use phase::{REQUESTED, STORED};
-pub use rule::Limit;
 pub use types::ConditionTypes;
 
 pub(crate) use conditions::Position;
