@@ -141,10 +141,7 @@ impl Backfill {
             Filling::Member { member, .. }
             | Filling::Steady { member, .. }
             | Filling::AbsentMember { member, .. } => Some(member),
-            Filling::Absent(_)
-            | Filling::Field(..)
-            | Filling::Element { .. }
-            | Filling::SteadyStatus { .. } => None,
+            _ => None,
         }
     }
 
@@ -166,11 +163,7 @@ impl Filling {
             Self::Field(_, sources) => {
                 sources.iter().any(|source| matches!(source, ValueSource::Value(_)))
             }
-            Self::Member { .. }
-            | Self::Element { .. }
-            | Self::Steady { .. }
-            | Self::SteadyStatus { .. }
-            | Self::AbsentMember { .. } => false,
+            _ => false,
         }
     }
 }
