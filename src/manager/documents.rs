@@ -45,7 +45,6 @@ pub struct Documents {
 }
 
 /// A watch and what it has reported.
-#[derive(Debug)]
 struct WatchedKind {
     kind: DocumentKind,
     watch: DocumentWatch,
