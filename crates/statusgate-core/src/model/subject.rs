@@ -25,13 +25,8 @@ pub enum Operation {
 impl Operation {
     /// Reads the spelling in an AdmissionReview.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "CREATE" => Some(Self::Create),
-            "UPDATE" => Some(Self::Update),
-            "DELETE" => Some(Self::Delete),
-            "CONNECT" => Some(Self::Connect),
-            _ => None,
-        }
+        let all = [Self::Create, Self::Update, Self::Delete, Self::Connect];
+        all.into_iter().find(|operation| operation.name() == text)
     }
 
     /// The spelling in an AdmissionReview.
