@@ -6,6 +6,7 @@ use super::super::compile::Compiler;
 use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
+use super::types::text;
 use crate::documents::{self, CopySource, ElementStatus, ElementValue, OnlyTimes, SteadyWhile};
 use crate::language::Predicate;
 use crate::model::Pointer;
@@ -397,19 +398,13 @@ fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
     });
     let others = element.members.iter().map(|(name, value)| {
         let sources = match value {
-            ElementValue::Value(value) => vec![ValueSource::Value(unquoted(value.value()))],
+            ElementValue::Value(scalar) => {
+                let other = || scalar.value().clone();
+                vec![ValueSource::Value(text(scalar).map_or_else(other, Value::from))]
+            }
             ElementValue::Copy(copy) => copies(&copy.copy_of),
         };
         (name.clone(), sources)
     });
     status.map(|sources| ("status".to_owned(), sources)).into_iter().chain(others).collect()
-}
-
-/// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
-fn unquoted(value: &Value) -> Value {
-    match value {
-        Value::Bool(true) => "True".into(),
-        Value::Bool(false) => "False".into(),
-        other => other.clone(),
-    }
 }
