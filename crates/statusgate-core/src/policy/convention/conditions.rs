@@ -164,7 +164,10 @@ impl Compiler<'_> {
         let rules = self.tables(&[&document.source]);
         let members = document.members.iter().map(|(name, checks)| {
             let at = at.key("members").key(name);
-            (name.clone(), self.checks(&checks.0, &member_id(name), &document.source, at))
+            let checks = checks.iter().enumerate().map(|(index, check)| {
+                self.check(check, &member_id(name), &document.source, at.item(index))
+            });
+            (name.clone(), checks.collect())
         });
         // Without a limit the list would grow forever, because no writer may shorten it.
         if document.history.is_some() && document.max_items.is_none() && self.complete {
@@ -244,21 +247,17 @@ impl Compiler<'_> {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }
             known.push(&rule.id);
-            self.element_rule(rule, at)
+            rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
+            let declared = DeclaredRule {
+                actions: vec![rule.action],
+                message: Some(rule.message.to_string()),
+                source: rule.source.clone(),
+                optional: rule.optional,
+                by: Declarer::ElementRule,
+            };
+            ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
         });
         rules.collect()
-    }
-
-    fn element_rule(&self, rule: &ElementRule, at: At<'_>) -> ElementRule {
-        rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
-        let declared = DeclaredRule {
-            actions: vec![rule.action],
-            message: Some(rule.message.to_string()),
-            source: rule.source.clone(),
-            optional: rule.optional,
-            by: Declarer::ElementRule,
-        };
-        ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
     }
 
     /// Reports misspelled names of members in the tables. A list may have other members, so only a name
