@@ -1,7 +1,5 @@
 //! StatusPolicies and StatusConventions in the cluster: a watch, and writes of their status.
 
-use std::fmt;
-
 use http::Method;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams};
@@ -181,15 +179,6 @@ impl DocumentWatch {
                 }
             }
         }
-    }
-}
-
-impl fmt::Debug for DocumentWatch {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("DocumentWatch")
-            .field("listed", &self.listed.len())
-            .finish_non_exhaustive()
     }
 }
 

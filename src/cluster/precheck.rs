@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::crd::Definition;
 use super::{CheckResult, Gap, Target, Targets};
+use statusgate_core::documents::{CopySource, Origin};
 use statusgate_core::model::{FieldSchema, Pointer, Schema};
 use statusgate_core::policy::convention::{self, ValueSource};
 use statusgate_core::policy::{Policy, PolicySet};
@@ -137,8 +138,10 @@ fn has(schema: &Schema, path: &Pointer) -> bool {
 fn each(path: &Pointer, sources: &[ValueSource]) -> Vec<(Pointer, Vec<Value>)> {
     let values = |source: &ValueSource| match source {
         ValueSource::Value(value) => vec![value.clone()],
-        ValueSource::CreationTimestamp | ValueSource::DeletionTimestamp => vec![TIME.into()],
-        _ => Vec::new(),
+        ValueSource::Copy(CopySource::Origin(
+            Origin::CreationTimestamp | Origin::DeletionTimestamp,
+        )) => vec![TIME.into()],
+        ValueSource::Copy(_) => Vec::new(),
     };
     sources.iter().map(|source| (path.clone(), values(source))).collect()
 }

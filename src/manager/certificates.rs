@@ -158,8 +158,7 @@ impl Certificates {
                 _ = registered.changed() => registered.mark_changed(),
                 _ = replicas.changed() => {}
                 Some(change) = changes.recv() => {
-                    let failure = change.as_ref().err().map(String::as_str);
-                    self.context.watched(failure, "secret", WATCH, &mut self.watch_trouble);
+                    self.context.watched(&change, "secret", WATCH, &mut self.watch_trouble);
                     match change {
                         Ok(()) => is_stale = true,
                         Err(_) => self.registered.restart(self.uptime()),

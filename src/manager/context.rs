@@ -41,20 +41,20 @@ impl Context {
     }
 
     /// Logs and counts an event of a watch, or a failure.
-    pub(super) fn watched(
+    pub(super) fn watched<T>(
         &self,
-        failure: Option<&str>,
+        event: &Result<T, String>,
         watch: &'static str,
         what: &str,
         trouble: &mut Trouble,
     ) {
-        match failure {
-            None => {
+        match event {
+            Ok(_) => {
                 trouble.end(what);
                 self.metrics.watch_event(watch, self.now().as_second());
             }
-            Some(error) => {
-                trouble.begin_with(what, error.to_owned());
+            Err(error) => {
+                trouble.begin_with(what, error.clone());
                 self.metrics.watch_failed(watch);
             }
         }

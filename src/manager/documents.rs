@@ -45,7 +45,6 @@ pub struct Documents {
 }
 
 /// A watch and what it has reported.
-#[derive(Debug)]
 struct WatchedKind {
     kind: DocumentKind,
     watch: DocumentWatch,
@@ -138,13 +137,13 @@ impl Documents {
             event = second.watch.next() => (second, event),
         };
         let watch = plural(kind.kind);
-        let failure = match &event {
-            DocumentEvent::NotInstalled => Some(MISSING.to_owned()),
-            DocumentEvent::Failed(error) => Some(with_causes(error)),
-            _ => None,
+        let result = match &event {
+            DocumentEvent::NotInstalled => Err(MISSING.to_owned()),
+            DocumentEvent::Failed(error) => Err(with_causes(error)),
+            _ => Ok(()),
         };
         let what = format!("watch the {watch}");
-        self.context.watched(failure.as_deref(), watch, &what, &mut kind.trouble);
+        self.context.watched(&result, watch, &what, &mut kind.trouble);
         let changed = kind.note(event, &mut self.shared.lock());
         self.changed.notify_one();
         changed

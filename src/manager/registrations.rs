@@ -71,8 +71,7 @@ impl Registrar {
             let mut trouble = Trouble::default();
             let what = format!("watch the {} {name}", kind.name());
             let report = |event: Result<(), String>| {
-                let failure = event.as_ref().err().map(String::as_str);
-                self.0.watched(failure, label, &what, &mut trouble);
+                self.0.watched(&event, label, &what, &mut trouble);
                 if event.is_ok() {
                     stored.notify_one();
                 }
@@ -87,8 +86,7 @@ impl Registrar {
                 let report = |event: Result<_, String>| {
                     // The list may fail.
                     if !matches!(event, Ok(DefinitionEvent::Restarted)) {
-                        let failure = event.as_ref().err().map(String::as_str);
-                        self.0.watched(failure, "definitions", what, &mut trouble);
+                        self.0.watched(&event, "definitions", what, &mut trouble);
                     }
                     if let Ok(change) = event {
                         definitions.send_if_modified(|known| known.note(change));

@@ -104,10 +104,11 @@ impl Document {
         let spec = Spec::of(spec);
         Self { id, uid, generation: 0, created, spec, source, convention }
     }
+}
 
-    fn is_same(&self, other: &Self) -> bool {
-        (&self.uid, self.generation) == (&other.uid, other.generation)
-    }
+/// Whether both are the same generation of one object, or none.
+fn are_same(one: Option<&Document>, other: Option<&Document>) -> bool {
+    one.map(|of| (&of.uid, of.generation)) == other.map(|of| (&of.uid, of.generation))
 }
 
 /// Why the latest generation of a document is not accepted.
@@ -153,11 +154,7 @@ pub struct Entry {
 
 impl Entry {
     fn is_changed(&self) -> bool {
-        match (&self.latest, &self.used) {
-            (Some(latest), Some(used)) => !latest.is_same(used),
-            (None, None) => false,
-            _ => true,
-        }
+        !are_same(self.latest.as_deref(), self.used.as_deref())
     }
 
     /// The generation in use of the object that is in the cluster.
@@ -233,11 +230,7 @@ impl Registry {
     /// Sets or (with `None`) removes a document. Returns whether this is a change. Nothing is compiled.
     pub fn set(&mut self, id: &DocumentId, document: Option<Document>) -> bool {
         let entry = self.entries.entry(id.clone()).or_default();
-        let same = match (&entry.latest, &document) {
-            (Some(old), Some(new)) => old.is_same(new),
-            (None, None) => true,
-            _ => false,
-        };
+        let same = are_same(entry.latest.as_deref(), document.as_ref());
         if !same {
             entry.latest = document.map(Arc::new);
             entry.accepted = None;
@@ -299,7 +292,9 @@ impl Registry {
             match self.culprit(open, &rejected, &kept, compile) {
                 Some(id) => rejected.insert(id, problem),
                 None => {
-                    self.give_up(&problem);
+                    for entry in self.entries.values_mut().filter(|entry| entry.is_changed()) {
+                        entry.problem = Some(problem.clone());
+                    }
                     return None;
                 }
             };
@@ -424,12 +419,6 @@ impl Registry {
                     });
                 }
             }
-        }
-    }
-
-    fn give_up(&mut self, problem: &Problem) {
-        for entry in self.entries.values_mut().filter(|entry| entry.is_changed()) {
-            entry.problem = Some(problem.clone());
         }
     }
 }

@@ -161,21 +161,22 @@ pub fn gaps(policies: &PolicySet, resources: &[CustomResource]) -> Vec<Gap> {
                         && rule.api_groups.iter().any(|glob| glob.matches(&resource.group))
                 };
                 let named: Vec<&CustomResource> = judged(resources).filter(is_named).collect();
-                let selects = |resource: &CustomResource, version: &ServedVersion| {
-                    resource.selected(policies, version).contains(&index)
-                };
-                let in_some_version = |change: fn(&ServedVersion) -> ServedVersion| {
-                    named.iter().find(|resource| {
-                        resource.versions.iter().any(|version| selects(resource, &change(version)))
+                let is_selected = |resource: &CustomResource, as_served: bool| {
+                    resource.versions.iter().any(|version| {
+                        let status_subresource = version.status_subresource == as_served;
+                        let version = ServedVersion { status_subresource, ..version.clone() };
+                        resource.selected(policies, &version).contains(&index)
                     })
                 };
-                if in_some_version(ServedVersion::clone).is_some() {
+                if named.iter().any(|resource| is_selected(resource, true)) {
                     continue;
                 }
-                let reason = match in_some_version(ServedVersion::with_other_subresource) {
-                    _ if named.is_empty() => Reason::NotDefined,
-                    None => Reason::OtherVersions,
-                    Some(_) => Reason::WrongSubresource { served: !rule.status_subresource },
+                let reason = if named.is_empty() {
+                    Reason::NotDefined
+                } else if named.iter().any(|resource| is_selected(resource, false)) {
+                    Reason::WrongSubresource { served: !rule.status_subresource }
+                } else {
+                    Reason::OtherVersions
                 };
                 let group = rule.api_groups.iter().find_map(|glob| glob.exact());
                 let resource = match (named.first(), group) {
@@ -291,12 +292,6 @@ pub const fn operations(status_subresource: bool) -> &'static [&'static str] {
 /// The resource of a status write, in the syntax of rules.
 pub fn entry(plural: &str, status_subresource: bool) -> String {
     if status_subresource { format!("{plural}/status") } else { plural.to_owned() }
-}
-
-impl ServedVersion {
-    fn with_other_subresource(&self) -> Self {
-        Self { name: self.name.clone(), status_subresource: !self.status_subresource }
-    }
 }
 
 /// Whether a list of a rule has a name, or all names.

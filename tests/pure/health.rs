@@ -196,7 +196,7 @@ fn each_rule_of_a_built_in_convention_decides_for_its_object() {
             };
             ["metav1", "crossplane"].iter().any(of_base)
         };
-        let is_tested = |rule: &HealthRule| of_convention.contains_key(&rule.name);
+        let is_tested = |rule: &HealthRule| of_convention.contains_key(rule.name.as_str());
         let untested = rules_of(name).iter().find(|rule| !is_inherited(rule) && !is_tested(rule));
         assert!(untested.is_none(), "{name}: {untested:?}");
         for (rule, Case { resource, object, is, .. }) in of_convention {

@@ -103,9 +103,7 @@ fn two_conventions_may_have_the_first_list_of_each_other() {
         let policies = PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"));
         let lists = |name: &str| {
             let lists = policies.conventions()[name].conditions.iter();
-            lists
-                .map(|list| (list.max_items.as_ref().map(|most| most.value), list.each.len()))
-                .collect::<Vec<_>>()
+            lists.map(|list| (list.max_items, list.each.len())).collect::<Vec<_>>()
         };
         assert_eq!(lists(one), [(Some(3), 0), (None, 1)], "{one}");
         assert_eq!(lists(other), [(None, 1), (Some(3), 0)], "{other}");

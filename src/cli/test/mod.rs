@@ -255,7 +255,7 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
     };
     let mut subject = request.subject(policies, &Plurals::default()).map_err(cannot)?;
     if let Some(operation) = *operation {
-        subject.operation = operation.into();
+        subject.operation = operation;
     }
     if let Some(subresource) = subresource {
         subject.subresource = subresource.into();

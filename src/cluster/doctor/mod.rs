@@ -106,11 +106,14 @@ impl Examination {
             unread,
         };
         // In the order of the report.
-        let mut checks = vec![api_server(&input)];
+        let version = format!("version {}", cluster.version());
+        let mut checks = vec![CheckResult::ok("api-server", cluster.server(), version)];
         checks.extend(managed::check(&input));
         checks.extend(documents::check(&input));
         checks.extend(precheck::gaps(&input.targets));
-        checks.extend(schemas(&input));
+        for (target, definition) in input.targets.list.iter().zip(&input.definitions) {
+            checks.extend(precheck::schema(policies, target, definition));
+        }
         checks.extend(settings::presence(&input.hooks, &input.unread));
         checks.extend(rules::coverage(&input));
         checks.extend(conditions::check(&input).await);
@@ -119,16 +122,6 @@ impl Examination {
         checks.extend(serving::check(&input).await);
         Ok(checks)
     }
-}
-
-fn api_server(input: &CheckInput<'_>) -> CheckResult {
-    let version = format!("version {}", input.cluster.version());
-    CheckResult::ok("api-server", input.cluster.server(), version)
-}
-
-fn schemas(input: &CheckInput<'_>) -> Vec<CheckResult> {
-    let pairs = input.targets.list.iter().zip(&input.definitions);
-    pairs.flat_map(|(target, of)| precheck::schema(input.policies, target, of)).collect()
 }
 
 /// What webhooks judge, each with its alternative webhooks: one of them must be registered.

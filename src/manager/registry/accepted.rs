@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, DocumentId, Entry, Problem, Registry, Spec};
+use super::{Document, DocumentId, Entry, Problem, Registry, Spec, are_same};
 use statusgate_core::policy::{Diagnostics, Source};
 
 /// Bytes of a text. etcd accepts 1.5 MiB for an object, which has its spec twice then, and a third time in
@@ -97,8 +97,9 @@ impl Registry {
     pub(super) fn report(&mut self, problems: Vec<(DocumentId, Problem)>) {
         for (id, Problem { message, .. }) in problems {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            let accepted = entry.accepted.as_ref().zip(entry.latest.as_ref());
-            let earlier = accepted.filter(|(accepted, latest)| !accepted.is_same(latest));
+            let accepted = entry.accepted.as_deref().zip(entry.latest.as_deref());
+            let earlier =
+                accepted.filter(|(accepted, latest)| !are_same(Some(accepted), Some(latest)));
             if let (Some((accepted, _)), None, Some(problem)) =
                 (earlier, &entry.used, &mut entry.problem)
             {

@@ -82,7 +82,7 @@ pub(crate) fn rules(outcome: &Outcome) -> BTreeSet<&str> {
 pub(crate) fn kstatus(outcome: &Outcome) -> String {
     let object = outcome.object().to_string();
     let now = NOW.parse::<jiff::Timestamp>().unwrap().as_second();
-    compute(&Json::parse(&object).unwrap(), now).unwrap().status.to_string()
+    compute(&Json::parse(&object).unwrap(), now).unwrap().status.name().to_owned()
 }
 
 pub(crate) fn fixtures(folder: &str) -> Vec<PathBuf> {

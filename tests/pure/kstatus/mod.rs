@@ -26,12 +26,12 @@ fn short(object: &Value) -> String {
     match answer(object) {
         Err(_) => "error".to_owned(),
         Ok(result) => match result.conditions.as_slice() {
-            [] => result.status.to_string(),
+            [] => result.status.name().to_owned(),
             [condition] => {
                 let kind = condition.kind;
                 assert_eq!(kind == "Stalled", result.status.name() == "Failed", "{object}");
                 assert_eq!(kind == "Reconciling", result.status.name() == "InProgress", "{object}");
-                format!("{} {}", result.status, condition.reason)
+                format!("{} {}", result.status.name(), condition.reason)
             }
             more => panic!("{more:?}"),
         },

@@ -65,8 +65,7 @@ fn move_below_spec(document: &mut Node, problems: &Problems) {
         let message = format!("unknown key \"{}\"", key.name);
         problems.report_with_help(&key.span, message, Some("move it below \"spec\"".to_owned()));
     }
-    let spec = entries.iter_mut().find(|(key, _)| key.name == "spec");
-    if let Some(spec) = spec.and_then(|(_, spec)| spec.entries_mut()) {
+    if let Some(spec) = document.member_mut("spec").and_then(Node::entries_mut) {
         for (key, node) in misplaced {
             if spec.iter().all(|(known, _)| known.name != key.name) {
                 spec.push((key, node));

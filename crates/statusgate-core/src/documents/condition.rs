@@ -29,15 +29,11 @@ document! {
         /// The members that identify an element. Default: type; for a history, none.
         key?: OneOrMany<String>,
         /// What happens when two elements have the same key. Default: Deny.
-        #[serde(default = "super::action::deny")]
-        #[schemars(extend("x-off" = true))]
-        duplicate: Option<Sanction>,
+        duplicate or "super::action::deny",
         /// The largest number of elements.
         max_items?: usize,
         /// What happens when the list has more elements. Default: Deny.
-        #[serde(default = "super::action::deny")]
-        #[schemars(extend("x-off" = true))]
-        too_long: Option<Sanction>,
+        too_long or "super::action::deny",
         /// The list is append-only: entries are immutable, and only the oldest may be dropped.
         history?: History,
         /// The checks of each member of an element.
@@ -67,13 +63,9 @@ document! {
         /// A new element differs from the last one in one of these members.
         distinct?: OneOrMany<String>,
         /// What happens when a write changes an entry. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        rewritten: Option<Sanction>,
+        rewritten or "super::action::warn",
         /// What happens when a new element repeats the last one. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        repeated: Option<Sanction>,
+        repeated or "super::action::warn",
     }
 
     /// A type of condition.
@@ -135,25 +127,17 @@ document! {
         /// What happens when the time should have changed but did not, and lies more than 2 seconds before the
         /// write. Times have a resolution of one second: a change in the same second keeps the text. Default:
         /// Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        kept: Option<Sanction>,
+        kept or "super::action::warn",
         /// What happens when the time changed without a reason. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        moved: Option<Sanction>,
+        moved or "super::action::warn",
         /// What happens when the time of a changed condition goes backwards. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        backwards: Option<Sanction>,
+        backwards or "super::action::warn",
         /// What happens when the time of an unchanged condition goes backwards. Default: as `backwards`.
         #[serde(deserialize_with = "super::present")]
         #[schemars(with = "Option<Sanction>", extend("x-off" = true))]
         backwards_unchanged?: Option<Sanction>,
         /// What happens when the time is further in the future than `skewSeconds`. Default: Deny.
-        #[serde(default = "super::action::deny")]
-        #[schemars(extend("x-off" = true))]
-        future: Option<Sanction>,
+        future or "super::action::deny",
         /// The clock difference that is accepted, in seconds, at most a day. Default: 300.
         skew_seconds?: i64,
         /// Where these rules come from.

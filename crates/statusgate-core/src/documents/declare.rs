@@ -2,6 +2,7 @@
 
 /// Declares structs of documents. `key: Type` is a required key, `key?: Type` an optional one, and
 /// `key = Type` one that is the same if it is absent and if it has the default of its type.
+/// `key or "function"` is a sanction with a default, which null switches off.
 ///
 /// An absent key is left out of what is printed, and no key may be null without `x-off`: where null removes something
 /// inherited, it is removed before the document is checked.
@@ -11,7 +12,8 @@ macro_rules! document {
         pub struct $name:ident {
             $(
                 $(#[$field_meta:meta])*
-                $field:ident $(?: $optional:ty)? $(= $defaulted:ty)? $(: $required:ty)?
+                $field:ident $(or $sanction:literal)?
+                $(?: $optional:ty)? $(= $defaulted:ty)? $(: $required:ty)?
             ),* $(,)?
         }
     )*) => {$(
@@ -30,6 +32,11 @@ macro_rules! document {
                 $(
                     #[serde(default, skip_serializing_if = "super::is_default")]
                     pub $field: $defaulted,
+                )?
+                $(
+                    #[serde(default = $sanction)]
+                    #[schemars(extend("x-off" = true))]
+                    pub $field: Option<super::Sanction>,
                 )?
             )*
         }

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Name, PhaseHealth, Sanction, StatusPointer, ZeroOrMore};
+use super::{Name, PhaseHealth, StatusPointer, ZeroOrMore};
 use crate::language::{OneOrMany, Predicate};
 
 /// Where the transition time of an imposed phase comes from.
@@ -87,13 +87,9 @@ document! {
         in_step?: bool,
         /// What happens when only the phase changed and the time lies more than 2 seconds before the write.
         /// Times have a resolution of one second: a change in the same second keeps the text. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        kept: Option<Sanction>,
+        kept or "super::action::warn",
         /// What happens when only the time changed. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        moved: Option<Sanction>,
+        moved or "super::action::warn",
     }
 
     /// The field with the reason of the phase.
@@ -104,9 +100,7 @@ document! {
         /// Reasons that every phase may have.
         always = ZeroOrMore<String>,
         /// What happens when the phase may not have the reason. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        action: Option<Sanction>,
+        action or "super::action::warn",
     }
 
     /// Which phase may follow which.
@@ -119,9 +113,7 @@ document! {
         #[schemars(extend("x-merge" = "keys"))]
         from: IndexMap<String, ZeroOrMore<String>>,
         /// What happens on any other move. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        action: Option<Sanction>,
+        action or "super::action::warn",
     }
 
     /// One step in the choice of a phase.

@@ -72,17 +72,11 @@ document! {
         /// Where the observed generation of the object is.
         paths?: Vec<StatusPointer>,
         /// What happens when it is ahead of metadata.generation. Default: Deny.
-        #[serde(default = "super::action::deny")]
-        #[schemars(extend("x-off" = true))]
-        ahead: Option<Sanction>,
+        ahead or "super::action::deny",
         /// The same, when there was no status before, as after a restore from a backup. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        ahead_at_first: Option<Sanction>,
+        ahead_at_first or "super::action::warn",
         /// What happens when it decreases. Default: Warn.
-        #[serde(default = "super::action::warn")]
-        #[schemars(extend("x-off" = true))]
-        decreased: Option<Sanction>,
+        decreased or "super::action::warn",
         /// What happens when it is set back to 0. Default: it is accepted.
         reset?: Sanction,
         /// The least value. A smaller one is rejected.

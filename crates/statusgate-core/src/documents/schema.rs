@@ -16,7 +16,7 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::model::Json;
 
@@ -33,7 +33,10 @@ pub(super) type Part = Json<'static>;
 impl Schema {
     pub(super) fn of<T: JsonSchema>() -> Self {
         let mut root = generated::<T>();
-        without_descriptions(&mut root);
+        // A property may also have the name `description`; its value is a schema.
+        visit(&mut root, &mut |members| {
+            members.retain(|key, value| key != "description" || !value.is_string());
+        });
         Self { root: Json::from(&root) }
     }
 
@@ -112,17 +115,17 @@ pub(super) fn text<'s>(schema: &'s Part, key: &str) -> Option<&'s str> {
 fn generated<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut root = generator.into_root_schema_for::<T>().to_value();
-    without_null(&mut root);
+    visit(&mut root, &mut without_null);
     root
 }
 
-/// A property may also have the name `description`; its value is a schema.
-fn without_descriptions(schema: &mut Value) {
+/// Changes all objects of a schema, the inner ones first.
+fn visit(schema: &mut Value, change: &mut dyn FnMut(&mut Map<String, Value>)) {
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        Value::Array(items) => items.iter_mut().for_each(|item| visit(item, change)),
         Value::Object(members) => {
-            members.retain(|key, value| key != "description" || !value.is_string());
-            members.values_mut().for_each(without_descriptions);
+            members.values_mut().for_each(|member| visit(member, change));
+            change(members);
         }
         _ => {}
     }
@@ -130,58 +133,43 @@ fn without_descriptions(schema: &mut Value) {
 
 /// No key of a document may be null: `Option` means that it may be absent. (What null switches off has
 /// `x-off`.)
-fn without_null(schema: &mut Value) {
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(without_null),
-        Value::Object(members) => {
-            members.values_mut().for_each(without_null);
-            // An API server would write a default into documents that inherit another value.
-            if members.contains_key("x-off") {
-                members.remove("default");
-            }
-            if let Some(Value::Array(types)) = members.get_mut("type") {
-                types.retain(|name| name != "null");
-                if let [only] = &mut types[..] {
-                    let only = only.take();
-                    members.insert("type".to_owned(), only);
-                }
-            }
-            if let Some(Value::Array(choices)) = members.get_mut("anyOf") {
-                choices.retain(|choice| choice["type"] != "null");
-                if let [only] = &mut choices[..] {
-                    let only = only.take();
-                    members.remove("anyOf");
-                    members.extend(only.as_object().cloned().unwrap_or_default());
-                }
-            }
+fn without_null(members: &mut Map<String, Value>) {
+    // An API server would write a default into documents that inherit another value.
+    if members.contains_key("x-off") {
+        members.remove("default");
+    }
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &mut types[..] {
+            let only = only.take();
+            members.insert("type".to_owned(), only);
         }
-        _ => {}
+    }
+    if let Some(Value::Array(choices)) = members.get_mut("anyOf") {
+        choices.retain(|choice| choice["type"] != "null");
+        if let [only] = &mut choices[..] {
+            let only = only.take();
+            members.remove("anyOf");
+            members.extend(only.as_object().cloned().unwrap_or_default());
+        }
     }
 }
 
 /// The schema for editors.
 pub(super) fn printed<T: JsonSchema>(inherits: bool) -> Value {
     let mut schema = generated::<T>();
-    print(&mut schema, inherits);
+    if inherits {
+        visit(&mut schema, &mut allow_null);
+    }
+    visit(&mut schema, &mut |members| members.retain(|key, _| !key.starts_with("x-")));
     schema
 }
 
-/// Makes what may be inherited optional, and removable by null, in all subschemas.
-fn print(schema: &mut Value, inherits: bool) {
-    if inherits && schema.get("x-merge").is_some() {
-        allow_null(schema);
+/// Makes what may be inherited optional, and removable by null.
+fn allow_null(schema: &mut Map<String, Value>) {
+    if !schema.contains_key("x-merge") {
+        return;
     }
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(|item| print(item, inherits)),
-        Value::Object(members) => {
-            members.retain(|key, _| !key.starts_with("x-"));
-            members.values_mut().for_each(|member| print(member, inherits));
-        }
-        _ => {}
-    }
-}
-
-fn allow_null(schema: &mut Value) {
     let name = schema.get("x-name").and_then(Value::as_str).map(str::to_owned);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let inherited = |key: &str, property: &Value| {
@@ -193,7 +181,7 @@ fn allow_null(schema: &mut Value) {
         {
             *property = or_null(property);
         }
-        schema["required"] = name.into_iter().collect();
+        schema.insert("required".to_owned(), name.into_iter().collect());
     }
     if let Some(values) = schema.get_mut("additionalProperties").filter(|values| values.is_object())
     {

@@ -9,20 +9,8 @@ use serde_json::Value;
 use super::check::{self, Spec};
 use super::schema::Schema;
 use super::{Action, ZeroOrMore};
-use crate::model;
+use crate::model::Operation;
 use crate::source::tree::{Node, Problems};
-
-/// An operation that a case can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Operation {
-    /// Creates an object.
-    Create,
-    /// Changes an object.
-    Update,
-    /// Deletes an object.
-    Delete,
-}
 
 /// An expected verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,15 +105,5 @@ impl Suite {
 impl Spec for Suite {
     fn schema() -> &'static Schema {
         &SUITE
-    }
-}
-
-impl From<Operation> for model::Operation {
-    fn from(operation: Operation) -> Self {
-        match operation {
-            Operation::Create => Self::Create,
-            Operation::Update => Self::Update,
-            Operation::Delete => Self::Delete,
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Agreement of the phase with the conditions.
 
-use crate::policy::convention::{Convention, Phase, PhaseRules, RepairTo, Rule};
+use crate::policy::convention::{Convention, Phase, PhaseRules, REQUESTED, Rule, STORED};
 
 use super::evidence::{Facts, Truth};
 
@@ -61,10 +61,10 @@ pub(crate) fn repaired<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Opti
             .repair
             .iter()
             .filter(|step| step.when.as_ref().is_none_or(holds))
-            .filter_map(|step| match &step.to {
-                RepairTo::Phase(name) => rules.find(name),
-                RepairTo::Requested => rules.find(facts.phase?),
-                RepairTo::Stored => rules.find(facts.old_phase?),
+            .filter_map(|step| match step.to.as_str() {
+                REQUESTED => rules.find(facts.phase?),
+                STORED => rules.find(facts.old_phase?),
+                name => rules.find(name),
             })
             .find(|phase| admits(facts, phase))
     };

@@ -208,21 +208,21 @@ impl Reader {
             return Err("spec is too large".to_owned());
         }
         let inside = |name: &str| if part.whole { None } else { part.members.get(name) };
-        let mut members = Members::default();
+        let mut members = Members::new();
         for (name, text) in [("apiVersion", &object.api_version), ("kind", &object.kind)] {
             if wants(name) && !text.is_empty() {
-                members.put(name, self.text(text)?);
+                members.insert(name.into(), self.text(text)?);
             }
         }
         if wants("metadata") {
-            members.put("metadata", self.metadata(&object.metadata, inside("metadata"))?);
+            members.insert("metadata".into(), self.metadata(&object.metadata, inside("metadata"))?);
         }
         for (name, value) in [("spec", spec), ("status", object.status.as_ref())] {
             if let Some(value) = value.filter(|_| wants(name)) {
-                members.put(name, self.value(value, inside(name))?);
+                members.insert(name.into(), self.value(value, inside(name))?);
             }
         }
-        Ok(members.into_value())
+        Ok(Box::new(CelMap::from(members)))
     }
 
     fn metadata<'v>(
@@ -230,7 +230,7 @@ impl Reader {
         metadata: &'v Metadata<'_>,
         part: Option<&Part>,
     ) -> Result<Box<dyn Val + 'v>, Reason> {
-        let mut members = Members::default();
+        let mut members = Members::new();
         let texts = [
             ("name", Some(&metadata.name)),
             ("namespace", Some(&metadata.namespace)),
@@ -239,29 +239,29 @@ impl Reader {
         ];
         for (name, text) in texts {
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                members.put(name, self.text(text)?);
+                members.insert(name.into(), self.text(text)?);
             }
         }
         if let Some(generation) = metadata.generation {
-            members.put("generation", self.one(CelInt::from(generation))?);
+            members.insert("generation".into(), self.one(CelInt::from(generation))?);
         }
         let wants = |name: &str| part.is_none_or(|part| part.covers(&[name]));
         for (name, map) in [("labels", &metadata.labels), ("annotations", &metadata.annotations)] {
             if let Some(map) = wants(name).then(|| map.tree()).flatten() {
                 let inside = part.and_then(|part| part.members.get(name));
-                members.put(name, self.value(map, inside)?);
+                members.insert(name.into(), self.value(map, inside)?);
             }
         }
-        Ok(members.into_value())
+        Ok(Box::new(CelMap::from(members)))
     }
 
     fn writer<'v>(&mut self, writer: &'v Writer<'_>) -> Result<Box<dyn Val + 'v>, Reason> {
         let groups: Vec<_> =
             writer.groups.iter().map(|group| self.text(group)).collect::<Result<_, _>>()?;
-        let mut members = Members::default();
-        members.put("user", self.text(&writer.user)?);
-        members.put("groups", Box::new(CelList::from(groups)));
-        Ok(members.into_value())
+        let mut members = Members::new();
+        members.insert("user".into(), self.text(&writer.user)?);
+        members.insert("groups".into(), Box::new(CelList::from(groups)));
+        Ok(Box::new(CelMap::from(members)))
     }
 
     /// A value, or the parts that are read.
@@ -287,23 +287,23 @@ impl Reader {
                 self.one(CelList::from(items))
             }
             Json::Object(all) => {
-                let mut members = Members::default();
+                let mut members = Members::new();
                 match part {
                     None => {
                         for (name, value) in all.iter() {
-                            members.put(name, self.value(value, None)?);
+                            members.insert(name.into(), self.value(value, None)?);
                         }
                     }
                     Some(part) => {
                         for (name, inside) in &part.members {
                             if let Some((name, value)) = all.get_key_value(name) {
-                                members.put(name, self.value(value, Some(inside))?);
+                                members.insert(name.into(), self.value(value, Some(inside))?);
                             }
                         }
                     }
                 }
                 self.count(1)?;
-                Ok(members.into_value())
+                Ok(Box::new(CelMap::from(members)))
             }
         }
     }
@@ -328,18 +328,7 @@ impl Reader {
 }
 
 /// The members of a future map. The last of several with one name counts, as in Go.
-#[derive(Default)]
-struct Members<'v>(HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>);
-
-impl<'v> Members<'v> {
-    fn put(&mut self, name: &'v str, value: Box<dyn Val + 'v>) {
-        self.0.insert(name.into(), value);
-    }
-
-    fn into_value(self) -> Box<dyn Val + 'v> {
-        Box::new(CelMap::from(self.0))
-    }
-}
+type Members<'v> = HashMap<CelMapKey<'v>, Box<dyn Val + 'v>>;
 
 /// The text of an error. It depends only on the object.
 fn why(error: &ExecutionError) -> Reason {

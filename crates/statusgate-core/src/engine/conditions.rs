@@ -9,7 +9,7 @@ mod outer;
 use crate::model::Json;
 use crate::policy::Disposition;
 use crate::policy::convention::{
-    Backfill, ConditionList, ConditionType, Filling, Limit, Position, Presence, Sanction,
+    Backfill, ConditionList, ConditionType, Filling, Position, Presence, Sanction,
 };
 
 use super::evidence::{Answers, Facts, Truth, with_element};
@@ -144,8 +144,8 @@ fn judge_list<'p: 's, 's, 'a>(
 
 /// Judges the number of elements.
 fn judge_length<'p>(path: Path<'p, '_, '_>, count: usize, violations: &mut dyn Sink<'p>) {
-    if let Some(Limit { value: most, sanction: Some(sanction) }) = &path.list.max_items
-        && count > *most
+    if let (Some(most), Some(sanction)) = (path.list.max_items, &path.list.too_long)
+        && count > most
     {
         let message = format!("must have at most {most} items");
         let found = Violation::by(sanction, path.field(), message).cause(Cause::TooLong);

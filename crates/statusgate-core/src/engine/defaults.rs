@@ -9,7 +9,8 @@ use super::conditions::{ByKey, ByType, Key, SCAN_LIMIT, same};
 use super::draft::Draft;
 use super::evidence::{Answers, Facts, Truth, with_element};
 use super::fields;
-use crate::language::Predicate;
+use crate::documents::{CopySource, Origin};
+use crate::language::{MemberOf, Predicate};
 use crate::model::{Json, Object, Pointer, Subject, parse_rfc3339};
 use crate::policy::convention::{Backfill, ConditionList, Convention, Filling, ValueSource};
 use crate::policy::{Check, Disposition};
@@ -202,8 +203,7 @@ impl Defaults<'_, '_, '_> {
                 checks.iter().any(|check| check.required && check.action() == Disposition::Deny);
             !wanted || element.contains_key(member)
         };
-        rules.max_items.as_ref().is_none_or(|most| items.len() < most.value)
-            && rules.members.iter().all(required)
+        rules.max_items.is_none_or(|most| items.len() < most) && rules.members.iter().all(required)
     }
 
     /// Whether a copied value is valid as a member of a condition. An invalid value is not copied.
@@ -305,19 +305,20 @@ impl Defaults<'_, '_, '_> {
         };
         match source {
             ValueSource::Value(value) => Some(value.clone()),
-            ValueSource::Stored => whole(wanted.stored?),
-            ValueSource::Field(path) => whole(self.facts.object.at_status(path)?),
-            ValueSource::Condition { kind, member } => {
-                let wanted = wanted.member?;
-                whole(wanted.written.find(kind)?.get(member)?)
+            ValueSource::Copy(CopySource::Member(MemberOf { condition, member })) => {
+                whole(wanted.member?.written.find(condition)?.get(member)?)
             }
-            ValueSource::CreationTimestamp => {
-                metadata.creation_timestamp.as_deref().map(Value::from)
-            }
-            ValueSource::DeletionTimestamp => {
-                metadata.deletion_timestamp.as_deref().map(Value::from)
-            }
-            ValueSource::Generation => metadata.generation.map(Value::from),
+            ValueSource::Copy(CopySource::Origin(origin)) => match origin {
+                Origin::Stored => whole(wanted.stored?),
+                Origin::Field(path) => whole(self.facts.object.at_status(path)?),
+                Origin::CreationTimestamp => {
+                    metadata.creation_timestamp.as_deref().map(Value::from)
+                }
+                Origin::DeletionTimestamp => {
+                    metadata.deletion_timestamp.as_deref().map(Value::from)
+                }
+                Origin::Generation => metadata.generation.map(Value::from),
+            },
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::documents::HealthStatus;
 use crate::kstatus::{ComputeError, KStatus, Status};
 use crate::language::{AnyWord, Condition, ConditionOf, Observed, Predicate, observed};
 use crate::model::{Conditions, Object, Pointer, Resource};
-use crate::policy::convention::{self, Convention, HealthClass, HealthOf, HealthRule};
+use crate::policy::convention::{self, Convention, HealthClass, HealthRule};
 
 /// The health of an object under a convention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -89,21 +89,16 @@ fn apply(
     convention: &Convention,
     facts: Facts<'_, '_>,
 ) -> Option<Health> {
-    let (class, reason) = match &rule.of {
-        HealthOf::Phase(phases) => {
-            let phase = facts.phase?;
-            let (_, class) = phases.iter().find(|(name, _)| name == phase)?;
-            (
-                class,
-                text_at(&facts, health.message.as_ref())
-                    .unwrap_or_else(|| format!("phase {phase}")),
-            )
-        }
-        HealthOf::Predicate { when, list, class } => {
-            let facts = applies(when, list.as_ref(), convention, facts)?;
-            (class, message_of(when, &facts).unwrap_or_else(|| rule.name.clone()))
-        }
-    };
+    if let (Some(when), Some(class)) = (&rule.when, rule.class()) {
+        let facts = applies(when, rule.list.as_deref(), convention, facts)?;
+        let reason = message_of(when, &facts).unwrap_or_else(|| rule.name.to_string());
+        return Some(Health { class, reason });
+    }
+    let phase = facts.phase?;
+    let (_, class) = health.phases.iter().find(|(name, _)| name == phase)?;
+    let reason = health.message.as_ref().and_then(|path| facts.object.at_status(path)?.as_str());
+    let reason = reason.filter(|text| !text.is_empty());
+    let reason = reason.map_or_else(|| format!("phase {phase}"), str::to_owned);
     Some(Health { class: *class, reason })
 }
 
@@ -135,9 +130,4 @@ fn message_of(when: &Predicate, facts: &Facts<'_, '_>) -> Option<String> {
         let text = |member| found.get(member)?.as_str().filter(|text| !text.is_empty());
         text("message").or_else(|| text("reason")).map(str::to_owned)
     })
-}
-
-fn text_at(facts: &Facts<'_, '_>, path: Option<&Pointer>) -> Option<String> {
-    let text = facts.object.at_status(path?)?.as_str()?;
-    (!text.is_empty()).then(|| text.to_owned())
 }

@@ -152,10 +152,8 @@ impl<'c> Lines<'c> {
         self.given(list.duplicate.as_ref(), || {
             format!("two elements of {path} have the same {}", list.key.join(" and "))
         });
-        if let Some(most) = &list.max_items {
-            let what = || format!("{path} has more than {} elements", most.value);
-            self.given(most.sanction.as_ref(), what);
-        }
+        let most = list.max_items.unwrap_or_default();
+        self.given(list.too_long.as_ref(), || format!("{path} has more than {most} elements"));
         if let Some(history) = &list.history {
             let what = || format!("a stored element of {path} changes");
             self.given(history.rewritten.as_ref(), what);

@@ -10,6 +10,7 @@ pub(crate) use tables::MAX_COMBINATIONS;
 
 use super::line::{Line, Scope, lines};
 use super::words;
+use crate::documents::{CopySource, MemberOf, Origin};
 use crate::language::Predicate;
 use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
 
@@ -227,12 +228,14 @@ fn filling(fill: &Backfill) -> String {
 fn sources_in_words(sources: &[ValueSource]) -> String {
     let words = sources.iter().map(|source| match source {
         ValueSource::Value(value) => value.to_string(),
-        ValueSource::Stored => "the stored one".to_owned(),
-        ValueSource::Field(path) => path.field().to_owned(),
-        ValueSource::Condition { kind, member } => format!("the {member} of {kind}"),
-        ValueSource::CreationTimestamp => "metadata.creationTimestamp".to_owned(),
-        ValueSource::DeletionTimestamp => "metadata.deletionTimestamp".to_owned(),
-        ValueSource::Generation => "metadata.generation".to_owned(),
+        ValueSource::Copy(CopySource::Member(MemberOf { condition, member })) => {
+            format!("the {member} of {condition}")
+        }
+        ValueSource::Copy(CopySource::Origin(origin)) => match origin {
+            Origin::Stored => "the stored one".to_owned(),
+            Origin::Field(path) => path.field().to_owned(),
+            metadata => metadata.to_string().trim_start_matches('/').replace('/', "."),
+        },
     });
     words.collect::<Vec<_>>().join(", else ")
 }

@@ -6,7 +6,7 @@ use super::facts::{Collector, Fact, Question, Space, version_of};
 use super::scene::{Scene, Stage};
 use crate::engine::{Facts, admits, imposed, repaired};
 use crate::language::Predicate;
-use crate::policy::convention::{Convention, HealthOf, HealthRule, PhaseRules, RepairTo};
+use crate::policy::convention::{Convention, HealthRule, PhaseRules, STORED};
 
 /// The combinations of some facts, each with its outcome.
 #[derive(Clone, Debug)]
@@ -168,7 +168,7 @@ pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: 
     for predicate in questions(rules) {
         collector.add(&Question::plain(predicate));
     }
-    if has_evidence(rules) && rules.repair.iter().any(|step| step.to == RepairTo::Stored) {
+    if has_evidence(rules) && rules.repair.iter().any(|step| step.to == STORED) {
         collector.fact(Fact::Phase { old: true });
     }
     let mut space = collector.into_space();
@@ -185,15 +185,12 @@ pub(crate) fn health_space<'c>(
 ) -> Space {
     let mut collector = Collector::new(convention, version);
     for rule in rules {
-        match &rule.of {
-            HealthOf::Phase(_) => {
-                collector.fact(Fact::Phase { old: false });
-            }
-            HealthOf::Predicate { when, list, .. } => {
-                let list = list.as_ref().and_then(|path| convention.list_at(path, version));
-                collector.add(&Question { predicate: when, list, of_element: false });
-            }
-        }
+        let Some(predicate) = &rule.when else {
+            collector.fact(Fact::Phase { old: false });
+            continue;
+        };
+        let list = rule.list.as_ref().and_then(|path| convention.list_at(path, version));
+        collector.add(&Question { predicate, list, of_element: false });
     }
     collector.into_space()
 }

@@ -1,7 +1,5 @@
 //! The result: a status, a message, and at most one standard condition.
 
-use std::fmt;
-
 use serde::Serialize;
 
 /// The status of an object.
@@ -26,12 +24,6 @@ impl Status {
             Self::Current => "Current",
             Self::Terminating => "Terminating",
         }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::engine::{Health, HealthStatus};
 use crate::explain::{Question, Scene, Stage, health_space};
 use crate::language::Asks;
 use crate::model::Object;
-use crate::policy::convention::{Health as Rules, HealthOf, HealthRule, Phase};
+use crate::policy::convention::{Health as Rules, HealthRule, Phase};
 
 pub(super) fn rules_decide(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
@@ -20,19 +20,15 @@ pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
     let (Some(health), Some(phases)) = (&convention.health, &convention.phase) else {
         return Vec::new();
     };
-    let of_phases = health.rules.iter().find_map(|rule| match &rule.of {
-        HealthOf::Phase(phases) => Some(phases),
-        HealthOf::Predicate { .. } => None,
-    });
-    let Some(of_phases) = of_phases else { return Vec::new() };
+    if health.rules.iter().all(|rule| rule.when.is_some()) {
+        return Vec::new();
+    }
     let mut named = Phases::default();
-    for rule in &health.rules {
-        if let HealthOf::Predicate { when, .. } = &rule.of {
-            when.asks(&mut named);
-        }
+    for when in health.rules.iter().filter_map(|rule| rule.when.as_ref()) {
+        when.asks(&mut named);
     }
     let has_none = |phase: &&Phase| {
-        of_phases.iter().all(|(name, _)| *name != *phase.name)
+        health.phases.iter().all(|(name, _)| *name != *phase.name)
             && named.0.iter().all(|name| *name != &*phase.name)
     };
     let remarks = phases.phases.iter().filter(has_none).map(|phase| {
@@ -58,7 +54,7 @@ impl Lint<'_> {
     /// earlier rule decides, otherwise one in which it does not hold.
     fn never_decides(&self, health: &Rules, at: usize) -> Option<Remark> {
         let rule = health.rules.get(at)?;
-        let HealthOf::Predicate { when, list: path, .. } = &rule.of else { return None };
+        let (when, path) = (rule.when.as_ref()?, &rule.list);
         let (mut earlier, mut other) = (None, None);
         for stage in &self.stages {
             let space = health_space(self.convention, stage.version, health.rules.get(..=at)?);

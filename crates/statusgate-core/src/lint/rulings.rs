@@ -40,9 +40,7 @@ impl<'c> Lint<'c> {
                     rulings.push(Ruling::new(&sanction.rule, vec![is_true(kind)], Some(list)));
                 }
             }
-            if let Some(most) = &list.max_items
-                && let Some(sanction) = most.sanction.as_ref().filter(|sanction| rejects(sanction))
-            {
+            if let Some(sanction) = list.too_long.as_ref().filter(|sanction| rejects(sanction)) {
                 let ruling = Ruling::new(&sanction.rule, Vec::new(), Some(list));
                 rulings.push(Ruling { reads: vec![&list.path], ..ruling });
             }

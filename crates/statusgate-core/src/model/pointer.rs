@@ -50,16 +50,17 @@ impl Pointer {
 
     /// The names below `/status`; empty for any other pointer.
     pub fn below_status(&self) -> &[String] {
-        match self.tokens.split_first() {
-            Some((first, rest)) if first == "status" => rest,
-            _ => &[],
-        }
+        self.below("status")
     }
 
     /// The names below `/spec`; empty for any other pointer.
     pub fn below_spec(&self) -> &[String] {
+        self.below("spec")
+    }
+
+    fn below(&self, root: &str) -> &[String] {
         match self.tokens.split_first() {
-            Some((first, rest)) if first == "spec" => rest,
+            Some((first, rest)) if first == root => rest,
             _ => &[],
         }
     }

@@ -2,10 +2,14 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Object;
 
 /// The operation of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
     /// Creates an object.
     Create,
@@ -13,20 +17,16 @@ pub enum Operation {
     Update,
     /// Deletes an object.
     Delete,
-    /// Connects to a subresource such as `exec`.
+    /// Connects to a subresource such as `exec`. No case of a test names it.
+    #[serde(skip)]
     Connect,
 }
 
 impl Operation {
     /// Reads the spelling in an AdmissionReview.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "CREATE" => Some(Self::Create),
-            "UPDATE" => Some(Self::Update),
-            "DELETE" => Some(Self::Delete),
-            "CONNECT" => Some(Self::Connect),
-            _ => None,
-        }
+        let all = [Self::Create, Self::Update, Self::Delete, Self::Connect];
+        all.into_iter().find(|operation| operation.name() == text)
     }
 
     /// The spelling in an AdmissionReview.

@@ -11,7 +11,7 @@ use super::Source;
 use super::convention::{self, Convention};
 use super::extends::Specs;
 use crate::documents::ConventionSpec;
-use crate::source::tree::{self, At, Document, Node, Problems, Value};
+use crate::source::tree::{self, At, Document, Node, Problems};
 
 /// Declares a table of documents: the name, the file and the text of each.
 macro_rules! documents {
@@ -89,12 +89,8 @@ fn related(name: &str) -> BTreeMap<String, Document> {
         }
         let Some(document) = parse(&name) else { continue };
         if let Some(spec) = spec_of(&document) {
-            let lists = spec.member("conditions").map(Node::items).unwrap_or_default();
-            let likes = lists.iter().filter_map(|list| list.member("like"));
-            open.extend(likes.chain(spec.member("extends")).filter_map(|node| match &node.value {
-                Value::String(name) => Some(name.clone()),
-                _ => None,
-            }));
+            let likes = spec.items_of("conditions").iter().filter_map(|list| list.text_of("like"));
+            open.extend(likes.chain(spec.text_of("extends")).map(str::to_owned));
         }
         related.insert(name, document);
     }

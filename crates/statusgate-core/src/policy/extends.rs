@@ -116,20 +116,17 @@ impl Specs {
                 own.clone()
             }
         };
-        for (key, node) in whole.entries_mut().into_iter().flatten() {
-            let Value::List(lists) = &mut node.value else { continue };
-            if key.name == "conditions" {
-                let Some((first, others)) = lists.split_first_mut() else { continue };
-                complete &= self.complete_list(first, &mut unwanted, pending, problems);
-                for list in others {
-                    // The convention that is resolved next may need our first list.
-                    if list.member("like").is_some()
-                        && let Some(open) = pending.open.last_mut()
-                    {
-                        open.first.get_or_insert_with(|| first.clone());
-                    }
-                    complete &= self.complete_list(list, &mut unwanted, pending, problems);
+        let lists = whole.items_of_mut("conditions");
+        if let Some((first, others)) = lists.and_then(|lists| lists.split_first_mut()) {
+            complete &= self.complete_list(first, &mut unwanted, pending, problems);
+            for list in others {
+                // The convention that is resolved next may need our first list.
+                if list.member("like").is_some()
+                    && let Some(open) = pending.open.last_mut()
+                {
+                    open.first.get_or_insert_with(|| first.clone());
                 }
+                complete &= self.complete_list(list, &mut unwanted, pending, problems);
             }
         }
         if complete {
@@ -147,9 +144,7 @@ impl Specs {
         pending: &mut Pending<'_>,
         problems: &Problems,
     ) -> bool {
-        let is_name = |(key, node): &(Key, Node)| {
-            key.name == "like" && matches!(node.value, Value::String(_))
-        };
+        let is_name = |(key, node): &(Key, Node)| key.name == "like" && node.text().is_some();
         let like = list.entries_mut().and_then(|entries| {
             let at = entries.iter().position(is_name)?;
             Some(entries.remove(at).1)
@@ -161,15 +156,14 @@ impl Specs {
             let merge = Merge::of(ConventionSpec::schema()).key("conditions").item();
             *list = overlay(merge, &first, list);
         };
-        let is_open =
-            |open: &&Open<'_>| matches!(&like.value, Value::String(name) if name == open.name);
+        let is_open = |open: &&Open<'_>| like.text() == Some(open.name);
         let open = pending.open.iter().find(is_open);
         if let Some(first) = open.and_then(|open| open.first.as_ref()) {
             inherit(first);
             return true;
         }
         let Some(base) = self.base(&like, pending, problems) else { return false };
-        match base.spec.member("conditions").and_then(|node| node.items().first()) {
+        match base.spec.items_of("conditions").first() {
             Some(first) => inherit(first),
             None if base.complete => {
                 problems.report(&like.span, "that convention has no conditions")
@@ -186,7 +180,7 @@ impl Specs {
         pending: &mut Pending<'_>,
         problems: &Problems,
     ) -> Option<Whole> {
-        let Value::String(text) = &name.value else { return None };
+        let text = name.text()?;
         if pending.open.iter().any(|open| open.name == text) {
             let message = format!("the convention extends itself, through \"{text}\"");
             problems.report(&name.span, message);
@@ -304,19 +298,16 @@ fn overlay_above(merge: Merge<'_>, theirs: &[Node], ours: &[Node]) -> Vec<Node> 
 
 /// An heir with a health of its phases: it counts after the heir's own rules and before the inherited ones.
 fn put_phase_below_own_rules(whole: &mut Node, own: &Node) {
-    let rules = own.member("health").and_then(|health| health.member("rules"));
-    let own_rules = rules.map(Node::items).unwrap_or_default();
-    let values = own.member("phase").and_then(|phase| phase.member("values"));
-    let values = values.map(Node::items).unwrap_or_default();
-    let is_phase = |rule: &Node| text(rule, "name").as_deref() == Some(PHASE);
+    let own_rules = own.member("health").map(|health| health.items_of("rules"));
+    let own_rules = own_rules.unwrap_or_default();
+    let values = own.member("phase").map(|phase| phase.items_of("values")).unwrap_or_default();
+    let is_phase = |rule: &Node| rule.text_of("name") == Some(PHASE);
     if values.iter().all(|value| value.member("health").is_none()) || own_rules.iter().any(is_phase)
     {
         return;
     }
-    let health = whole.entries_mut().into_iter().flatten().find(|(key, _)| key.name == "health");
-    let entries = health.and_then(|(_, health)| health.entries_mut());
-    let rules = entries.into_iter().flatten().find(|(key, _)| key.name == "rules");
-    let Some((_, Node { value: Value::List(rules), .. })) = rules else { return };
+    let health = whole.member_mut("health");
+    let Some(rules) = health.and_then(|health| health.items_of_mut("rules")) else { return };
     rules.retain(|rule| !is_phase(rule));
     let name = (Key::placeholder("name"), Node::placeholder(Value::String(PHASE.to_owned())));
     rules.insert(own_rules.len().min(rules.len()), Node::placeholder(Value::Map(vec![name])));
@@ -324,9 +315,14 @@ fn put_phase_below_own_rules(whole: &mut Node, own: &Node) {
 
 /// The checks of a member over inherited ones. Both may be one check or a list.
 fn overlay_checks(merge: Merge<'_>, member: &str, theirs: &Node, ours: &Node) -> Node {
-    let name_of = |check: &Node| Some(text(check, "id").unwrap_or_else(|| member_id(member)));
+    let name_of = |check: &Node| Some(check_id(check, member));
     let joined = overlay_items(merge, one_or_many(theirs), one_or_many(ours), name_of);
     Node { value: Value::List(joined), span: ours.span.clone() }
+}
+
+/// The id of a check of a member.
+fn check_id(check: &Node, member: &str) -> String {
+    check.text_of("id").map_or_else(|| member_id(member), str::to_owned)
 }
 
 fn one_or_many(node: &Node) -> &[Node] {
@@ -340,13 +336,11 @@ fn one_or_many(node: &Node) -> &[Node] {
 fn one_by_one(items: &[Node]) -> Vec<Node> {
     let mut all = Vec::new();
     for item in items {
-        let phases = item.member("phase").map(Node::items).unwrap_or_default();
+        let phases = item.items_of("phase");
         for phase in phases {
             let mut item = item.clone();
-            for (key, node) in item.entries_mut().into_iter().flatten() {
-                if key.name == "phase" {
-                    *node = phase.clone();
-                }
+            if let Some(node) = item.member_mut("phase") {
+                *node = phase.clone();
             }
             all.push(item);
         }
@@ -377,14 +371,7 @@ fn overlay_defaults(theirs: &[Node], ours: &[Node]) -> Vec<Node> {
 
 /// The name of an item of a list.
 fn name_of(item: &Node) -> Option<String> {
-    ["phase", "id", "name", "path"].iter().find_map(|key| text(item, key))
-}
-
-fn text(node: &Node, key: &str) -> Option<String> {
-    match &node.member(key)?.value {
-        Value::String(text) => Some(text.clone()),
-        _ => None,
-    }
+    ["phase", "id", "name", "path"].iter().find_map(|key| item.text_of(key)).map(str::to_owned)
 }
 
 /// `without: [settled, first-visit]`: what a convention does not inherit.
@@ -396,66 +383,45 @@ struct Unwanted<'d> {
 
 impl<'d> Unwanted<'d> {
     fn of(own: &'d Node) -> Self {
-        let names = own.member("without").map(Node::items).unwrap_or_default();
-        Self { names, inherited: BTreeSet::new() }
+        Self { names: own.items_of("without"), inherited: BTreeSet::new() }
     }
 
     fn remove_from(&mut self, spec: &mut Node) {
-        for (key, node) in spec.entries_mut().into_iter().flatten() {
-            match (key.name.as_str(), &mut node.value) {
-                ("rules", Value::List(rules)) => self.retain(rules, name_of),
-                ("fields", Value::List(fields)) => self.retain(fields, |field| {
-                    text(field, "id")
-                        .or_else(|| Some(field_id(&text(field, "path")?.parse().ok()?)))
-                }),
-                ("backfill", Value::List(defaults)) => {
-                    self.retain(defaults, |default| Label::of(default).name().map(str::to_owned))
-                }
-                ("phase", Value::Map(entries)) => {
-                    let values = entries.iter_mut().find(|(key, _)| key.name == "values");
-                    if let Some((_, Node { value: Value::List(values), .. })) = values {
-                        *values = one_by_one(values);
-                        self.retain(values, name_of);
-                    }
-                }
-                ("health", Value::Map(entries)) => {
-                    let rules = entries.iter_mut().find(|(key, _)| key.name == "rules");
-                    if let Some((_, Node { value: Value::List(rules), .. })) = rules {
-                        self.retain(rules, name_of);
-                    }
-                }
-                ("conditions", Value::List(lists)) => {
-                    lists.iter_mut().for_each(|list| self.remove_from_list(list));
-                }
-                _ => {}
-            }
+        self.retain(spec.items_of_mut("rules"), name_of);
+        self.retain(spec.items_of_mut("fields"), |field| {
+            let own = field.text_of("id").map(str::to_owned);
+            own.or_else(|| Some(field_id(&field.text_of("path")?.parse().ok()?)))
+        });
+        self.retain(spec.items_of_mut("backfill"), |default| {
+            Label::of(default).name().map(str::to_owned)
+        });
+        if let Some(values) = spec.member_mut("phase").and_then(|of| of.items_of_mut("values")) {
+            *values = one_by_one(values);
+            self.retain(Some(values), name_of);
+        }
+        let rules = spec.member_mut("health").and_then(|health| health.items_of_mut("rules"));
+        self.retain(rules, name_of);
+        for list in spec.items_of_mut("conditions").into_iter().flatten() {
+            self.remove_from_list(list);
         }
     }
 
     fn remove_from_list(&mut self, list: &mut Node) {
-        for (key, node) in list.entries_mut().into_iter().flatten() {
-            match (key.name.as_str(), &mut node.value) {
-                ("each", Value::List(rules)) => self.retain(rules, name_of),
-                ("members", Value::Map(members)) => {
-                    for (member, checks) in members {
-                        let mut kept = one_or_many(checks).to_vec();
-                        self.retain(&mut kept, |check| {
-                            Some(text(check, "id").unwrap_or_else(|| member_id(&member.name)))
-                        });
-                        // A member without checks is not an unknown member.
-                        checks.value = Value::List(kept);
-                    }
-                }
-                _ => {}
-            }
+        self.retain(list.items_of_mut("each"), name_of);
+        let members = list.member_mut("members").and_then(Node::entries_mut);
+        for (member, checks) in members.into_iter().flatten() {
+            let mut kept = one_or_many(checks).to_vec();
+            self.retain(Some(&mut kept), |check| Some(check_id(check, &member.name)));
+            // A member without checks is not an unknown member.
+            checks.value = Value::List(kept);
         }
     }
 
-    fn retain(&mut self, items: &mut Vec<Node>, name_of: impl Fn(&Node) -> Option<String>) {
+    fn retain(&mut self, items: Option<&mut Vec<Node>>, name_of: impl Fn(&Node) -> Option<String>) {
+        let Some(items) = items else { return };
         items.retain(|item| {
             let Some(name) = name_of(item) else { return true };
-            let is_it = |node: &Node| matches!(&node.value, Value::String(text) if *text == name);
-            let is_wanted = !self.names.iter().any(is_it);
+            let is_wanted = !self.names.iter().any(|node| node.text() == Some(&*name));
             self.inherited.insert(name);
             is_wanted
         });

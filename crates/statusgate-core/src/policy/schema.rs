@@ -47,19 +47,8 @@ impl Compiler<'_> {
         fields.collect()
     }
 
-    /// Compiles the checks of one member: one, or several where parts have actions of their own.
-    pub(crate) fn checks(
-        &self,
-        documents: &[Check],
-        default_id: &str,
-        source: &str,
-        at: At<'_>,
-    ) -> Vec<Check> {
-        let checks = documents.iter().enumerate();
-        checks.map(|(index, check)| self.check(check, default_id, source, at.item(index))).collect()
-    }
-
-    fn check(&self, check: &Check, default_id: &str, source: &str, at: At<'_>) -> Check {
+    /// Compiles one check.
+    pub(crate) fn check(&self, check: &Check, default_id: &str, source: &str, at: At<'_>) -> Check {
         let id: &str = check.id.as_ref().map_or(default_id, |id| id);
         let rules = self.tables(&[&check.source, source]).by(Declarer::Check);
         let rule = rules.rule(id, check.action());

@@ -252,11 +252,8 @@ const UNNAMED: &str = "(unnamed)";
 fn envelopes(documents: Vec<Document>) -> (Vec<Envelope>, Vec<Diagnostic>) {
     let problems = Problems::default();
     let envelopes = documents.into_iter().filter_map(|Document { mut root, span }| {
-        let name = root.member("metadata").and_then(|metadata| metadata.member("name"));
-        let label = match name {
-            Some(Node { value: Value::String(label), .. }) => label.clone(),
-            _ => String::new(),
-        };
+        let name = root.member("metadata").and_then(|metadata| metadata.text_of("name"));
+        let label = name.unwrap_or_default().to_owned();
         let kind = documents::envelope(&mut root, &problems)?;
         // An invalid name was replaced by a placeholder.
         let name = root.member("metadata")?.member("name")?.span.clone();
@@ -367,7 +364,7 @@ fn compile_policies(envelopes: &[Envelope], known: &Known) -> (Vec<Policy>, Vec<
         if let Some(spec) = documents::spec::<PolicySpec>(&mut node, true, &problems) {
             let at = At::root(&node, &problems);
             let policy = document::compile(name.unwrap_or(UNNAMED), &spec, known, at);
-            let resources = envelope.spec.member("resources").map(Node::items).unwrap_or_default();
+            let resources = envelope.spec.items_of("resources");
             let claim = |policy| Claim { policy, resources };
             claims.extend(policy.filter(|_| name.is_some() && problems.count() == 0).map(claim));
         }

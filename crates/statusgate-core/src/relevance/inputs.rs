@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::documents::{CopySource, Origin};
 use crate::explain::phase_questions;
 use crate::language::{Asks, Operand, Predicate, Reference, Span, Value};
 use crate::model::Pointer;
@@ -58,7 +59,7 @@ impl<'c> Inputs<'c> {
 
     pub(super) fn sources<'s>(&mut self, sources: impl IntoIterator<Item = &'s ValueSource>) {
         for source in sources {
-            if let ValueSource::Field(path) = source {
+            if let ValueSource::Copy(CopySource::Origin(Origin::Field(path))) = source {
                 self.path(path);
             }
         }

@@ -12,10 +12,10 @@ use std::ops::Range;
 
 use serde::ser::{Serialize, Serializer};
 
-use super::Diagnostic;
-
 pub use super::problems::{At, Problems, did_you_mean, near};
 pub(crate) use parts::{content, parts, without_byte_order_mark};
+pub(super) use read::manifest;
+pub use read::parse;
 use scalar::Dialect;
 
 /// A location: a source, by its position in the list given to the compiler, and its bytes. A convention that extends another is read from nodes of both their documents.
@@ -74,21 +74,6 @@ pub struct Document {
     pub(crate) span: Span,
 }
 
-/// Reads all policies of one YAML (or JSON) text, and the mistakes in those that cannot be read.
-/// Empty documents are left out.
-pub fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
-    read::documents(source, text)
-}
-
-/// Reads one document of a manifest as `kubectl` does, with warnings about duplicate keys. An empty
-/// document is null. Its spans name source 0.
-pub(super) fn manifest(
-    text: &str,
-    part: &Range<usize>,
-) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
-    read::manifest(text, part)
-}
-
 impl Value {
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -137,11 +122,43 @@ impl Node {
         entries.iter().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
+    /// The value of a key, to change it.
+    pub(crate) fn member_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let entries = self.entries_mut()?;
+        entries.iter_mut().find(|(key, _)| key.name == name).map(|(_, node)| node)
+    }
+
+    /// The text of a string.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text of a key.
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
+        self.member(name)?.text()
+    }
+
     /// The items of a list; none of anything else, which the structural check reports.
     pub(crate) fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,
             _ => &[],
+        }
+    }
+
+    /// The items of the list of a key.
+    pub(crate) fn items_of(&self, name: &str) -> &[Self] {
+        self.member(name).map(Self::items).unwrap_or_default()
+    }
+
+    /// The items of the list of a key, to change them.
+    pub(crate) fn items_of_mut(&mut self, name: &str) -> Option<&mut Vec<Self>> {
+        match &mut self.member_mut(name)?.value {
+            Value::List(items) => Some(items),
+            _ => None,
         }
     }
 

@@ -14,7 +14,7 @@ pub(super) fn judge<'p>(
     stored: &[Json<'_>],
     violations: &mut dyn Sink<'p>,
 ) -> usize {
-    let full = path.list.max_items.as_ref().is_some_and(|most| items.len() >= most.value);
+    let full = path.list.max_items.is_some_and(|most| items.len() >= most);
     let known = match items.starts_with(stored) {
         true => stored.len(),
         false if full => overlap(stored, items),

@@ -1,7 +1,7 @@
 //! Health on a page.
 
 use super::Page;
-use crate::policy::convention::{Health, HealthOf, HealthRule};
+use crate::policy::convention::{Health, HealthRule};
 
 impl Page {
     pub(super) fn health(&mut self, health: &Health) {
@@ -22,12 +22,12 @@ impl Page {
 }
 
 fn row(rule: &HealthRule) -> [String; 4] {
-    let (class, when) = match &rule.of {
-        HealthOf::Phase(_) => ("that of the phase".to_owned(), "the phase has one".to_owned()),
-        HealthOf::Predicate { when, list, class } => {
-            let list = list.as_ref().map(|list| format!("in {}: ", list.field()));
+    let (class, when) = match (rule.class(), &rule.when) {
+        (Some(class), Some(when)) => {
+            let list = rule.list.as_ref().map(|list| format!("in {}: ", list.field()));
             (class.to_string(), format!("{}{}", list.unwrap_or_default(), when.in_words()))
         }
+        _ => ("that of the phase".to_owned(), "the phase has one".to_owned()),
     };
-    [class, when, rule.name.clone(), rule.source.clone()]
+    [class, when, rule.name.to_string(), rule.source.clone()]
 }

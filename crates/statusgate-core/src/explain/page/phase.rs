@@ -3,7 +3,7 @@
 use super::super::words;
 use super::Page;
 use crate::language::Predicate;
-use crate::policy::convention::{PhaseRules, RepairTo, Since};
+use crate::policy::convention::{PhaseRules, REQUESTED, STORED, Since};
 
 impl Page {
     pub(super) fn phase(&mut self, rules: &PhaseRules) {
@@ -40,15 +40,15 @@ impl Page {
         if !rules.repair.is_empty() {
             self.text("Repair takes the first phase that is settled and admissible, else the first of these that applies and is admissible:");
             let steps = rules.repair.iter().map(|step| {
-                let to = match &step.to {
-                    RepairTo::Phase(name) => name.clone(),
-                    RepairTo::Requested => "the phase that was written".to_owned(),
-                    RepairTo::Stored => "the stored phase".to_owned(),
+                let to = match step.to.as_str() {
+                    REQUESTED => "the phase that was written",
+                    STORED => "the stored phase",
+                    name => name,
                 };
                 let when = step.when.as_ref().map(Predicate::in_words);
                 match when {
                     Some(when) => format!("{to}, where {when}"),
-                    None => to,
+                    None => to.to_owned(),
                 }
             });
             self.list(steps.collect());

@@ -272,7 +272,7 @@ impl Search<'_> {
         for list in self.lists() {
             let path = list.sample_path().to_string();
             if let Some(value) = object.pointer(&path).filter(|_| list.is_map()) {
-                let most = list.max_items.as_ref().map(|most| most.value);
+                let most = list.max_items;
                 let named = |number| (format!("example{number}"), value.clone());
                 let values = most.map(|most| Value::Object((0..=most).map(named).collect()));
                 let wrongs = [Some(5.into()), values].into_iter().flatten();
@@ -286,7 +286,7 @@ impl Search<'_> {
             with(json!([]));
             let twice: Vec<Value> = items.iter().chain(items).cloned().collect();
             with(twice.into());
-            if let (Some(most), Some(first)) = (&list.max_items, items.first()) {
+            if let (Some(most), Some(first)) = (list.max_items, items.first()) {
                 // The members that distinguish the elements: two values in turn, or names.
                 let history = list
                     .history
@@ -294,7 +294,7 @@ impl Search<'_> {
                     .flat_map(|history| history.distinct.iter().flat_map(|names| names.first()));
                 let turns: Vec<(&String, Vec<Value>)> =
                     history.map(|member| (member, Self::turns(list, member))).collect();
-                let all = (0..=most.value).map(|number| {
+                let all = (0..=most).map(|number| {
                     let mut item = first.clone();
                     if item.is_object() && !list.key.is_empty() {
                         item["type"] = format!("{OTHER}{number}").into();

@@ -6,9 +6,8 @@ use super::super::compile::Compiler;
 use super::super::{Check, Disposition};
 use super::ConditionList;
 use super::place::{Label, remaining};
-use crate::documents::{
-    self, CopySource, ElementStatus, ElementValue, MemberOf, OnlyTimes, Origin, SteadyWhile,
-};
+use super::types::text;
+use crate::documents::{self, CopySource, ElementStatus, ElementValue, OnlyTimes, SteadyWhile};
 use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
@@ -93,23 +92,8 @@ pub enum Filling {
 pub enum ValueSource {
     /// This value.
     Value(Value),
-    /// The value of the stored object in the same place.
-    Stored,
-    /// A field of the status.
-    Field(Pointer),
-    /// A member of a condition of the same list.
-    Condition {
-        /// Its type.
-        kind: String,
-        /// The member.
-        member: String,
-    },
-    /// `metadata.creationTimestamp`.
-    CreationTimestamp,
-    /// `metadata.deletionTimestamp`.
-    DeletionTimestamp,
-    /// `metadata.generation`.
-    Generation,
+    /// The object. A condition is one of the same list.
+    Copy(CopySource),
 }
 
 impl Backfill {
@@ -158,10 +142,7 @@ impl Backfill {
             Filling::Member { member, .. }
             | Filling::Steady { member, .. }
             | Filling::AbsentMember { member, .. } => Some(member),
-            Filling::Absent(_)
-            | Filling::Field(..)
-            | Filling::Element { .. }
-            | Filling::SteadyStatus { .. } => None,
+            _ => None,
         }
     }
 
@@ -183,11 +164,7 @@ impl Filling {
             Self::Field(_, sources) => {
                 sources.iter().any(|source| matches!(source, ValueSource::Value(_)))
             }
-            Self::Member { .. }
-            | Self::Element { .. }
-            | Self::Steady { .. }
-            | Self::SteadyStatus { .. }
-            | Self::AbsentMember { .. } => false,
+            _ => false,
         }
     }
 }
@@ -410,17 +387,7 @@ fn sources(document: &documents::Backfill, at: At<'_>) -> Option<Vec<ValueSource
 }
 
 fn copies(from: &[CopySource]) -> Vec<ValueSource> {
-    let source = |from: &CopySource| match from {
-        CopySource::Origin(Origin::Stored) => ValueSource::Stored,
-        CopySource::Origin(Origin::Field(path)) => ValueSource::Field(path.clone()),
-        CopySource::Origin(Origin::CreationTimestamp) => ValueSource::CreationTimestamp,
-        CopySource::Origin(Origin::DeletionTimestamp) => ValueSource::DeletionTimestamp,
-        CopySource::Origin(Origin::Generation) => ValueSource::Generation,
-        CopySource::Member(MemberOf { condition, member }) => {
-            ValueSource::Condition { kind: condition.clone(), member: member.clone() }
-        }
-    };
-    from.iter().map(source).collect()
+    from.iter().cloned().map(ValueSource::Copy).collect()
 }
 
 /// The members of a condition to add, without its type.
@@ -431,19 +398,13 @@ fn members(element: &documents::Element) -> Vec<(String, Vec<ValueSource>)> {
     });
     let others = element.members.iter().map(|(name, value)| {
         let sources = match value {
-            ElementValue::Value(value) => vec![ValueSource::Value(unquoted(value.value()))],
+            ElementValue::Value(scalar) => {
+                let other = || scalar.value().clone();
+                vec![ValueSource::Value(text(scalar).map_or_else(other, Value::from))]
+            }
             ElementValue::Copy(copy) => copies(&copy.copy_of),
         };
         (name.clone(), sources)
     });
     status.map(|sources| ("status".to_owned(), sources)).into_iter().chain(others).collect()
-}
-
-/// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
-fn unquoted(value: &Value) -> Value {
-    match value {
-        Value::Bool(true) => "True".into(),
-        Value::Bool(false) => "False".into(),
-        other => other.clone(),
-    }
 }

@@ -7,7 +7,7 @@ use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::member_id;
 use super::super::{Check, Disposition, Id};
 use super::times::ANYTHING;
-use super::{ConditionTypes, ElementRule, History, Limit, Sanction, TransitionTime};
+use super::{ConditionTypes, ElementRule, History, Sanction, TransitionTime};
 use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List};
 use crate::model::{Json, Members, Object, Pointer};
@@ -29,7 +29,9 @@ pub struct ConditionList {
     /// Two elements have one key. None in a history.
     pub duplicate: Option<Sanction>,
     /// The largest number of elements.
-    pub max_items: Option<Limit<usize>>,
+    pub max_items: Option<usize>,
+    /// There are more. None without a largest number.
+    pub too_long: Option<Sanction>,
     /// For an append-only list.
     pub history: Option<History>,
     /// The checks of each member of an element, in the order of the document.
@@ -162,7 +164,10 @@ impl Compiler<'_> {
         let rules = self.tables(&[&document.source]);
         let members = document.members.iter().map(|(name, checks)| {
             let at = at.key("members").key(name);
-            (name.clone(), self.checks(&checks.0, &member_id(name), &document.source, at))
+            let checks = checks.iter().enumerate().map(|(index, check)| {
+                self.check(check, &member_id(name), &document.source, at.item(index))
+            });
+            (name.clone(), checks.collect())
         });
         // Without a limit the list would grow forever, because no writer may shorten it.
         if document.history.is_some() && document.max_items.is_none() && self.complete {
@@ -179,24 +184,18 @@ impl Compiler<'_> {
             None if document.history.is_some() || is_map => Vec::new(),
             None => vec!["type".to_owned()],
         };
+        let action = |sanction: &Sanction| sanction.action;
+        let duplicate = document.duplicate.as_ref().filter(|_| !key.is_empty()).map(action);
+        let too_long = document.too_long.as_ref().filter(|_| document.max_items.is_some());
         ConditionList {
             path: (*document.path).clone(),
             outer,
             versions: document.api_versions.clone(),
             shape_rule: rules.rule("condition-shape", Disposition::Deny),
-            duplicate: document
-                .duplicate
-                .as_ref()
-                .filter(|_| !key.is_empty())
-                .map(|found| rules.sanction("condition-duplicate", found.action)),
+            duplicate: rules.optional("condition-duplicate", duplicate),
             key,
-            max_items: document.max_items.map(|value| Limit {
-                value,
-                sanction: document
-                    .too_long
-                    .as_ref()
-                    .map(|found| rules.sanction("conditions-length", found.action)),
-            }),
+            max_items: document.max_items,
+            too_long: rules.optional("conditions-length", too_long.map(action)),
             history: document.history.clone().map(|mut history| {
                 rules.name("history-rewritten", history.rewritten.as_mut());
                 rules.name("history-repeated", history.repeated.as_mut());
@@ -248,21 +247,17 @@ impl Compiler<'_> {
                 at.key("id").report(format!("rule {} is listed twice", *rule.id));
             }
             known.push(&rule.id);
-            self.element_rule(rule, at)
+            rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
+            let declared = DeclaredRule {
+                actions: vec![rule.action],
+                message: Some(rule.message.to_string()),
+                source: rule.source.clone(),
+                optional: rule.optional,
+                by: Declarer::ElementRule,
+            };
+            ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
         });
         rules.collect()
-    }
-
-    fn element_rule(&self, rule: &ElementRule, at: At<'_>) -> ElementRule {
-        rule.when.check(&mut self.reporter(at.key("when"), rule.action.can_deny()));
-        let declared = DeclaredRule {
-            actions: vec![rule.action],
-            message: Some(rule.message.to_string()),
-            source: rule.source.clone(),
-            optional: rule.optional,
-            by: Declarer::ElementRule,
-        };
-        ElementRule { rule: self.declare_written(&rule.id, declared, at), ..rule.clone() }
     }
 
     /// Reports misspelled names of members in the tables. A list may have other members, so only a name

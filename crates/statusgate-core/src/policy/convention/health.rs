@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::super::compile::Compiler;
+use super::HealthRule;
 use crate::documents::{self, HealthStatus, PhaseHealth};
-use crate::language::Predicate;
 use crate::model::Pointer;
 use crate::source::tree::At;
 
@@ -19,37 +19,11 @@ pub struct Health {
     pub message: Option<Pointer>,
     /// Where the object's observedGeneration is.
     pub observed_generation: Pointer,
-    /// The first rule that definitely holds counts. Rules with `even_if_stale` come first.
+    /// The first rule that definitely holds counts. Rules with `even_if_stale` come first. The one without
+    /// a predicate stands for the health of the phase.
     pub rules: Vec<HealthRule>,
-}
-
-/// A rule about health.
-#[derive(Clone, Debug)]
-pub struct HealthRule {
-    /// Its name.
-    pub name: String,
-    /// When it applies, and what it means.
-    pub of: HealthOf,
-    /// Whether it counts while observedGeneration is behind.
-    pub even_if_stale: bool,
-    /// Where it comes from.
-    pub source: String,
-}
-
-/// When a rule about health applies.
-#[derive(Clone, Debug)]
-pub enum HealthOf {
-    /// The phase is one of these; each has its health.
-    Phase(Vec<(String, HealthClass)>),
-    /// The predicate holds.
-    Predicate {
-        /// The predicate.
-        when: Box<Predicate>,
-        /// The list of conditions that it reads; `None`: the first one.
-        list: Option<Pointer>,
-        /// The health.
-        class: HealthClass,
-    },
+    /// The phases that have a health.
+    pub phases: Vec<(String, HealthClass)>,
 }
 
 /// A health, and whether the controller tries again after a failure.
@@ -96,6 +70,13 @@ impl HealthClass {
     }
 }
 
+impl HealthRule {
+    /// What it means, unless that depends on the phase.
+    pub fn class(&self) -> Option<HealthClass> {
+        Some(HealthClass { is: self.is?, retried: self.retried })
+    }
+}
+
 impl Compiler<'_> {
     pub(super) fn health(
         &self,
@@ -112,13 +93,23 @@ impl Compiler<'_> {
         let mut rules: Vec<HealthRule> = Vec::new();
         for (index, document) in own.rules.iter().enumerate() {
             let at = at.key("rules").item(index);
-            if rules.iter().any(|known| known.name == *document.name) {
+            if rules.iter().any(|known| known.name == document.name) {
                 at.key("name").report(format!("rule {} is listed twice", *document.name));
             }
-            rules.extend(self.health_rule(document, &phases, at));
+            if self.check_health_rule(document, !phases.is_empty(), at) {
+                rules.push(document.clone());
+            }
         }
-        if !phases.is_empty() && rules.iter().all(|rule| rule.name != PHASE) {
-            rules.push(phase_rule(&phases, spec));
+        if !phases.is_empty() && rules.iter().all(|rule| *rule.name != *PHASE) {
+            rules.push(HealthRule {
+                name: PHASE.parse().ok()?,
+                is: None,
+                retried: false,
+                even_if_stale: false,
+                list: None,
+                when: None,
+                source: spec.phase.as_ref().map(|phase| phase.source.clone()).unwrap_or_default(),
+            });
         }
         rules.sort_by_key(|rule| !rule.even_if_stale);
         let default_path = || "/status/observedGeneration".parse().ok();
@@ -127,6 +118,7 @@ impl Compiler<'_> {
             message: own.message.map(|path| (*path).clone()),
             observed_generation: observed_generation.cloned().or_else(default_path)?,
             rules,
+            phases,
         })
     }
 
@@ -145,62 +137,39 @@ impl Compiler<'_> {
         phases
     }
 
-    fn health_rule(
-        &self,
-        document: &documents::HealthRule,
-        phases: &[(String, HealthClass)],
-        at: At<'_>,
-    ) -> Option<HealthRule> {
-        let documents::HealthRule { name, is, retried, even_if_stale, list, when, source } =
-            document;
-        let rule = |of| HealthRule {
-            name: name.to_string(),
-            of,
-            even_if_stale: *even_if_stale,
-            source: source.clone(),
-        };
-        match (is, when) {
+    /// Checks a rule. Returns whether it can be used.
+    fn check_health_rule(&self, rule: &HealthRule, has_phases: bool, at: At<'_>) -> bool {
+        let HealthRule { name, list, when, .. } = rule;
+        match (rule.class(), when) {
             (None, None) if **name == *PHASE => {
-                if phases.is_empty() && self.complete {
+                if !has_phases && self.complete {
                     at.report_with_help(
                         "no phase has a health",
                         "add \"health\" to the values of the phase, or \"is\" and \"when\" to this rule",
                     );
                 }
-                Some(rule(HealthOf::Phase(phases.to_vec())))
+                true
             }
-            (Some(is), Some(when)) if **name != *PHASE => {
-                let class = HealthClass { is: *is, retried: *retried };
+            (Some(class), Some(when)) if **name != *PHASE => {
                 class.check(at);
                 if let Some(list) = list {
                     self.names.check_any_list(at.key("in"), list);
                 }
                 when.check(&mut self.health_reporter(at.key("when")));
-                let (when, list) =
-                    (Box::new(when.clone()), list.as_ref().map(|list| (**list).clone()));
-                Some(rule(HealthOf::Predicate { when, list, class }))
+                true
             }
             _ if **name == *PHASE => {
                 at.key("name").report_with_help(
                     "the rule phase stands for the health of the phase",
                     "remove its other keys, or give it another name",
                 );
-                None
+                false
             }
-            _ => {
-                let key = if is.is_none() { "is" } else { "when" };
+            (class, _) => {
+                let key = if class.is_none() { "is" } else { "when" };
                 at.report(format!("missing required key \"{key}\""));
-                None
+                false
             }
         }
-    }
-}
-
-fn phase_rule(phases: &[(String, HealthClass)], spec: &documents::ConventionSpec) -> HealthRule {
-    HealthRule {
-        name: PHASE.to_owned(),
-        of: HealthOf::Phase(phases.to_vec()),
-        even_if_stale: false,
-        source: spec.phase.as_ref().map(|phase| phase.source.clone()).unwrap_or_default(),
     }
 }

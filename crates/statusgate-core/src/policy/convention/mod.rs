@@ -14,16 +14,16 @@ mod times;
 mod types;
 
 pub use crate::documents::{
-    ConditionType, ElementRule, Generation, History, Imposition, Moves, PhaseReason,
-    PhaseTimeRules, Presence, ReasonRow, ResourceVersion, Rule, Sanction, Since, TransitionTime,
-    Trigger, TriggerWord, Watch, Watched,
+    ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves, PhaseReason,
+    PhaseTimeRules, Presence, ReasonRow, RepairStep, ResourceVersion, Rule, Sanction, Since,
+    TransitionTime, Trigger, TriggerWord, Watch, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub use conditions::{ConditionList, OuterList};
 pub(crate) use health::PHASE;
-pub use health::{Health, HealthClass, HealthOf, HealthRule};
-pub use phase::{Phase, PhaseRules, RepairStep, RepairTo};
-pub use rule::Limit;
+pub use health::{Health, HealthClass};
+pub use phase::{Phase, PhaseRules};
+pub(crate) use phase::{REQUESTED, STORED};
 pub use types::ConditionTypes;
 
 pub(crate) use conditions::Position;

@@ -6,7 +6,7 @@ use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
-use super::{HealthClass, Imposition, Moves, PhaseReason, PhaseTimeRules};
+use super::{HealthClass, Imposition, Moves, PhaseReason, PhaseTimeRules, RepairStep};
 use crate::documents::{self, ZeroOrMore, warn};
 use crate::language::Predicate;
 use crate::model::Pointer;
@@ -64,29 +64,10 @@ pub struct Phase {
     pub source: String,
 }
 
-/// One way to choose a phase in a repair.
-#[derive(Clone, Debug)]
-pub struct RepairStep {
-    /// When it applies; always, where there is none.
-    pub when: Option<Predicate>,
-    /// What is chosen.
-    pub to: RepairTo,
-}
-
-/// What a repair chooses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RepairTo {
-    /// This phase.
-    Phase(String),
-    /// The phase that the writer asked for.
-    Requested,
-    /// The phase that is stored.
-    Stored,
-}
-
-/// The words for a step of `repair` that chooses no phase of its own.
-const REQUESTED: &str = "requested";
-const STORED: &str = "stored";
+/// The words for a step of `repair` that chooses no phase of its own: the phase that the writer asked for, and
+/// the stored one.
+pub(crate) const REQUESTED: &str = "requested";
+pub(crate) const STORED: &str = "stored";
 const KEYWORDS: [&str; 2] = [REQUESTED, STORED];
 
 impl PhaseRules {
@@ -178,6 +159,9 @@ impl Compiler<'_> {
                 at.report_with_help(message, "remove its \"final\"");
             }
         }
+        for (index, step) in document.repair.iter().enumerate() {
+            self.check_repair_step(step, at.key("repair").item(index));
+        }
         let mut paths = document.path.iter().map(|path| (**path).clone());
         Some(PhaseRules {
             path: paths.next()?,
@@ -195,12 +179,7 @@ impl Compiler<'_> {
                 .as_ref()
                 .map(|when| self.predicate(when, at.key("mirrored"))),
             phases,
-            repair: document
-                .repair
-                .iter()
-                .enumerate()
-                .map(|(index, step)| self.repair_step(step, at.key("repair").item(index)))
-                .collect(),
+            repair: document.repair.clone(),
             source: document.source.clone(),
         })
     }
@@ -309,17 +288,13 @@ impl Compiler<'_> {
         }
     }
 
-    fn repair_step(&self, document: &documents::RepairStep, at: At<'_>) -> RepairStep {
-        let to = match document.to.as_str() {
-            REQUESTED => RepairTo::Requested,
-            STORED => RepairTo::Stored,
-            name => {
-                self.names.check_phase(at.key("to"), name);
-                RepairTo::Phase(name.to_owned())
-            }
-        };
-        let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
-        RepairStep { when, to }
+    fn check_repair_step(&self, step: &RepairStep, at: At<'_>) {
+        if !KEYWORDS.contains(&step.to.as_str()) {
+            self.names.check_phase(at.key("to"), &step.to);
+        }
+        if let Some(when) = &step.when {
+            self.predicate(when, at.key("when"));
+        }
     }
 }
 

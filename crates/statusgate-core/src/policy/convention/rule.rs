@@ -2,19 +2,10 @@
 
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
-use super::{Rule, Sanction, Trigger};
+use super::{Rule, Trigger};
 use crate::documents::{StatusPointer, TriggerWord};
 use crate::model::Pointer;
 use crate::source::tree::At;
-
-/// A limit of a number, and what happens beyond it.
-#[derive(Clone, Debug)]
-pub struct Limit<T> {
-    /// The largest or smallest valid number.
-    pub value: T,
-    /// Another number is beyond it.
-    pub sanction: Option<Sanction>,
-}
 
 impl Rule {
     /// The field that the response names.

@@ -94,7 +94,12 @@ impl Compiler<'_> {
         for (name, document) in &list.types {
             let at = at.key("types").key(name);
             let found = self.condition_type(name, document.clone(), list, at);
-            check_reachable(&known, name, at.name());
+            // What an entry above matches is not found below.
+            if let Some(other) = known.iter().find(|other| other.matches(name)) {
+                let message = format!("type {name} is \"{}\" above already", other.name);
+                let help = "the first entry that fits counts: put this one above it";
+                at.name().report_with_help(message, help);
+            }
             known.push(found);
         }
         let rules = self.tables(&[&list.source]);
@@ -138,14 +143,6 @@ impl Compiler<'_> {
     }
 }
 
-/// The first entry that matches a type counts: what an entry above matches is not found below.
-fn check_reachable(above: &[ConditionType], name: &str, at: At<'_>) {
-    if let Some(other) = above.iter().find(|other| other.matches(name)) {
-        let message = format!("type {name} is \"{}\" above already", other.name);
-        at.report_with_help(message, "the first entry that fits counts: put this one above it");
-    }
-}
-
 /// Reports numbers: the members of conditions are strings.
 fn check_texts(row: &ReasonRow, at: At<'_>) {
     let ReasonRow::Members(members) = row else { return };
@@ -167,7 +164,7 @@ fn texts<'r>(
     statuses.iter().map(|status| status.name()).chain(scalars)
 }
 
-fn text(scalar: &Scalar) -> Option<&str> {
+pub(super) fn text(scalar: &Scalar) -> Option<&str> {
     match scalar.value() {
         Value::Bool(value) => Some(if *value { "True" } else { "False" }),
         other => other.as_str(),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::documents::{DocumentKind, GROUP};
-use crate::source::tree::{Document, Node, Value};
+use crate::source::tree::{Document, Node};
 use crate::source::{Place, Source};
 
 /// A document that is neither a policy nor a convention.
@@ -47,26 +47,13 @@ fn what(root: &Node) -> Option<String> {
     if root.member("apiVersion").is_none() && root.member("cases").is_some() {
         return Some("a file of test cases".to_owned());
     }
-    let (version, kind) = (text(root, "apiVersion")?, text(root, "kind")?);
-    let items = root.member("items").map(Node::items).unwrap_or_default();
-    let is_own = |(version, kind): (&str, &str)| {
-        version.split_once('/').is_some_and(|(group, _)| group == GROUP)
-            || [DocumentKind::StatusPolicy.name(), DocumentKind::StatusConvention.name()]
-                .contains(&kind)
+    let (version, kind) = (root.text_of("apiVersion")?, root.text_of("kind")?);
+    let kinds = [DocumentKind::StatusPolicy.name(), DocumentKind::StatusConvention.name()];
+    let is_own = |node: &Node| {
+        let group = node.text_of("apiVersion").and_then(|version| version.split_once('/'));
+        group.is_some_and(|(group, _)| group == GROUP)
+            || node.text_of("kind").is_some_and(|kind| kinds.contains(&kind))
     };
-    let mut all = std::iter::once(root).chain(items);
-    let is_own = all.any(|node| {
-        is_own((
-            text(node, "apiVersion").unwrap_or_default(),
-            text(node, "kind").unwrap_or_default(),
-        ))
-    });
+    let is_own = std::iter::once(root).chain(root.items_of("items")).any(is_own);
     (!is_own).then(|| format!("a {kind} of {version}"))
-}
-
-fn text<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
-    match &node.member(key)?.value {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
 }

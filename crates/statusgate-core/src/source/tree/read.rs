@@ -28,8 +28,9 @@ const MAX_GROWTH: usize = 6;
 /// The maximum number of duplicate keys that are reported in a document.
 const MAX_DUPLICATES: usize = 32;
 
-/// One document of a manifest; null if it is empty. Also warnings about duplicate keys.
-pub(super) fn manifest(
+/// Reads one document of a manifest as `kubectl` does, with warnings about duplicate keys. An empty
+/// document is null. Its spans name source 0.
+pub(in crate::source) fn manifest(
     text: &str,
     part: &Range<usize>,
 ) -> Result<(Node, Vec<Diagnostic>), Diagnostic> {
@@ -39,8 +40,9 @@ pub(super) fn manifest(
     Ok((reader.roots.into_iter().next().unwrap_or(null), reader.duplicates))
 }
 
-/// All policies of a text, and the mistakes in those that cannot be read. Empty ones are left out.
-pub(super) fn documents(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
+/// Reads all policies of one YAML (or JSON) text, and the mistakes in those that cannot be read.
+/// Empty documents are left out.
+pub fn parse(source: usize, text: &str) -> (Vec<Document>, Vec<Diagnostic>) {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
     let mut repeated = 0;
     for part in parts(text) {

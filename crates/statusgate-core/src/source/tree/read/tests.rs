@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 
 fn read(text: &str) -> Result<Vec<Json>, String> {
-    let (documents, mistakes) = documents(0, text);
+    let (documents, mistakes) = parse(0, text);
     if let Some(mistake) = mistakes.first() {
         let at = mistake.span.bytes.start.min(text.len());
         return Err(format!("{} at {:?}", mistake.message, &text[at..]));
@@ -71,7 +71,7 @@ fn scalars_are_of_the_core_schema() {
         "8"
     ]);
     assert_eq!(read(text).unwrap(), [expected]);
-    let document = documents(0, "[.inf, -.INF, .nan]").0.remove(0);
+    let document = parse(0, "[.inf, -.INF, .nan]").0.remove(0);
     let Value::List(items) = document.root.value else { panic!("a list") };
     let float = |node: &Node| match node.value {
         Value::Float(value) => value,
