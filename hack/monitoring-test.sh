@@ -77,6 +77,11 @@ done
 for webhook in mutate validate; do
     curl --silent --show-error --insecure --output "$work/answer" --data "@$root/docs/review.json" "https://$(address address)/$webhook"
 done
+# A write that the webhook allows: a phase that ends, and an object that becomes current.
+sed 's/2026-/2024-/' "$root/docs/review.json" | jq '.request.object.metadata.creationTimestamp = "2024-11-20T10:00:00Z"
+    | .request.oldObject.status.lastTransitionTime = "2024-11-20T11:00:00Z" | .request.object.status.lastTransitionTime = "2024-11-20T12:00:00Z"
+    | .request.object.status.conditions[2].status = "True"' >"$work/allowed"
+curl --silent --show-error --insecure --output "$work/answer" --data "@$work/allowed" "https://$(address address)/validate"
 # A failed handshake: this client does not know the certificate.
 curl --silent --output "$work/answer" "https://$(address address)/" 2>"$work/answer" && failed "a client accepted the managed certificate"
 # The registrations and the Lease are written after the start.
@@ -141,7 +146,7 @@ done < <(cat "$monitoring/rules.yaml" "$work/queries" | grep -oE 'statusgate_[a-
 
 while read -r name labels; do
     for label in $labels; do
-        [[ " $(row_of "$name") job instance " == *" $label "* ]] || failed "a query selects $name by the unknown label $label"
+        [[ " $(row_of "$name") job instance le " == *" $label "* ]] || failed "a query selects $name by the unknown label $label"
     done
 done < <(cat "$monitoring/rules.yaml" "$work/queries" | grep -oE 'statusgate_[a-z_]+\{[^}]*\}' |
     sed -E 's/\{/ /; s/(=~|!=|=|!~)"[^"]*"//g; s/[,}]/ /g' | sort -u)

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use opentelemetry::{KeyValue, StringValue, Value};
 
 use super::snapshot::Snapshot;
 use crate::telemetry::{Counters, Decision, Metrics};
 use crate::wire::AdmissionRequest;
-use statusgate_core::engine::{Action, Finding, Verdict};
+use statusgate_core::engine::{Action, Finding, StatusWrite, Verdict};
 use statusgate_core::model::{Subject, Webhook};
 
 /// Counts and logs a decision.
@@ -21,6 +22,7 @@ pub(super) fn decision(
     webhook: Webhook,
     request: &AdmissionRequest<'_>,
     verdict: &Verdict<'_>,
+    now: Timestamp,
 ) {
     let counters = &snapshot.counters;
     if verdict.policies.is_empty() {
@@ -56,7 +58,29 @@ pub(super) fn decision(
             "a patch did not apply on replay and was not sent: a bug in statusgate"
         );
     }
+    // Of the two webhooks that can take the place of `validate`, this one gets every review.
+    let counts_writes = matches!(webhook, Webhook::Validate | Webhook::Mandatory);
+    if counts_writes && !request.dry_run && !verdict.is_denied() {
+        status_writes(snapshot, &request.subject, verdict, now);
+    }
     log(counters, webhook, request, verdict);
+}
+
+fn status_writes(
+    snapshot: &Snapshot,
+    subject: &Subject<'_>,
+    verdict: &Verdict<'_>,
+    now: Timestamp,
+) {
+    for &index in &verdict.policies {
+        let Some(policy) = snapshot.policies.get(index) else { continue };
+        let Some(resource) = policy.resource_of(subject) else { continue };
+        if let Some(write) = StatusWrite::of(policy, subject, now.as_second())
+            && let Some(writes) = snapshot.counters.writes(usize::from(index), resource)
+        {
+            writes.count(&write);
+        }
+    }
 }
 
 fn log(

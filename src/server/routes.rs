@@ -147,15 +147,14 @@ async fn blocking<T: Send + 'static>(
 
 /// Judges a review. The attributes describe it if it is traced.
 fn judge(handler: &Handler, webhook: Webhook, body: &[u8], traced: bool) -> (Reply, Vec<KeyValue>) {
-    let snapshot = handler.snapshot.load();
+    let (snapshot, now) = (handler.snapshot.load(), clock::now());
     let mut attributes = Vec::new();
-    let reply =
-        admit::admit(&snapshot.policies, webhook, body, clock::now(), |request, verdict| {
-            observe::decision(&handler.metrics, &snapshot, webhook, request, verdict);
-            if traced {
-                attributes = observe::attributes(&snapshot.counters, webhook, request, verdict);
-            }
-        });
+    let reply = admit::admit(&snapshot.policies, webhook, body, now, |request, verdict| {
+        observe::decision(&handler.metrics, &snapshot, webhook, request, verdict, now);
+        if traced {
+            attributes = observe::attributes(&snapshot.counters, webhook, request, verdict);
+        }
+    });
     (reply, attributes)
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::telemetry::{Count, Counters, Metrics, Names};
-use statusgate_core::engine::{Action, Change};
+use crate::telemetry::{Count, Counters, Declared, Metrics, Names};
+use statusgate_core::engine::{Action, Change, phase_names};
 use statusgate_core::policy::PolicySet;
 
 /// One loaded set. Requests read policies and counters from the same snapshot, so that a position
@@ -20,9 +20,13 @@ impl Snapshot {
     pub(super) fn new(policies: PolicySet, metrics: &Metrics) -> Self {
         let each = policies.policies();
         metrics.server.policies.set(i64::try_from(each.len()).unwrap_or(i64::MAX));
-        let ids =
-            each.iter().map(|policy| (&*policy.name, policy.rules().map(|(id, _)| id.to_string())));
-        let counters = metrics.counters(NAMES, ids);
+        let declared = each.iter().map(|policy| Declared {
+            name: &policy.name,
+            rules: policy.rules().map(|(id, _)| id.to_string()).collect(),
+            resources: policy.resource_names().collect(),
+            phases: phase_names(&policy.convention).map(str::to_owned).collect(),
+        });
+        let counters = metrics.counters(NAMES, declared);
         for policy in each {
             for (id, rule) in policy.rules().filter(|(_, rule)| !rule.optional) {
                 for action in policy.actions_of(rule) {

@@ -18,9 +18,9 @@ use prometheus_client::registry::Registry;
 use tracing_appender::non_blocking::ErrorCounter;
 
 use super::Scrape;
-use super::latency::{ByWebhook, Latency};
+use super::histogram::{ByWebhook, Histogram};
 use super::managed::Managed;
-use super::policies::{Counters, Names, Store};
+use super::policies::{Counters, Declared, Names, Store};
 use super::register::metrics;
 use statusgate_core::model::Webhook;
 
@@ -90,12 +90,12 @@ impl Metrics {
         Self { registry, webhooks, of_policies, managed, server }
     }
 
-    /// Looks up the counters of these policies, each with the ids of its rules, in their order. The counters
-    /// of a removed policy are no longer shown.
-    pub fn counters<'n, R: Iterator<Item = String>>(
+    /// Looks up the counters of these policies, in their order. The counters of a removed policy are no longer
+    /// shown.
+    pub fn counters<'n>(
         &self,
         names: Names,
-        policies: impl Iterator<Item = (&'n str, R)>,
+        policies: impl Iterator<Item = Declared<'n>>,
     ) -> Counters {
         self.of_policies.load(names, policies)
     }
@@ -165,7 +165,7 @@ impl Scrape for Metrics {
 #[derive(Debug)]
 pub struct WebhookMetrics {
     /// The duration of requests.
-    pub latency: Arc<Latency>,
+    pub latency: Arc<Histogram>,
     /// Reviews that no policy selects.
     pub unmatched: Counter,
     requests: [Counter; CODES.len()],
@@ -178,7 +178,7 @@ impl WebhookMetrics {
         unmatched: &Family<Labels<1>, Counter>,
     ) -> Self {
         Self {
-            latency: Arc::default(),
+            latency: Arc::new(Histogram::of_requests()),
             unmatched: unmatched.get_or_create_owned(&[("webhook", webhook)]),
             requests: CODES
                 .map(|code| requests.get_or_create_owned(&RequestLabels { webhook, code })),

@@ -7,20 +7,22 @@ use std::fmt;
 
 pub mod audit;
 mod causes;
-pub mod latency;
+pub mod histogram;
 pub mod logs;
 pub mod managed;
 pub mod metrics;
 pub mod policies;
 mod register;
 pub mod traces;
+pub mod writes;
 
 pub use audit::{AuditGauge, AuditMetrics, GaugeLabels};
 pub use causes::with_causes;
-pub use latency::Latency;
+pub use histogram::Histogram;
 pub use logs::{FilterFile, Format, Logs};
 pub use metrics::{Metrics, ServerMetrics, WebhookMetrics};
-pub use policies::{Count, Counters, Decision, Names};
+pub use policies::{Count, Counters, Decision, Declared, Names};
+pub use writes::Writes;
 
 /// The content of `/metrics`.
 pub trait Scrape: fmt::Debug + Send + Sync {

@@ -1,4 +1,4 @@
-//! The counters of policies: decisions by webhook, findings by rule and action, changes by reason.
+//! The counters of policies: decisions by webhook, findings by rule and action, changes by reason, status writes.
 //!
 //! A thousand policies have 40,000 findings to count. A family of prometheus-client has a map entry, two
 //! strings and an allocation for each of them; here it is one number in an array of the policy.
@@ -13,6 +13,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 
+use super::writes::{ByResource, Labels, Writes};
 use statusgate_core::model::Webhook;
 
 /// The values of labels, by their position.
@@ -22,6 +23,19 @@ pub struct Names {
     pub actions: [&'static str; 4],
     /// The reasons of changes.
     pub changes: [&'static str; 5],
+}
+
+/// A policy with the names that its counters need.
+#[derive(Clone, Debug)]
+pub struct Declared<'n> {
+    /// Its name.
+    pub name: &'n str,
+    /// The ids of its rules.
+    pub rules: Vec<String>,
+    /// The names of its resources. Two may be equal.
+    pub resources: Vec<String>,
+    /// The names of the phases of its convention, and for no phase and other phases.
+    pub phases: Vec<String>,
 }
 
 /// The decision of one policy on a review, weakest first.
@@ -54,28 +68,42 @@ impl Decision {
 /// The counters of one loaded set of policies, by the positions of policies and rules. They are replaced
 /// together with the set, so that a position never refers to the counters of another set.
 #[derive(Debug)]
-pub struct Counters(Vec<(Policy, Arc<Rules>)>);
+pub struct Counters(Vec<Current>);
 
 impl Counters {
     /// The counter of a policy's decisions. `None` for an unknown position.
     pub fn decision(&self, webhook: Webhook, policy: usize, decision: Decision) -> Option<&Count> {
-        self.0.get(policy)?.0.decisions.get(webhook as usize)?.get(decision as usize)
+        self.0.get(policy)?.policy.decisions.get(webhook as usize)?.get(decision as usize)
     }
 
     /// The counter of the findings of a rule with an action. `None` for an unknown position.
     pub fn finding(&self, policy: usize, rule: usize, action: usize) -> Option<&Count> {
-        self.0.get(policy)?.1.counts.get(rule)?.get(action)
+        self.0.get(policy)?.rules.counts.get(rule)?.get(action)
     }
 
     /// The counter of a policy's changes for a reason. `None` for an unknown position.
     pub fn change(&self, policy: usize, change: usize) -> Option<&Count> {
-        self.0.get(policy)?.0.changes.get(change)
+        self.0.get(policy)?.policy.changes.get(change)
+    }
+
+    /// The counters of the status writes of a policy's resource. `None` for an unknown position.
+    pub fn writes(&self, policy: usize, resource: usize) -> Option<&Writes> {
+        self.0.get(policy)?.resources.get(resource).map(|writes| &**writes)
     }
 
     /// The name of a policy.
     pub fn policy(&self, policy: usize) -> Option<&str> {
-        self.0.get(policy).map(|(policy, _)| &*policy.name)
+        self.0.get(policy).map(|current| &*current.policy.name)
     }
+}
+
+/// The counters of one policy.
+#[derive(Debug)]
+struct Current {
+    policy: Policy,
+    rules: Arc<Rules>,
+    /// By the positions of its resources.
+    resources: Box<[Arc<Writes>]>,
 }
 
 /// One counter. It is not shown before it is created or counts.
@@ -99,7 +127,7 @@ impl Count {
         self.0.fetch_max(1, Relaxed);
     }
 
-    fn get(&self) -> Option<u64> {
+    pub(super) fn get(&self) -> Option<u64> {
         self.0.load(Relaxed).checked_sub(1)
     }
 }
@@ -113,7 +141,7 @@ pub(super) struct Store(Arc<Mutex<Known>>);
 struct Known {
     names: Names,
     policies: BTreeMap<Arc<str>, Loaded>,
-    /// Policies of one convention share a list of ids.
+    /// Policies of one convention share a list of ids, and one of phases.
     lists: HashSet<Ids>,
 }
 
@@ -121,12 +149,13 @@ struct Known {
 struct Loaded {
     policy: Policy,
     rules: Arc<Rules>,
+    writes: ByResource,
     /// Those of earlier documents in which a review may still count.
     earlier: Vec<Arc<Rules>>,
 }
 
-/// The ids of a policy's rules, in their order.
-type Ids = Arc<[Box<str>]>;
+/// The ids of a policy's rules or the names of its phases, in their order.
+pub(super) type Ids = Arc<[Box<str>]>;
 
 /// The counters of a policy, without those of its rules.
 #[derive(Clone, Debug)]
@@ -145,20 +174,16 @@ struct Rules {
 }
 
 impl Store {
-    /// Looks up the counters of these policies, each with the ids of its rules, and creates those that are
-    /// new.
-    pub(super) fn load<'n, R>(
+    /// Looks up the counters of these policies, and creates those that are new.
+    pub(super) fn load<'n>(
         &self,
         names: Names,
-        policies: impl Iterator<Item = (&'n str, R)>,
-    ) -> Counters
-    where
-        R: Iterator<Item = String>,
-    {
+        policies: impl Iterator<Item = Declared<'n>>,
+    ) -> Counters {
         let mut known = self.lock();
         known.names = names;
         let mut before = std::mem::take(&mut known.policies);
-        let mut load = |(name, ids)| known.load(before.remove(name), name, ids);
+        let mut load = |policy: Declared<'n>| known.load(before.remove(policy.name), policy);
         let counters = policies.map(&mut load).collect();
         known.lists.retain(|list| Arc::strong_count(list) > 1);
         Counters(counters)
@@ -171,30 +196,36 @@ impl Store {
 }
 
 impl Known {
-    fn load(
-        &mut self,
-        before: Option<Loaded>,
-        name: &str,
-        ids: impl Iterator<Item = String>,
-    ) -> (Policy, Arc<Rules>) {
-        let ids: Ids = ids.map(String::into_boxed_str).collect();
-        let ids = match self.lists.get(&ids) {
-            Some(known) => Arc::clone(known),
+    fn load(&mut self, before: Option<Loaded>, policy: Declared<'_>) -> Current {
+        let (ids, phases) = (self.share(policy.rules), self.share(policy.phases));
+        let mut loaded = match before {
             None => {
-                self.lists.insert(Arc::clone(&ids));
-                ids
-            }
-        };
-        let loaded = match before {
-            None => {
-                let (policy, rules) = (Policy::new(name.into()), Rules::new(ids).into());
-                Loaded { policy, rules, earlier: Vec::new() }
+                let (policy, rules) = (Policy::new(policy.name.into()), Rules::new(ids).into());
+                Loaded { policy, rules, writes: ByResource::new(), earlier: Vec::new() }
             }
             Some(before) => before.with_rules(ids),
         };
-        let counters = (loaded.policy.clone(), Arc::clone(&loaded.rules));
+        let before = std::mem::take(&mut loaded.writes);
+        let resources = policy.resources.into_iter().map(|resource| {
+            let known = loaded.writes.entry(resource.into_boxed_str());
+            let writes = |name: &Box<str>| Writes::of(&before, name, &phases);
+            Arc::clone(known.or_insert_with_key(writes))
+        });
+        let resources = resources.collect();
+        let current =
+            Current { policy: loaded.policy.clone(), rules: Arc::clone(&loaded.rules), resources };
         self.policies.insert(Arc::clone(&loaded.policy.name), loaded);
-        counters
+        current
+    }
+
+    /// A list of names that all its users share.
+    fn share(&mut self, names: Vec<String>) -> Ids {
+        let names: Ids = names.into_iter().map(String::into_boxed_str).collect();
+        if let Some(known) = self.lists.get(&names) {
+            return Arc::clone(known);
+        }
+        self.lists.insert(Arc::clone(&names));
+        names
     }
 }
 
@@ -265,7 +296,7 @@ impl Rules {
 impl Store {
     /// Registers the metrics of all policies.
     pub(super) fn register(&self, registry: &mut Registry) {
-        let of = |encode: Encode| OfPolicies(self.clone(), encode);
+        let of = |encode: Encode| OfPolicies(self.clone(), MetricType::Counter, encode);
         registry.register("decisions", "Reviews by policy and decision", of(decisions));
         registry.register("findings", "Findings by policy and rule", of(findings));
         registry.register(
@@ -274,6 +305,27 @@ impl Store {
              the time of a phase, a restored field",
             of(changes),
         );
+        registry.register(
+            "status_writes",
+            "Status writes that a policy allows, by resource and by what they change: nothing, only times, content",
+            of(|known, encoder| known.writes(encoder, Writes::encode_changes)),
+        );
+        registry.register(
+            "phase_transitions",
+            "Changes of the phase by these writes",
+            of(|known, encoder| known.writes(encoder, Writes::encode_transitions)),
+        );
+        let of = |encode: Encode| OfPolicies(self.clone(), MetricType::Histogram, encode);
+        registry.register(
+            "phase_duration_seconds",
+            "Time in a phase until such a write replaces it",
+            of(|known, encoder| known.writes(encoder, Writes::encode_in_phase)),
+        );
+        registry.register(
+            "first_current_seconds",
+            "Time from the creation of an object to a write that makes its health current",
+            of(|known, encoder| known.writes(encoder, Writes::encode_first_current)),
+        );
     }
 }
 
@@ -281,15 +333,30 @@ type Encode = fn(&Known, &mut MetricEncoder<'_>) -> fmt::Result;
 
 /// Counters of all policies as one metric.
 #[derive(Debug)]
-struct OfPolicies(Store, Encode);
+struct OfPolicies(Store, MetricType, Encode);
 
 impl EncodeMetric for OfPolicies {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        self.1(&self.0.lock(), &mut encoder)
+        self.2(&self.0.lock(), &mut encoder)
     }
 
     fn metric_type(&self) -> MetricType {
-        MetricType::Counter
+        self.1
+    }
+}
+
+impl Known {
+    fn writes(
+        &self,
+        encoder: &mut MetricEncoder<'_>,
+        encode: fn(&Writes, Labels<'_>, &mut MetricEncoder<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        for Loaded { policy, writes, .. } in self.policies.values() {
+            for (resource, writes) in writes {
+                encode(writes, [("policy", &policy.name), ("resource", resource)], encoder)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -334,7 +401,7 @@ fn changes(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn encode<const N: usize>(
+pub(super) fn encode<const N: usize>(
     encoder: &mut MetricEncoder<'_>,
     labels: [(&str, &str); N],
     count: Option<u64>,
@@ -346,13 +413,17 @@ fn encode<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use statusgate_core::engine::{StatusChange, StatusWrite};
 
     const ACTIONS: [&str; 4] = ["audit", "warn", "repair", "deny"];
 
     fn load(store: &Store, policies: &[(&str, &[&str])]) -> Counters {
-        let policies = policies
-            .iter()
-            .map(|(name, rules)| (*name, rules.iter().map(|rule| (*rule).to_owned())));
+        let policies = policies.iter().map(|(name, rules)| Declared {
+            name,
+            rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+            resources: Vec::new(),
+            phases: Vec::new(),
+        });
         let names = Names { actions: ACTIONS, ..Names::default() };
         store.load(names, policies)
     }
@@ -383,6 +454,50 @@ mod tests {
         counters.finding(0, 1, 1).unwrap().inc();
         assert_eq!(shown(&store), ["p a deny 0", "p b warn 2"]);
         assert!(counters.finding(0, 2, 0).is_none() && counters.finding(1, 0, 0).is_none());
+    }
+
+    #[test]
+    fn writes_of_a_resource_continue_while_its_phases_stay() {
+        let store = Store::default();
+        let load = |resources: &[&str], phases: &[&str]| {
+            let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let (rules, resources, phases) = (Vec::new(), own(resources), own(phases));
+            let policy = Declared { name: "p", rules, resources, phases };
+            store.load(Names::default(), [policy].into_iter())
+        };
+        let write = |counters: &Counters, resource| {
+            let change = StatusChange::Times;
+            let write = StatusWrite {
+                change,
+                phases: Some((0, 1)),
+                in_phase: None,
+                age_when_current: None,
+            };
+            counters.writes(0, resource).unwrap().count(&write);
+        };
+        let transitions = |resource: &str| {
+            let (mut registry, mut text) = (Registry::default(), String::new());
+            store.register(&mut registry);
+            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+            let start = format!("phase_transitions_total{{policy=\"p\",resource=\"{resource}\",");
+            let lines = text.lines().filter_map(|line| line.strip_prefix(&start));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let x_to_y = |count: usize| [format!(r#"from="x",to="y"}} {count}"#)];
+        // Two rules of a policy may name one resource.
+        let first = load(&["a", "b", "a"], &["x", "y"]);
+        assert_eq!(transitions("a"), [""; 0]);
+        (0..3).for_each(|resource| write(&first, resource));
+        assert_eq!(transitions("a"), x_to_y(2));
+        assert_eq!(transitions("b"), x_to_y(1));
+        let second = load(&["b", "c"], &["x", "y"]);
+        write(&first, 1);
+        write(&second, 0);
+        assert_eq!(transitions("b"), x_to_y(3));
+        assert_eq!(transitions("a"), [""; 0], "no longer selected");
+        load(&["b"], &["y", "x"]);
+        assert_eq!(transitions("b"), [""; 0], "other phases");
+        assert!(second.writes(0, 2).is_none() && second.writes(1, 0).is_none());
     }
 
     #[test]

@@ -7,9 +7,11 @@ use jiff::Timestamp;
 
 use super::super::identity::read_object;
 use super::super::{Target, object_path};
-use super::lasting::{is_disagreement, newest_transition};
+use super::lasting::is_disagreement;
 use crate::telemetry::with_causes;
-use statusgate_core::engine::{Action, Found, Health, PatchFailed, decide, phase_of, review};
+use statusgate_core::engine::{
+    Action, Found, Health, PatchFailed, decide, newest_transition, phase_of, review,
+};
 use statusgate_core::kstatus::compute;
 use statusgate_core::model::{
     Conditions, Json, Metadata, Object, Operation, Resource, Subject, Webhook, Writer,
@@ -97,7 +99,8 @@ impl<'p> Judge<'p> {
         let Subject { object, resource, .. } = &subject;
         for index in &target.policies {
             let Some(policy) = self.policies.get(*index) else { continue };
-            let newest = newest_transition(policy, object, &target.version, now.as_second());
+            let newest =
+                newest_transition(&policy.convention, object, &target.version, now.as_second());
             judged.since = judged.since.max(newest);
             let health = Health::of(&policy.convention, object, resource);
             let health = match health {

@@ -324,7 +324,7 @@ impl Defaults<'_, '_, '_> {
 }
 
 /// Whether two values are equal except for the times of members with these names.
-fn differ_only_in(times: &[String], one: &Json<'_>, other: &Json<'_>) -> bool {
+pub(super) fn differ_only_in(times: &[String], one: &Json<'_>, other: &Json<'_>) -> bool {
     let is_time = |value: &Json<'_>| value.as_str().and_then(parse_rfc3339).is_some();
     match (one, other) {
         (Json::Object(one), Json::Object(other)) => {

@@ -36,24 +36,24 @@ impl Health {
         object: &Object<'a>,
         resource: &Resource<'a>,
     ) -> Option<(Option<&'c HealthRule>, Self)> {
-        let rules = convention.health.as_ref()?;
-        let facts = Facts {
-            observed_generation: Some(&rules.observed_generation),
-            evidence_since: object.metadata.generation,
-            ..facts_of(convention, object, None, resource)
-        };
-        if facts.deleting() {
-            let reason = "metadata.deletionTimestamp is set";
-            return Some((None, Self::new(HealthStatus::Terminating, reason)));
-        }
-        let is_stale = observed(&facts) == Some(Observed::Behind);
-        let counted = rules.rules.iter().filter(|rule| rule.even_if_stale || !is_stale);
-        let mut found =
-            counted.filter_map(|rule| Some((Some(rule), apply(rule, rules, convention, facts)?)));
-        Some(found.next().unwrap_or_else(|| match is_stale {
-            true => (None, Self::new(HealthStatus::InProgress, STALE)),
-            false => (None, Self::new(rules.default, NO_RULE)),
-        }))
+        Some(match Ground::of(convention, object, resource)? {
+            Ground::Given(is, reason) => (None, Self::new(is, reason)),
+            Ground::Rule(rule, class, facts) => {
+                (Some(rule), Self { class, reason: reason_of(rule, convention, &facts) })
+            }
+        })
+    }
+
+    /// Whether the health is current: without the reason, which is a text of its own.
+    pub(super) fn is_current<'a>(
+        convention: &Convention,
+        object: &Object<'a>,
+        resource: &Resource<'a>,
+    ) -> bool {
+        Ground::of(convention, object, resource).is_some_and(|ground| match ground {
+            Ground::Given(is, _) => is == HealthStatus::Current,
+            Ground::Rule(_, class, _) => class.is == HealthStatus::Current,
+        })
     }
 
     /// The health of an object without a convention that defines it: its kstatus result.
@@ -82,24 +82,66 @@ const STALE: &str = "the controller has not observed the newest generation";
 /// The reason if no rule applies.
 const NO_RULE: &str = "no rule about health applies";
 
-/// The health by one rule, if it applies.
-fn apply(
+/// What decides about the health of an object.
+enum Ground<'c, 's, 'a> {
+    /// No rule; this is the reason.
+    Given(HealthStatus, &'static str),
+    /// A rule, with the facts for which it applies.
+    Rule(&'c HealthRule, HealthClass, Facts<'s, 'a>),
+}
+
+impl<'c: 's, 's, 'a> Ground<'c, 's, 'a> {
+    /// `None` if the convention does not define health.
+    fn of(
+        convention: &'c Convention,
+        object: &'s Object<'a>,
+        resource: &'s Resource<'a>,
+    ) -> Option<Self> {
+        let rules = convention.health.as_ref()?;
+        let facts = Facts {
+            observed_generation: Some(&rules.observed_generation),
+            evidence_since: object.metadata.generation,
+            ..facts_of(convention, object, None, resource)
+        };
+        if facts.deleting() {
+            let reason = "metadata.deletionTimestamp is set";
+            return Some(Self::Given(HealthStatus::Terminating, reason));
+        }
+        let is_stale = observed(&facts) == Some(Observed::Behind);
+        let mut counted = rules.rules.iter().filter(|rule| rule.even_if_stale || !is_stale);
+        let found = counted.find_map(|rule| {
+            let (class, facts) = apply(rule, rules, convention, facts)?;
+            Some(Self::Rule(rule, class, facts))
+        });
+        Some(found.unwrap_or(match is_stale {
+            true => Self::Given(HealthStatus::InProgress, STALE),
+            false => Self::Given(rules.default, NO_RULE),
+        }))
+    }
+}
+
+/// The health by one rule and the facts for which it applies, if it does.
+fn apply<'s, 'a>(
     rule: &HealthRule,
     health: &convention::Health,
-    convention: &Convention,
-    facts: Facts<'_, '_>,
-) -> Option<Health> {
+    convention: &'s Convention,
+    facts: Facts<'s, 'a>,
+) -> Option<(HealthClass, Facts<'s, 'a>)> {
     if let (Some(when), Some(class)) = (&rule.when, rule.class()) {
-        let facts = applies(when, rule.list.as_deref(), convention, facts)?;
-        let reason = message_of(when, &facts).unwrap_or_else(|| rule.name.to_string());
-        return Some(Health { class, reason });
+        return Some((class, applies(when, rule.list.as_deref(), convention, facts)?));
     }
     let phase = facts.phase?;
-    let (_, class) = health.phases.iter().find(|(name, _)| name == phase)?;
-    let reason = health.message.as_ref().and_then(|path| facts.object.at_status(path)?.as_str());
-    let reason = reason.filter(|text| !text.is_empty());
-    let reason = reason.map_or_else(|| format!("phase {phase}"), str::to_owned);
-    Some(Health { class: *class, reason })
+    Some((health.phases.iter().find(|(name, _)| name == phase)?.1, facts))
+}
+
+fn reason_of(rule: &HealthRule, convention: &Convention, facts: &Facts<'_, '_>) -> String {
+    if let Some(when) = &rule.when {
+        return message_of(when, facts).unwrap_or_else(|| rule.name.to_string());
+    }
+    let message = convention.health.as_ref().and_then(|health| health.message.as_ref());
+    let text = message.and_then(|path| facts.object.at_status(path)?.as_str());
+    let text = text.filter(|text| !text.is_empty());
+    text.map_or_else(|| format!("phase {}", facts.phase.unwrap_or_default()), str::to_owned)
 }
 
 /// The facts with the list of conditions for which a predicate holds.

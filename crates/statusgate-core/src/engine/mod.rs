@@ -41,6 +41,8 @@ mod ratchet;
 mod remutate;
 mod review;
 mod standing;
+mod status_write;
+mod transition;
 mod verdict;
 
 use jiff::Timestamp;
@@ -61,6 +63,8 @@ pub(crate) use fields::fits;
 pub use health::Health;
 pub use review::{Found, PatchFailed, Review, review};
 pub use standing::Standing;
+pub use status_write::{StatusChange, StatusWrite, phase_names};
+pub use transition::newest_transition;
 pub use verdict::{Cause, Change, Finding, Verdict};
 
 /// Judges a subject by all policies that select it.

@@ -54,8 +54,28 @@ impl Policy {
     /// write carries in `.status` is dropped by the API server, and CREATE of `/status` does not
     /// exist. Without it status travels with the main resource.
     pub fn selects(&self, subject: &Subject<'_>) -> bool {
-        let any = |globs: &[Glob], name: &str| globs.iter().any(|glob| glob.matches(name));
-        self.resources.iter().any(|rule| {
+        self.resource_of(subject).is_some()
+    }
+
+    /// The names of its resources as in the document, `PLURAL.GROUP`: both may be patterns.
+    pub fn resource_names(&self) -> impl Iterator<Item = String> {
+        self.resources.iter().flat_map(|rule| {
+            rule.api_groups.iter().flat_map(|group| {
+                rule.resources.iter().map(move |plural| match group.exact() {
+                    Some("") => plural.to_string(),
+                    _ => format!("{plural}.{group}"),
+                })
+            })
+        })
+    }
+
+    /// The place of the name that selects a request, in [`Self::resource_names`].
+    pub fn resource_of(&self, subject: &Subject<'_>) -> Option<usize> {
+        let place = |globs: &[Glob], name: &str| globs.iter().position(|glob| glob.matches(name));
+        let mut before = 0;
+        self.resources.iter().find_map(|rule| {
+            let first = before;
+            before += rule.api_groups.len() * rule.resources.len();
             let stored = match (rule.status_subresource, subject.subresource.as_ref()) {
                 (true, "status") => subject.operation == Operation::Update,
                 (false, "") => {
@@ -63,11 +83,14 @@ impl Policy {
                 }
                 _ => false,
             };
-            stored
-                // Plurals last: a rule has one or two groups and dozens of these.
-                && any(&rule.api_groups, &subject.resource.group)
-                && any(&rule.api_versions, &subject.resource.version)
-                && any(&rule.resources, &subject.resource.resource)
+            if !stored {
+                return None;
+            }
+            // Plurals last: a rule has one or two groups and dozens of these.
+            let group = place(&rule.api_groups, &subject.resource.group)?;
+            place(&rule.api_versions, &subject.resource.version)?;
+            let plural = place(&rule.resources, &subject.resource.resource)?;
+            Some(first + group * rule.resources.len() + plural)
         })
     }
 

@@ -119,6 +119,14 @@ impl ConditionList {
         items.collect()
     }
 
+    /// The member with the transition time: that of the convention, otherwise that of metav1.
+    pub fn time_member(&self) -> &str {
+        match &self.times {
+            Some(times) if !times.member.is_empty() => &times.member,
+            _ => "lastTransitionTime",
+        }
+    }
+
     /// What predicates need to know of it.
     pub(crate) fn for_predicates(&self) -> List<'_> {
         List { path: &self.path, polarity_from: &self.types.polarity_from }

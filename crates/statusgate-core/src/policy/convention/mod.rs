@@ -30,6 +30,7 @@ pub(crate) use conditions::Position;
 pub(crate) use names::Names;
 pub(crate) use place::{Label, remaining};
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::compile::Compiler;
@@ -70,6 +71,8 @@ pub struct Convention {
     pub rules: Vec<Arc<Rule>>,
     /// Defaults for absent fields, and members to remove.
     pub backfill: Vec<Backfill>,
+    /// The members with times: a status in which only these changed has the same content.
+    pub times: Arc<[String]>,
     /// Every rule id of these tables.
     pub declared: Arc<RuleTable>,
     /// What a policy that follows the convention may name.
@@ -130,6 +133,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
     let health = compiler.health(spec, observed, at).map(Arc::new);
     let fields = compiler.fields(&spec.fields, at.key("fields"));
     let backfill = compiler.backfill(&spec.backfill, &conditions, &[], at.key("backfill"));
+    let times = times_of(&backfill, &conditions, phase.as_ref());
     // Rules last: their ids are the only ones that are chosen.
     let path = spec.phase.as_ref().and_then(|phase| phase.path.first());
     let rules = spec.rules.iter().enumerate();
@@ -155,7 +159,28 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         fields,
         rules,
         backfill,
+        times,
         declared: Arc::new(declared),
         names,
     }
+}
+
+/// The members with times: those of the default that restores a status, whether a policy enables it or not,
+/// otherwise the transition times.
+fn times_of(
+    backfill: &[Backfill],
+    lists: &[ConditionList],
+    phase: Option<&PhaseRules>,
+) -> Arc<[String]> {
+    let steady = backfill.iter().find_map(|default| match &default.filling {
+        Filling::SteadyStatus { times, .. } => Some(times.clone()),
+        _ => None,
+    });
+    let transitions = || {
+        let phase = phase.and_then(|rules| rules.transition_time.as_ref());
+        let phase = phase.and_then(|time| time.path.tokens().last());
+        let lists = lists.iter().map(|list| list.time_member().to_owned());
+        lists.chain(phase.cloned()).collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    steady.unwrap_or_else(transitions).into()
 }
