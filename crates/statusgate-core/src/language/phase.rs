@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::Checker;
 use super::words::not;
-use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
+use super::{
+    Around, Asks, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth,
+    Word, any_of, quoted,
+};
+use crate::model::Pointer;
 
 /// The phase of this write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +50,19 @@ impl Word for Phase {
         format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
     }
 
+    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        let among: Vec<_> = self.phase.iter().map(|name| name.as_str().into()).collect();
+        let at = |negated| {
+            let among = among.clone();
+            move |path: &Pointer| {
+                let (path, among) = (path.clone(), among.clone());
+                Formula::from(Question::Value { path, among, negated, text: true })
+            }
+        };
+        let yes = Formula::any(kind.phase.iter().map(at(false)));
+        Ok(Sides { yes, no: Formula::any(kind.phase.iter().map(at(true))) })
+    }
+
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.phase(false, &self.phase);
     }
@@ -74,6 +91,10 @@ impl Word for OldPhase {
 
     fn words(&self, _: Around, negated: bool) -> String {
         format!("the stored phase is {}{}", not(negated), any_of(self.old_phase.iter().cloned()))
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        Err(NoFormula(self.words(Around::Nothing, false)))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
