@@ -215,21 +215,33 @@ impl Word for Condition {
         }
     }
 
-    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+    fn sides(&self, of: Kind<'_>) -> Result<Sides, NoFormula> {
         let kind = || self.of.kind().to_owned();
+        let Some(list) = of.list else {
+            return Ok(self.present.map_or(Sides::UNKNOWN, |present| Sides::known(!present)));
+        };
         let is = |wanted: &[ConditionStatus]| {
             let question = |listed: bool| {
                 let statuses =
                     [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown];
                 let among = statuses.iter().filter(|status| wanted.contains(status) == listed);
                 let among = among.map(|status| status.name().to_owned()).collect();
-                Question::Condition { kind: kind(), member: "status", among, negated: false }.into()
+                Question::Condition {
+                    list: list.clone(),
+                    kind: kind(),
+                    member: "status",
+                    among,
+                    negated: false,
+                }
+                .into()
             };
             Sides { yes: question(true), no: question(false) }
         };
         let listed = |member, names: &[String]| {
             let question = |negated| {
-                Question::Condition { kind: kind(), member, among: names.to_vec(), negated }.into()
+                let among = names.to_vec();
+                Question::Condition { list: list.clone(), kind: kind(), member, among, negated }
+                    .into()
             };
             Sides { yes: question(false), no: question(true) }
         };
@@ -242,7 +254,7 @@ impl Word for Condition {
             Self { reason: Some(names), .. } => Ok(listed("reason", names)),
             Self { severity: Some(names), .. } => Ok(listed("severity", names)),
             Self { present: Some(present), .. } => {
-                let sides = Sides::of(Question::Present(kind()).into());
+                let sides = Sides::of(Question::Present(list.clone(), kind()).into());
                 Ok(if *present { sides } else { !sides })
             }
             _ => Err(NoFormula(self.words(Around::Nothing, false))),

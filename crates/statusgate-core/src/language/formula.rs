@@ -21,7 +21,7 @@ pub enum Formula {
     Not(Box<Formula>),
     /// A question without parts.
     Ask(Question),
-    /// Some element of a list has conditions for which this holds.
+    /// Some element of a list has conditions for which this holds. Only a whole formula is of this kind.
     Some {
         /// The list.
         outer: Pointer,
@@ -36,10 +36,12 @@ pub enum Formula {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// The list has a condition of this type.
-    Present(String),
+    Present(List, String),
     /// A member of a condition is a text in a list, or with `negated` another text. The condition did not
     /// observe an older generation.
     Condition {
+        /// The list.
+        list: List,
         /// The type.
         kind: String,
         /// The member.
@@ -70,6 +72,15 @@ pub enum Question {
     Behind(Pointer),
     /// The same for a number that is written as a string.
     BehindAsText(Pointer),
+}
+
+/// A list of conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum List {
+    /// At this path.
+    At(Pointer),
+    /// Of the element of [`Formula::Some`].
+    OfElement,
 }
 
 /// A comparison of numbers.
@@ -105,8 +116,10 @@ pub struct Sides {
 pub struct Kind<'k> {
     /// The plural.
     pub plural: &'k str,
-    /// Where the phase is.
+    /// Where the phase is: the first text counts.
     pub phase: &'k [Pointer],
+    /// The list of conditions that predicates read, if there is one.
+    pub list: Option<&'k List>,
 }
 
 /// A word that has no formula, in words.
@@ -179,9 +192,11 @@ impl Question {
     fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (
-                Self::Condition { kind, member, among, negated: false },
-                Self::Condition { kind: k, member: m, among: others, negated: false },
-            ) => kind == k && member == m && !among.iter().any(|text| others.contains(text)),
+                Self::Condition { list, kind, member, among, negated: false },
+                Self::Condition { list: l, kind: k, member: m, among: others, negated: false },
+            ) => {
+                (list, kind, member) == (l, k, m) && !among.iter().any(|text| others.contains(text))
+            }
             (
                 Self::Value { path, among, negated: false, .. },
                 Self::Value { path: p, among: others, negated: false, .. },
@@ -202,15 +217,16 @@ impl Sides {
         Self::of(if answer { Formula::ALWAYS } else { Formula::NEVER })
     }
 
+    /// A question that never has an answer.
+    pub const UNKNOWN: Self = Self { yes: Formula::NEVER, no: Formula::NEVER };
+
     /// All of these hold.
     pub fn all(parts: Vec<Self>) -> Self {
         let (yes, no): (Vec<_>, Vec<_>) =
             parts.into_iter().map(|sides| (sides.yes, sides.no)).unzip();
         Self { yes: Formula::all(yes), no: Formula::any(no) }
     }
-}
 
-impl Sides {
     /// At least one of these holds.
     pub fn any(parts: Vec<Self>) -> Self {
         !Self::all(parts.into_iter().map(Not::not).collect())

@@ -51,16 +51,21 @@ impl Word for Phase {
     }
 
     fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
-        let among: Vec<_> = self.phase.iter().map(|name| name.as_str().into()).collect();
-        let at = |negated| {
-            let among = among.clone();
-            move |path: &Pointer| {
-                let (path, among) = (path.clone(), among.clone());
-                Formula::from(Question::Value { path, among, negated, text: true })
-            }
+        let named = self.phase.iter().filter(|name| !name.is_empty());
+        let among: Vec<_> = named.map(|name| name.as_str().into()).collect();
+        let at = |path: &Pointer, among, negated| {
+            Formula::from(Question::Value { path: path.clone(), among, negated, text: true })
         };
-        let yes = Formula::any(kind.phase.iter().map(at(false)));
-        Ok(Sides { yes, no: Formula::any(kind.phase.iter().map(at(true))) })
+        let side = |negated| {
+            let paths = kind.phase.iter().enumerate();
+            Formula::any(paths.map(|(index, path)| {
+                // A text has no fields, so these cannot both be texts.
+                let before = kind.phase.iter().take(index).filter(|other| !other.contains(path));
+                let absent = before.map(|other| !at(other, Vec::new(), true));
+                Formula::all(absent.chain([at(path, among.clone(), negated)]))
+            }))
+        };
+        Ok(Sides { yes: side(false), no: side(true) })
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

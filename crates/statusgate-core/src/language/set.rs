@@ -33,6 +33,9 @@ impl Word for Set {
     }
 
     fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        if self.set.may_have_index() {
+            return Err(NoFormula(self.words(Around::Nothing, false)));
+        }
         Ok(Sides::of(Question::Set((*self.set).clone()).into()))
     }
 

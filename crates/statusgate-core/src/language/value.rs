@@ -372,12 +372,7 @@ impl Word for Value {
     fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
         let unknown = || NoFormula(self.words(Around::Nothing, false));
         let pointer = |reference: &Reference| match reference {
-            // The names of a pointer can also be indexes, which other languages write differently.
-            Reference::Field(path)
-                if path.tokens().iter().all(|name| name.parse::<i64>().is_err()) =>
-            {
-                Ok((**path).clone())
-            }
+            Reference::Field(path) if !path.may_have_index() => Ok((**path).clone()),
             _ => Err(unknown()),
         };
         let path = pointer(&self.reference)?;
