@@ -14,11 +14,11 @@ use crate::model::Pointer;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
     /// All of these hold. Without parts it always holds.
-    All(Vec<Formula>),
+    All(Vec<Self>),
     /// One of these holds. Without parts it never holds.
-    Any(Vec<Formula>),
+    Any(Vec<Self>),
     /// This does not hold.
-    Not(Box<Formula>),
+    Not(Box<Self>),
     /// A question without parts.
     Ask(Question),
     /// Some element of a list has conditions for which this holds. Only a whole formula is of this kind.
@@ -28,7 +28,7 @@ pub enum Formula {
         /// The names from an element to its conditions.
         inner: Vec<String>,
         /// What must hold.
-        of: Box<Formula>,
+        of: Box<Self>,
     },
 }
 

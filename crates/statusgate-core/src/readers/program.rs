@@ -50,7 +50,7 @@ pub enum Evidence {
     /// The message of this condition, otherwise its reason.
     Condition(List, String),
     /// That of the first alternative that holds. If the others do not hold, the last one does.
-    First(Vec<(Formula, Vec<Evidence>)>),
+    First(Vec<(Formula, Vec<Self>)>),
 }
 
 /// A rule that has no formula.
