@@ -1,9 +1,10 @@
 //! `statusgate export`: what a convention says, for other tools.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -13,7 +14,7 @@ use super::policies::Policies;
 use super::{Outcome, say};
 use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::readers::{Readable, Reader};
+use statusgate_core::readers::{Readable, Reader, lua};
 
 /// The arguments of `export`.
 #[derive(Debug, clap::Args)]
@@ -57,6 +58,10 @@ struct HealthArgs {
     #[command(flatten)]
     connection: Connection,
 
+    /// With argocd: write the files of Argo CD's own folder of scripts here instead, with tests.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
     /// Exit with code 1 if a rule is left out.
     #[arg(long)]
     strict: bool,
@@ -68,17 +73,32 @@ struct HealthArgs {
 /// When policies or definitions cannot be read, or no kind has a health.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Which::Health(args) = &args.which;
+    if args.out.is_some() && args.reader != Reader::ArgoCd {
+        bail!("--out is only for argocd");
+    }
     let policies = args.policies.load()?;
     let resources = if args.from_cluster {
         block_on(args.from_cluster(&policies))?
     } else {
         read_crds(&args.crds, true)?
     };
-    let kinds = readable(resources, &policies);
+    let resources = sorted(resources);
+    let of = |resource: &CustomResource| resource.readable(&policies);
+    let kinds: Vec<Readable> = resources.iter().filter_map(of).collect();
     if kinds.is_empty() {
         bail!("no policy with a health selects one of these kinds");
     }
-    io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?;
+    match &args.out {
+        None => io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?,
+        Some(folder) => {
+            for resource in &resources {
+                let Some(kind) = resource.readable(&policies) else { continue };
+                for (path, text) in lua::files(&kind, &resource.witnesses(&policies)) {
+                    write(&folder.join(path), &text)?;
+                }
+            }
+        }
+    }
     let gaps: Vec<String> = kinds
         .iter()
         .flat_map(|kind| kind.gaps().into_iter().map(|gap| format!("{}: {gap}", kind.name())))
@@ -94,11 +114,16 @@ impl HealthArgs {
     }
 }
 
-/// The kinds with a health, sorted.
-fn readable(mut resources: Vec<CustomResource>, policies: &PolicySet) -> Vec<Readable> {
+fn sorted(mut resources: Vec<CustomResource>) -> Vec<CustomResource> {
     resources.sort();
     resources.dedup_by(|one, other| one.name() == other.name());
-    resources.iter().filter_map(|resource| resource.readable(policies)).collect()
+    resources
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let error = || format!("cannot write {}", path.display());
+    path.parent().map_or(Ok(()), fs::create_dir_all).with_context(error)?;
+    fs::write(path, text).with_context(error)
 }
 
 fn reader(name: &str) -> anyhow::Result<Reader> {

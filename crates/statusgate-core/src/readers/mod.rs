@@ -4,8 +4,10 @@
 
 pub mod lua;
 pub mod program;
+mod witness;
 
 pub use program::Program;
+pub use witness::Witness;
 
 /// A kind of objects with the programs of its versions.
 #[derive(Clone, Debug, PartialEq)]
