@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let policies = args.policies.load()?;
     let resources = if args.from_cluster {
-        block_on(args.from_cluster(&policies))?
+        block_on(args.served(&policies))?
     } else {
         read_crds(&args.crds, true)?
     };
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 impl HealthArgs {
-    async fn from_cluster(&self, policies: &PolicySet) -> anyhow::Result<Vec<CustomResource>> {
+    async fn served(&self, policies: &PolicySet) -> anyhow::Result<Vec<CustomResource>> {
         let cluster = self.connection.open().await?;
         Ok(cluster.custom_resources(policies).await?)
     }
