@@ -9,7 +9,7 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 /// A module may use itself and the modules before it.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     // crates/statusgate-core/src
     "model",
     "kstatus",
@@ -18,6 +18,7 @@ const ORDER: [&str; 21] = [
     "documents",
     "policy",
     "engine",
+    "readers",
     "explain",
     "relevance",
     "lint",

@@ -13,6 +13,7 @@
 //! | [`kstatus`] | what kstatus concludes from an object: [`kstatus::compute`] |
 //! | [`policy`] | documents as written, compiled to a [`policy::PolicySet`]; diagnostics |
 //! | [`engine`] | [`engine::decide`]: the only place where a verdict is reached |
+//! | [`readers`] | health in the formats of other tools |
 //! | [`explain`] | a convention for people: its page, its truth table, its phase graph |
 //! | [`relevance`] | which writes can matter to a webhook |
 //! | [`lint`] | what can be proven of a convention by walking that table |
@@ -28,5 +29,6 @@ pub mod language;
 pub mod lint;
 pub mod model;
 pub mod policy;
+pub mod readers;
 pub mod relevance;
 pub mod source;

@@ -78,9 +78,9 @@ impl Health {
 }
 
 /// The reason of an object with an observedGeneration that is behind.
-const STALE: &str = "the controller has not observed the newest generation";
+pub(crate) const STALE: &str = "the controller has not observed the newest generation";
 /// The reason if no rule applies.
-const NO_RULE: &str = "no rule about health applies";
+pub(crate) const NO_RULE: &str = "no rule about health applies";
 
 /// What decides about the health of an object.
 enum Ground<'c, 's, 'a> {

@@ -33,7 +33,7 @@ mod defaults;
 mod draft;
 mod evidence;
 mod fields;
-mod health;
+pub(crate) mod health;
 mod judge;
 mod mutate;
 mod phase;

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::words::not;
-use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
+use super::{
+    Around, Asks, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
+    quoted,
+};
 use crate::model::{ConditionStatus, Conditions, Json};
 
 /// A condition, and what must hold of it: all of the tests that are there.
@@ -209,6 +212,52 @@ impl Word for Condition {
                 let did = *changed == Some(negated);
                 format!("this write {} {name}", if did { "did not change" } else { "changed" })
             }
+        }
+    }
+
+    fn sides(&self, of: Kind<'_>) -> Result<Sides, NoFormula> {
+        let kind = || self.of.kind().to_owned();
+        let Some(list) = of.list else {
+            return Ok(self.present.map_or(Sides::UNKNOWN, |present| Sides::known(!present)));
+        };
+        let is = |wanted: &[ConditionStatus]| {
+            let question = |listed: bool| {
+                let statuses =
+                    [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown];
+                let among = statuses.iter().filter(|status| wanted.contains(status) == listed);
+                let among = among.map(|status| status.name().to_owned()).collect();
+                Question::Condition {
+                    list: list.clone(),
+                    kind: kind(),
+                    member: "status",
+                    among,
+                    negated: false,
+                }
+                .into()
+            };
+            Sides { yes: question(true), no: question(false) }
+        };
+        let listed = |member, names: &[String]| {
+            let question = |negated| {
+                let among = names.to_vec();
+                Question::Condition { list: list.clone(), kind: kind(), member, among, negated }
+                    .into()
+            };
+            Sides { yes: question(false), no: question(true) }
+        };
+        match self {
+            Self { of: ConditionOf::OldCondition(_), .. } => {
+                Err(NoFormula(self.words(Around::Nothing, false)))
+            }
+            Self { is: Some(wanted), .. } => Ok(is(wanted)),
+            Self { is_not: Some(unwanted), .. } => Ok(!is(unwanted)),
+            Self { reason: Some(names), .. } => Ok(listed("reason", names)),
+            Self { severity: Some(names), .. } => Ok(listed("severity", names)),
+            Self { present: Some(present), .. } => {
+                let sides = Sides::of(Question::Present(list.clone(), kind()).into());
+                Ok(if *present { sides } else { !sides })
+            }
+            _ => Err(NoFormula(self.words(Around::Nothing, false))),
         }
     }
 

@@ -6,7 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::checker::{Checker, Segment};
 use super::words::join;
-use super::{Answers, AnyWord, Around, Asks, Facts, Predicate, Reasons, Scope, Truth, Word};
+use super::{
+    Answers, AnyWord, Around, Asks, Facts, Kind, NoFormula, Predicate, Reasons, Scope, Sides,
+    Truth, Word,
+};
 
 /// All of these predicates hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +85,11 @@ macro_rules! list_word {
                 }
             }
 
+            fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+                let parts: Result<Vec<Sides>, _> = self.$key.iter().map(|part| part.sides(kind)).collect();
+                Ok(Sides::$key(parts?))
+            }
+
             fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
                 self.$key.iter().for_each(|part| part.asks(asks));
             }
@@ -124,6 +132,10 @@ impl Word for Not {
 
     fn words(&self, around: Around, negated: bool) -> String {
         self.not.clause(around, !negated)
+    }
+
+    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        Ok(!self.not.sides(kind)?)
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

@@ -54,6 +54,7 @@ mod condition;
 mod deleting;
 mod elapsed;
 mod facts;
+pub mod formula;
 mod gates;
 mod glob;
 mod length;
@@ -87,6 +88,7 @@ pub use condition::{Condition, ConditionOf};
 pub use deleting::Deleting;
 pub use elapsed::{Elapsed, Span};
 pub use facts::{ElementFacts, Facts, List};
+pub(crate) use formula::{Formula, Kind, NoFormula, Question, Sides};
 pub use gates::Gates;
 pub use glob::Glob;
 pub use length::Length;
@@ -140,6 +142,12 @@ pub trait Word: Serialize + DeserializeOwned + JsonSchema + Clone + Debug + Part
 
     /// The word as a clause of a page. The word has one test.
     fn words(&self, around: Around, negated: bool) -> String;
+
+    /// Its formulas, for exports to other languages. The word has one test.
+    ///
+    /// # Errors
+    /// Other languages cannot ask this.
+    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula>;
 
     /// Shows its inputs to a visitor: tables and proofs vary only these.
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>);
@@ -214,6 +222,12 @@ macro_rules! words {
             fn words(&self, around: Around, negated: bool) -> String {
                 match self {
                     $(Self::$word(word) => word.words(around, negated),)*
+                }
+            }
+
+            fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+                match self {
+                    $(Self::$word(word) => word.sides(kind),)*
                 }
             }
 

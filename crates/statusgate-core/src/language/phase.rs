@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::Checker;
 use super::words::not;
-use super::{Around, Asks, Facts, OneOrMany, Reasons, Truth, Word, any_of, quoted};
+use super::{
+    Around, Asks, Facts, Formula, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth,
+    Word, any_of, quoted,
+};
+use crate::model::Pointer;
 
 /// The phase of this write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +50,24 @@ impl Word for Phase {
         format!("the phase is {}{}", not(negated), any_of(self.phase.iter().cloned()))
     }
 
+    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        let named = self.phase.iter().filter(|name| !name.is_empty());
+        let among: Vec<_> = named.map(|name| name.as_str().into()).collect();
+        let at = |path: &Pointer, among, negated| {
+            Formula::from(Question::Value { path: path.clone(), among, negated, text: true })
+        };
+        let side = |negated| {
+            let paths = kind.phase.iter().enumerate();
+            Formula::any(paths.map(|(index, path)| {
+                // A text has no fields, so these cannot both be texts.
+                let before = kind.phase.iter().take(index).filter(|other| !other.contains(path));
+                let absent = before.map(|other| !at(other, Vec::new(), true));
+                Formula::all(absent.chain([at(path, among.clone(), negated)]))
+            }))
+        };
+        Ok(Sides { yes: side(false), no: side(true) })
+    }
+
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {
         asks.phase(false, &self.phase);
     }
@@ -74,6 +96,10 @@ impl Word for OldPhase {
 
     fn words(&self, _: Around, negated: bool) -> String {
         format!("the stored phase is {}{}", not(negated), any_of(self.old_phase.iter().cloned()))
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        Err(NoFormula(self.words(Around::Nothing, false)))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::not;
 use super::{
-    Around, Asks, Checker, Facts, Glob, OneOrMany, Reasons, Truth, Word, any_of, quoted, selector,
+    Around, Asks, Checker, Facts, Glob, Kind, NoFormula, OneOrMany, Reasons, Sides, Truth, Word,
+    any_of, quoted, selector,
 };
 
 /// The plural that the request addresses.
@@ -38,6 +39,10 @@ impl Word for ResourceName {
     fn words(&self, _: Around, negated: bool) -> String {
         let globs = any_of(self.resource.iter().map(ToString::to_string));
         format!("the resource is {}{globs}", not(negated))
+    }
+
+    fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        Ok(Sides::known(self.resource.iter().any(|glob| glob.matches(kind.plural))))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

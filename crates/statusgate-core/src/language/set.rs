@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::not;
-use super::{AnyPointer, Around, Asks, Facts, Reasons, Reference, Truth, Word};
+use super::{
+    AnyPointer, Around, Asks, Facts, Kind, NoFormula, Question, Reasons, Reference, Sides, Truth,
+    Word,
+};
 
 /// A field that is present and not null, "", [] or {}.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +30,13 @@ impl Word for Set {
 
     fn words(&self, _: Around, negated: bool) -> String {
         format!("{} is {}set", self.set.field(), not(negated))
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        if self.set.may_have_index() {
+            return Err(NoFormula(self.words(Around::Nothing, false)));
+        }
+        Ok(Sides::of(Question::Set((*self.set).clone()).into()))
     }
 
     fn asks<'p>(&'p self, asks: &mut dyn Asks<'p>) {

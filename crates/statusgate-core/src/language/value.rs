@@ -11,11 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
 use super::checker::{Checker, Segment};
+use super::formula::{self, Comparison};
 use super::shapes::Text;
 use super::words::not;
 use super::{
-    Answers, AnyPointer, Around, Asks, Facts, OneOrMany, Pattern, Reasons, Scalar, Scope, Truth,
-    Word, any_of, quoted, quoted_if_odd,
+    Answers, AnyPointer, Around, Asks, Facts, Kind, NoFormula, OneOrMany, Pattern, Question,
+    Reasons, Scalar, Scope, Sides, Truth, Word, any_of, quoted, quoted_if_odd,
 };
 use crate::model::{Json, is_before_write, order, parse_rfc3339, same, same_number};
 
@@ -365,6 +366,51 @@ impl Word for Value {
                 let bound = self.bounds().map(ToString::to_string).collect::<String>();
                 format!("{reference} {is} {bound}")
             }
+        }
+    }
+
+    fn sides(&self, _: Kind<'_>) -> Result<Sides, NoFormula> {
+        let unknown = || NoFormula(self.words(Around::Nothing, false));
+        let pointer = |reference: &Reference| match reference {
+            Reference::Field(path) if !path.may_have_index() => Ok((**path).clone()),
+            _ => Err(unknown()),
+        };
+        let path = pointer(&self.reference)?;
+        let is = |wanted: &[Scalar]| {
+            let among: Vec<_> = wanted.iter().map(|scalar| scalar.value().clone()).collect();
+            let question = |negated| {
+                let (path, among) = (path.clone(), among.clone());
+                Question::Value { path, among, negated, text: false }.into()
+            };
+            Sides { yes: question(false), no: question(true) }
+        };
+        let compared = |bound: &Bound, yes, no| {
+            let bound = match bound {
+                Bound::Number(number) => formula::Bound::Number(number.clone()),
+                Bound::Of(operand) => formula::Bound::At(pointer(&operand.0)?),
+            };
+            let question = |how| Question::Compare(path.clone(), how, bound.clone()).into();
+            Ok(Sides { yes: question(yes), no: question(no) })
+        };
+        match self {
+            Self { is: Some(wanted), .. } => Ok(is(wanted)),
+            Self { is_not: Some(unwanted), .. } => Ok(!is(unwanted)),
+            Self { set: Some(set), .. } => {
+                let sides = Sides::of(Question::Set(path).into());
+                Ok(if *set { sides } else { !sides })
+            }
+            Self { equals: Some(other), .. } => {
+                let other = pointer(&other.0)?;
+                let question = |same| Question::Same(path.clone(), other.clone(), same).into();
+                Ok(Sides { yes: question(true), no: question(false) })
+            }
+            Self { at_least: Some(least), .. } => {
+                compared(least, Comparison::AtLeast, Comparison::Less)
+            }
+            Self { at_most: Some(most), .. } => {
+                compared(most, Comparison::AtMost, Comparison::More)
+            }
+            _ => Err(unknown()),
         }
     }
 

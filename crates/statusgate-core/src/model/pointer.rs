@@ -76,6 +76,11 @@ impl Pointer {
         }
     }
 
+    /// Whether a name can also be the index of a list, which other languages write differently.
+    pub(crate) fn may_have_index(&self) -> bool {
+        self.tokens.iter().any(|name| name.parse::<i64>().is_ok())
+    }
+
     /// Whether this is a location inside `.status`.
     pub fn is_below_status(&self) -> bool {
         !self.below_status().is_empty()

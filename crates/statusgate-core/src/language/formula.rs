@@ -1,0 +1,261 @@
+//! Predicates as boolean formulas, for programs that ask the same in another language.
+//!
+//! A predicate has three answers. A program has two, so a predicate becomes two formulas: one for
+//! definitely true, one for definitely false. Without evidence, neither holds.
+
+use std::ops::Not;
+
+use serde_json::{Number, Value};
+
+use super::Predicate;
+use crate::model::Pointer;
+
+/// A boolean question about an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Formula {
+    /// All of these hold. Without parts it always holds.
+    All(Vec<Self>),
+    /// One of these holds. Without parts it never holds.
+    Any(Vec<Self>),
+    /// This does not hold.
+    Not(Box<Self>),
+    /// A question without parts.
+    Ask(Question),
+    /// Some element of a list has conditions for which this holds. Only a whole formula is of this kind.
+    Some {
+        /// The list.
+        outer: Pointer,
+        /// The names from an element to its conditions.
+        inner: Vec<String>,
+        /// What must hold.
+        of: Box<Self>,
+    },
+}
+
+/// A question without parts. Null counts as absent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// The list has a condition of this type.
+    Present(List, String),
+    /// A member of a condition is a text in a list, or with `negated` another text. The condition did not
+    /// observe an older generation.
+    Condition {
+        /// The list.
+        list: List,
+        /// The type.
+        kind: String,
+        /// The member.
+        member: &'static str,
+        /// The texts. The empty text includes an absent member.
+        among: Vec<String>,
+        /// Whether it must be another text.
+        negated: bool,
+    },
+    /// A value is present and in a list, or with `negated` not in it.
+    Value {
+        /// Where it is.
+        path: Pointer,
+        /// The values.
+        among: Vec<Value>,
+        /// Whether it must not be among them.
+        negated: bool,
+        /// Whether only a non-empty text counts.
+        text: bool,
+    },
+    /// Two values are present, and equal or not.
+    Same(Pointer, Pointer, bool),
+    /// Two numbers are present, and the comparison holds.
+    Compare(Pointer, Comparison, Bound),
+    /// A value is present and not "", [] or {}.
+    Set(Pointer),
+    /// The observedGeneration at a path is a number below metadata.generation.
+    Behind(Pointer),
+    /// The same for a number that is written as a string.
+    BehindAsText(Pointer),
+}
+
+/// A list of conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum List {
+    /// At this path.
+    At(Pointer),
+    /// Of the element of [`Formula::Some`].
+    OfElement,
+}
+
+/// A comparison of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Comparison {
+    AtLeast,
+    Less,
+    AtMost,
+    More,
+}
+
+/// A number, or where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// A number.
+    Number(Number),
+    /// The number at a pointer.
+    At(Pointer),
+}
+
+/// The formulas of a predicate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sides {
+    /// It is definitely true.
+    pub yes: Formula,
+    /// It is definitely false.
+    pub no: Formula,
+}
+
+/// What a formula needs to know of the objects that it asks about.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind<'k> {
+    /// The plural.
+    pub plural: &'k str,
+    /// Where the phase is: the first text counts.
+    pub phase: &'k [Pointer],
+    /// The list of conditions that predicates read, if there is one.
+    pub list: Option<&'k List>,
+}
+
+/// A word that has no formula, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoFormula(pub String);
+
+impl Formula {
+    /// It always holds.
+    pub const ALWAYS: Self = Self::All(Vec::new());
+    /// It never holds.
+    pub const NEVER: Self = Self::Any(Vec::new());
+
+    /// All of these hold.
+    pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<Self> = Vec::new();
+        for part in parts {
+            match part {
+                Self::All(parts) => all.extend(parts),
+                Self::Any(parts) if parts.is_empty() => return Self::NEVER,
+                part if all.contains(&part) => {}
+                part => all.push(part),
+            }
+        }
+        if all.len() == 1 { all.remove(0) } else { Self::All(all) }
+    }
+
+    /// One of these holds.
+    pub fn any(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut any: Vec<Self> = Vec::new();
+        for part in parts {
+            match part {
+                Self::Any(parts) => any.extend(parts),
+                Self::All(parts) if parts.is_empty() => return Self::ALWAYS,
+                part if any.contains(&part) => {}
+                part => any.push(part),
+            }
+        }
+        if any.len() == 1 { any.remove(0) } else { Self::Any(any) }
+    }
+
+    /// Whether one excludes the other: both ask for the same value, and no value is in both lists.
+    pub fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (parts @ (Self::Any(_) | Self::All(_)), other)
+            | (other, parts @ (Self::Any(_) | Self::All(_))) => match parts {
+                Self::Any(parts) => parts.iter().all(|part| part.excludes(other)),
+                Self::All(parts) => parts.iter().any(|part| part.excludes(other)),
+                _ => false,
+            },
+            (Self::Ask(one), Self::Ask(other)) => one.excludes(other),
+            _ => false,
+        }
+    }
+}
+
+impl Not for Formula {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::All(parts) if parts.is_empty() => Self::NEVER,
+            Self::Any(parts) if parts.is_empty() => Self::ALWAYS,
+            Self::Not(part) => *part,
+            part => Self::Not(Box::new(part)),
+        }
+    }
+}
+
+impl Question {
+    fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Condition { list, kind, member, among, negated: false },
+                Self::Condition { list: l, kind: k, member: m, among: others, negated: false },
+            ) => {
+                (list, kind, member) == (l, k, m) && !among.iter().any(|text| others.contains(text))
+            }
+            (
+                Self::Value { path, among, negated: false, .. },
+                Self::Value { path: p, among: others, negated: false, .. },
+            ) => path == p && !among.iter().any(|value| others.contains(value)),
+            _ => false,
+        }
+    }
+}
+
+impl Sides {
+    /// A question that always has an answer.
+    pub fn of(yes: Formula) -> Self {
+        Self { no: !yes.clone(), yes }
+    }
+
+    /// A question whose answer is known.
+    pub fn known(answer: bool) -> Self {
+        Self::of(if answer { Formula::ALWAYS } else { Formula::NEVER })
+    }
+
+    /// A question that never has an answer.
+    pub const UNKNOWN: Self = Self { yes: Formula::NEVER, no: Formula::NEVER };
+
+    /// All of these hold.
+    pub fn all(parts: Vec<Self>) -> Self {
+        let (yes, no): (Vec<_>, Vec<_>) =
+            parts.into_iter().map(|sides| (sides.yes, sides.no)).unzip();
+        Self { yes: Formula::all(yes), no: Formula::any(no) }
+    }
+
+    /// At least one of these holds.
+    pub fn any(parts: Vec<Self>) -> Self {
+        !Self::all(parts.into_iter().map(Not::not).collect())
+    }
+}
+
+impl Not for Sides {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self { yes: self.no, no: self.yes }
+    }
+}
+
+impl From<Question> for Formula {
+    fn from(question: Question) -> Self {
+        Self::Ask(question)
+    }
+}
+
+impl Predicate {
+    /// Its formulas for objects of a kind.
+    ///
+    /// # Errors
+    /// One of its words has no formula.
+    pub fn sides(&self, kind: Kind<'_>) -> Result<Sides, NoFormula> {
+        let parts = self.parts();
+        let sides: Result<Vec<Sides>, NoFormula> =
+            parts.iter().map(|word| word.sides(kind)).collect();
+        Ok(Sides::all(sides?))
+    }
+}

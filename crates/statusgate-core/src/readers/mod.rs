@@ -1,0 +1,85 @@
+//! Health in the formats of the tools that read it.
+//!
+//! A convention becomes one [`Program`] for each kind. Each reader has a file that writes programs in its format.
+
+pub mod lua;
+pub mod program;
+mod witness;
+
+pub use program::Program;
+pub use witness::Witness;
+
+/// A kind of objects with the programs of its versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Readable {
+    /// The API group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// The plural.
+    pub plural: String,
+    /// The served versions that have a health, each with its program.
+    pub versions: Vec<(String, Program)>,
+}
+
+/// A tool that reads health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Argo CD.
+    ArgoCd,
+}
+
+impl Readable {
+    /// `Certificate.cert-manager.io`.
+    pub fn name(&self) -> String {
+        if self.group.is_empty() {
+            self.kind.clone()
+        } else {
+            format!("{}.{}", self.kind, self.group)
+        }
+    }
+
+    /// What no reader can express.
+    pub fn gaps(&self) -> Vec<String> {
+        let rules = self.versions.iter().flat_map(|(_, program)| &program.unsupported);
+        let mut gaps: Vec<String> = Vec::new();
+        for rule in rules {
+            let gap = format!("the rule {} is left out: {}", rule.rule, rule.word);
+            if !gaps.contains(&gap) {
+                gaps.push(gap);
+            }
+        }
+        gaps
+    }
+
+    /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
+    pub fn origin(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for (_, program) in &self.versions {
+            if !names.contains(&program.convention.as_str()) {
+                names.push(&program.convention);
+            }
+        }
+        let several = if names.len() > 1 { "conventions" } else { "convention" };
+        format!("{several} {}, statusgate {}", names.join(" and "), env!("CARGO_PKG_VERSION"))
+    }
+}
+
+impl Reader {
+    /// All.
+    pub const ALL: [Self; 1] = [Self::ArgoCd];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ArgoCd => "argocd",
+        }
+    }
+
+    /// The health of these kinds, ready to apply.
+    pub fn export(self, kinds: &[Readable]) -> String {
+        match self {
+            Self::ArgoCd => lua::config_map(kinds),
+        }
+    }
+}
