@@ -8,7 +8,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 use statusgate_core::language::{self, Asks, Glob, Reference};
 use statusgate_core::model::Pointer;
-use statusgate_core::policy::convention::{Convention, HealthOf};
+use statusgate_core::policy::convention::Convention;
 
 use crate::statuses::put;
 
@@ -56,7 +56,7 @@ impl Words {
     fn of(convention: &Convention) -> Self {
         let mut words = Self::default();
         for rule in convention.health.iter().flat_map(|health| &health.rules) {
-            if let HealthOf::Predicate { when, .. } = &rule.of {
+            if let Some(when) = &rule.when {
                 when.asks(&mut words);
             }
         }

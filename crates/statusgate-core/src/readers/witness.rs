@@ -40,7 +40,7 @@ impl Program {
                 let text = draft.object.to_string();
                 let object = Object::parse(&text).ok()?;
                 let (rule, health) = Health::decide(convention, &object, resource)?;
-                let rule = rule.map(|rule| rule.name.clone());
+                let rule = rule.map(|rule| rule.name.to_string());
                 let decides = rule == clause.rule && health.class == clause.health;
                 let otherwise = if clause.when == Formula::ALWAYS { "default" } else { "stale" };
                 let rule = rule.unwrap_or_else(|| otherwise.to_owned());
