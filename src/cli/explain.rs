@@ -142,15 +142,7 @@ fn list<'c>(
             text
         }
         Output::Json => {
-            let list = conventions.map(|convention| {
-                serde_json::json!({
-                    "name": convention.name,
-                    "title": convention.title,
-                    "phases": phases(convention),
-                    "conditions": lists(convention),
-                })
-            });
-            format!("{:#}\n", list.collect::<serde_json::Value>())
+            format!("{:#}\n", conventions.map(data::summary).collect::<serde_json::Value>())
         }
         Output::Yaml | Output::Mermaid => bail!("name the convention to print so"),
     })

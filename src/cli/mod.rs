@@ -26,7 +26,6 @@ pub mod policies;
 mod progress;
 pub mod record;
 mod report;
-pub mod request;
 pub mod review;
 pub mod schema;
 pub mod serve;
@@ -40,7 +39,6 @@ mod traces;
 pub mod uninstall;
 mod version;
 pub mod wait;
-mod writer;
 
 use std::env;
 use std::fmt;
