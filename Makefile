@@ -29,7 +29,7 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: test-deploy test-chart test-monitoring test-image test-sbom ## test deploy/, the Helm chart, the alerts, the image and the list of crates
+test-release: test-deploy test-chart test-monitoring test-image test-sbom test-browser ## test deploy/, the Helm chart, the alerts, the image, the list of crates and the page
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
@@ -64,6 +64,19 @@ test-image: ## test the final stage of the Dockerfile
 test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
 	"$$(hack/tool.sh cargo-auditable)" auditable build --bin statusgate
 	hack/sbom-test.sh target/debug/statusgate
+
+.PHONY: test-browser
+test-browser: ## test the page of `statusgate ui` in Chromium; screenshots in target/screenshots
+	hack/packages.sh chromium chromium-driver
+	$(CARGO) test --test command_line browser:: -- --ignored
+
+.PHONY: ui-editor
+ui-editor: ## bundle the editor of the page again; needs npm
+	hack/editor.sh
+
+.PHONY: test-editor
+test-editor: ## compare the editor of the page with the result of its script; needs npm
+	hack/editor.sh --check
 
 .PHONY: test-workflows
 test-workflows: ## test the GitHub action and the workflows, without running them on GitHub; needs PyPI

@@ -18,6 +18,7 @@
 //! | [`cluster`] | everything that talks to the API server |
 //! | [`manager`] | keeps policies, certificates and registrations in the cluster up to date |
 //! | [`telemetry`] | metrics, logs and traces |
+//! | [`ui`] | the page of `statusgate ui` and its calls |
 //! | `values` | parsers of the values of arguments |
 //! | [`cli`] | one file a command |
 //!
@@ -32,4 +33,5 @@ pub mod manifests;
 pub mod server;
 pub mod telemetry;
 pub mod tls;
+pub mod ui;
 mod values;

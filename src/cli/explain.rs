@@ -12,11 +12,12 @@ use clap::ValueEnum;
 use super::policies::compile;
 use super::{Outcome, table};
 use crate::files;
+pub(super) use statusgate_core::calls::unknown;
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::explain::{Graph, Page, data, render};
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{PolicySet, Source};
-use statusgate_core::source::tree::{did_you_mean, near};
+use statusgate_core::source::tree::near;
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -148,12 +149,7 @@ fn list<'c>(
     })
 }
 
-/// What to say of a name that is not there.
-pub(super) fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
-    format!("unknown convention \"{name}\"; {}", did_you_mean(name, known))
-}
-
-/// The same for a rule. A convention has dozens of rules, so not all are listed. `given`: whether --policies is.
+/// What to say of a rule that does not exist. A convention has dozens of rules, so not all are listed. `given`: whether --policies is.
 pub(super) fn unknown_rule<'w>(
     id: &str,
     known: impl Iterator<Item = &'w str> + Clone,

@@ -36,6 +36,7 @@ mod table;
 pub mod test;
 pub mod time;
 mod traces;
+pub mod ui;
 pub mod uninstall;
 mod version;
 pub mod wait;
@@ -117,6 +118,8 @@ commands! {
     Explain(explain),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),
+    /// Serve a page to look at conventions and to try writes.
+    Ui(ui),
     /// Create a certificate authority and a serving certificate.
     Certs(certs),
     /// Print the completions for a shell.

@@ -9,7 +9,7 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 /// A module may use itself and the modules before it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 24] = [
     // crates/statusgate-core/src
     "model",
     "kstatus",
@@ -23,6 +23,7 @@ const ORDER: [&str; 22] = [
     "lint",
     "request",
     "wire",
+    "calls",
     // src
     "values",
     "manifests",
@@ -32,6 +33,7 @@ const ORDER: [&str; 22] = [
     "server",
     "cluster",
     "manager",
+    "ui",
     "cli",
     "main",
 ];

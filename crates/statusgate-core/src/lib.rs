@@ -18,10 +18,12 @@
 //! | [`lint`] | what can be proven of a convention by walking that table |
 //! | [`request`] | the request for which a manifest is judged |
 //! | [`wire`] | `admission.k8s.io/v1` in and out |
+//! | [`calls`] | one JSON interface to all of this: [`calls::call`] |
 //!
 //! The crate is pure: no IO, no clock, no async and no Kubernetes client. Its Cargo.toml names none of
 //! their crates, and it compiles for `wasm32-unknown-unknown` (`make wasm`).
 
+pub mod calls;
 pub mod documents;
 pub mod engine;
 pub mod explain;

@@ -53,7 +53,7 @@ use crate::policy::{PolicySet, Selected};
 pub use crate::documents::HealthStatus;
 pub use crate::policy::Action;
 pub use crate::policy::convention::HealthClass;
-pub(crate) use agreement::{admits, repaired};
+pub(crate) use agreement::{admits, reason as disagreement, repaired};
 pub(crate) use cel::holds;
 pub(crate) use choice::imposed;
 pub use evidence::{Facts, Truth, phase_of};

@@ -8,13 +8,16 @@ mod tables;
 
 pub(crate) use tables::MAX_COMBINATIONS;
 
+use serde::Serialize;
+
 use super::line::{Line, Scope, lines};
 use super::words;
 use crate::language::Predicate;
 use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
 
 /// A part of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Block {
     /// The title of a section.
     Heading(String),
