@@ -29,15 +29,17 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: test-deploy test-chart test-monitoring test-image test-sbom test-browser ## test deploy/, the Helm chart, the alerts, the image, the list of crates and the page
+test-release: ## test deploy/, the Helm chart, the alerts, the image, the page and the list of crates
+	$(MAKE) --jobs=2 --output-sync=target test-deploy test-chart test-monitoring test-image test-browser
+	$(MAKE) test-sbom # last: it exchanges the program that the others run
 
 .PHONY: test-random
 test-random: ## run the property tests with a random seed, for at most a minute: SECONDS=60 SEED=
 	SEED="$(SEED)" hack/random-properties.sh "$(SECONDS)"
 
 .PHONY: fuzz
-fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= PROFILE=
-	SEED="$(SEED)" PROFILE="$(PROFILE)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
+fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=60 TARGETS="review cel" SEED= COUNTERS=targets
+	SEED="$(SEED)" COUNTERS="$(COUNTERS)" hack/fuzz.sh "$(SECONDS)" $(TARGETS)
 
 .PHONY: test-deploy
 test-deploy: ## test deploy/, `manifests install` and examples/envtest on a real API server
@@ -92,8 +94,8 @@ lint: format deny ## check formatting, dependencies, and run clippy, with warnin
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 .PHONY: tools
-tools: ## install the cargo subcommands that the tests need in target/tools
-	for tool in cargo-deny cargo-auditable cargo-cyclonedx; do hack/tool.sh $$tool; done
+tools: ## install the programs that the tests and the site need in target/tools
+	for tool in cargo-deny cargo-auditable cargo-cyclonedx mdbook; do hack/tool.sh $$tool; done
 
 .PHONY: format
 format: ## check formatting
@@ -132,6 +134,11 @@ docs: ## generate the schemas, the pages of conventions and of lint, the table o
 	target/debug/statusgate manifests crds StatusConvention > deploy/crds/statusconventions.statusgate.dev.yaml
 	UPDATE_DOCS=1 $(CARGO) test --test command_line explain::the_pages_of_the_docs
 	UPDATE_DOCS=1 $(CARGO) test --test server metrics::the_table_of_the_docs
+
+.PHONY: site
+site: ## build the documentation site in target/site
+	$(CARGO) build --bin statusgate
+	hack/site.sh
 
 .PHONY: manifests
 manifests: docs ## generate the folders of deploy/ for kustomize, and the files of the Helm chart

@@ -101,7 +101,7 @@ all_allowed() { # SERVER REQUESTS DECISIONS, both as patterns of a metric
 }
 
 # compile TARGET...: only the numbers of the release profile matter. PROFILE=debug is for bench/smoke.sh.
-compile() { (cd "$root" && cargo build --profile "${PROFILE/debug/dev}" "$@"); }
+compile() { [[ -n ${BUILT-} ]] || (cd "$root" && cargo build --profile "${PROFILE/debug/dev}" "$@"); }
 
 build() {
     compile --bin statusgate --example null_server

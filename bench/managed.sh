@@ -13,6 +13,6 @@ while (($#)); do
 done
 cd "$here/.."
 PROFILE=${PROFILE:-release}
-cargo build --profile "${PROFILE/debug/dev}" --bin statusgate
+[[ -n ${BUILT-} ]] || cargo build --profile "${PROFILE/debug/dev}" --bin statusgate
 export STATUSGATE=${CARGO_TARGET_DIR:-$PWD/target}/$PROFILE/statusgate COUNT=$count SECONDS_IDLE=$seconds
 exec hack/with-control-plane.sh bench/managed-run.sh

@@ -9,30 +9,40 @@ export PROFILE=debug AT_ONCE=1 COUNTS="1 3" ROUNDS=1 REVIEWS=5
 statusgate=${CARGO_TARGET_DIR:-target}/debug/statusgate
 short=(--seconds 1 --rounds 1)
 
-log=$(mktemp)
-trap 'rm -f "$log" "$log.err"' EXIT
-failed=0
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 smoke() {
-    local begin=$SECONDS status=0
+    local begin=$SECONDS status=0 log=$work/$BASHPID
     "$@" >"$log" 2>"$log.err" </dev/null || status=$?
-    if [[ $status -ne 0 ]] || ! tail -n 3 "$log" | grep -q '[0-9]'; then
+    if [[ $status -eq 0 ]] && tail -n 3 "$log" | grep -q '[0-9]'; then
+        echo "bench-smoke: $((SECONDS - begin)) s: $*"
+    else
         tail -n 40 "$log.err" "$log"
         echo "bench-smoke: failed with exit code $status: $*"
-        failed=1
-    else
-        echo "bench-smoke: $((SECONDS - begin)) s: $*"
+        return 1
     fi
 }
 
+hack/packages.sh wrk curl time # first, so that two benchmarks do not install at once
 cargo build --bin statusgate --examples
-smoke cargo run --example judging
-smoke bench/conventions.sh "${short[@]}"
-smoke bench/run.sh "${short[@]}" --size 4
-smoke bench/policies.sh "${short[@]}"
-smoke bench/burst.sh "$statusgate"
-smoke bench/compare.sh "${short[@]}" "$statusgate"
-smoke bench/check.sh --objects 100 --rounds 1
-smoke bench/e2e.sh "${short[@]}" --objects 10 --connections 2
-smoke bench/managed.sh --policies 3 --seconds 1
-smoke bench/backfill.sh --rounds 1 --objects 20 --many 1
+export BUILT=1 # no benchmark builds: that would exchange the program under the other one
+failed=0
+# Two at once, because those on an API server wait most of the time.
+beside() {
+    [[ $(jobs -rp | wc -l) -lt 2 ]] || wait -n || failed=1
+    smoke "$@" &
+}
+beside bench/e2e.sh "${short[@]}" --objects 10 --connections 2
+beside bench/conventions.sh "${short[@]}"
+beside bench/managed.sh --policies 3 --seconds 1
+beside bench/run.sh "${short[@]}" --size 4
+beside bench/burst.sh "$statusgate"
+beside bench/policies.sh "${short[@]}"
+beside bench/compare.sh "${short[@]}" "$statusgate"
+beside bench/backfill.sh --rounds 1 --objects 20 --many 1
+beside "$(dirname "$statusgate")"/examples/judging
+beside bench/check.sh --objects 100 --rounds 1
+while [[ -n $(jobs -p) ]]; do
+    wait -n || failed=1
+done
 exit "$failed"

@@ -25,9 +25,12 @@ fi
 
 apt_get() {
     # sudo drops the environment, so `env` sets it. Wait for the lock: unattended upgrades and other checks may hold it.
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >&2 </dev/null
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" >&2 </dev/null 9>&-
 }
 
+# Two at once: `apt-get update` does not wait for the lock of the lists.
+exec 9>"${TMPDIR:-/tmp}/statusgate-packages.lock"
+flock 9
 # An unreachable third-party source fails the update, but the install may still succeed. Recommended packages are omitted;
 # callers name those they need, such as crun for buildah's `RUN`.
 apt_get update --quiet || echo "packages.sh: apt-get update failed; continuing with the existing lists" >&2

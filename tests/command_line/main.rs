@@ -24,7 +24,7 @@ mod crds;
 mod explain;
 mod lint;
 mod manifests;
-mod readme;
+mod pages;
 mod record;
 mod status;
 mod terminal;

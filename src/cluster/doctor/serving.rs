@@ -55,7 +55,7 @@ async fn look(hook: &Hook, elsewhere: Option<&Address>, now: Timestamp) -> Vec<C
             "set one",
         );
     };
-    let fill_in = "set caBundle with cert-manager, or with the commands in deploy/README.md";
+    let fill_in = "set caBundle with cert-manager, or with the commands in docs/install.md";
     if hook.ca_bundle().is_empty() {
         let message = "caBundle is empty: the API server uses its system roots";
         return vec![CheckResult::warning("ca-bundle", subject, message, fill_in)];

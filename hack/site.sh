@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Builds the documentation site in target/site: the pages of docs/, a page of all commands from their help, and a page of the keys of documents
+# from their schemas.
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+hack/packages.sh jq
+target=${CARGO_TARGET_DIR:-$PWD/target}
+statusgate=$target/debug/statusgate source=$target/site-source
+mdbook=$(hack/tool.sh mdbook)
+rm -rf "$source" "$target/site"
+cp -r docs "$source"
+
+# describe COMMAND…: its help, and that of its subcommands.
+describe() {
+    local help subcommand
+    help=$("$statusgate" "$@" --help)
+    printf '\n## statusgate %s\n\n```text\n%s\n```\n' "$*" "$help"
+    while read -r subcommand _; do
+        [[ $subcommand == help ]] || describe "$@" "$subcommand"
+    done < <(sed -n '/^Commands:/,/^$/s/^  \([a-z]\)/\1/p' <<<"$help")
+}
+{
+    printf '# Commands\n\nWhat `statusgate COMMAND --help` prints.\n'
+    while read -r command _; do
+        [[ $command == help ]] || describe "$command"
+    done < <("$statusgate" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\)/\1/p')
+} >"$source/commands.md"
+
+{
+    printf '# Keys of the documents\n\nFrom the JSON Schemas. [StatusPolicy](policies.md) and [StatusConvention](conventions.md) explain them.\n'
+    for kind in statuspolicy statusconvention; do
+        jq --raw-output '
+            def name: .["$ref"] | split("/") | last;
+            def type($prefix):
+                if .["$ref"] then "[\(name)](#\($prefix)\(name | ascii_downcase))"
+                elif .enum then .enum | map("`\(tojson)`") | join(", ")
+                elif .const then "`\(.const | tojson)`"
+                elif .type == "array" and .items then "list of " + (.items | type($prefix))
+                elif .type == "object" and (.additionalProperties | type == "object") then "map to " + (.additionalProperties | type($prefix))
+                elif .anyOf or .oneOf or .allOf then (.anyOf // .oneOf // .allOf) | map(type($prefix)) | join(" or ")
+                elif .type | type == "array" then .type | join(" or ")
+                else .type // "any value" end;
+            def line: gsub("\\s+"; " ") | gsub("\\|"; "\\|");
+            def keys($prefix; $required):
+                if .properties then "\n| key | value | |\n|---|---|---|",
+                    (.properties | to_entries[] | "| `\(.key)`\(if .key | IN($required[]) then " (required)" else "" end) | \(.value | type($prefix)) | \(.value.description // "" | line) |")
+                else "\n\(type($prefix))" end;
+            (.title | ascii_downcase + "-") as $prefix
+            | "\n## \(.title)\n\n\(.description // "")", keys($prefix; .required // []),
+            (.["$defs"] | to_entries[] | "\n### \(.key) {#\($prefix)\(.key | ascii_downcase)}\n\n\(.value.description // "")", (.value | keys($prefix; .required // [])))
+        ' "docs/schemas/$kind.json"
+    done
+} >"$source/documents.md"
+
+"$mdbook" build --dest-dir "$target/site" "$source"
+echo "site: $(find "$target/site" -name '*.html' | wc -l) pages in $target/site" >&2

@@ -1,0 +1,151 @@
+//! The README and the pages of docs/: commands with their output, which the tests run, and links.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{Ended, STATUSGATE};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The README and the pages of docs/, relative to the root, with their text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let is_page = |path: &Path| path.extension().is_some_and(|extension| extension == "md");
+    let files = walkdir::WalkDir::new(root().join("docs")).sort_by_file_name().into_iter();
+    let found = files.map(|file| file.unwrap().into_path()).filter(|path| is_page(path));
+    let all = std::iter::once(root().join("README.md")).chain(found);
+    let relative = |path: &Path| path.strip_prefix(root()).unwrap().to_owned();
+    all.map(|path| (relative(&path), std::fs::read_to_string(&path).unwrap())).collect()
+}
+
+/// The blocks fenced as `console`: a command after `$ `, and its output.
+fn transcripts(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    page.split("```console\n$ ").skip(1).map(|rest| {
+        let block = rest.split("```").next().unwrap_or_default();
+        block.split_once('\n').unwrap_or((block, ""))
+    })
+}
+
+#[test]
+fn the_pages_show_the_output_of_their_commands() {
+    let programs = Path::new(STATUSGATE).parent().unwrap().display();
+    let mut commands = 0;
+    for (page, text) in pages() {
+        let is_guide = page.ends_with("write-a-convention.md");
+        let folder = if is_guide { "examples/write-a-convention" } else { "" };
+        let page = page.display();
+        assert_eq!(text.matches("```console").count(), transcripts(&text).count(), "{page}");
+        for (command, expected) in transcripts(&text) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("PATH={programs}:$PATH; {command}")]);
+            let ended = Ended::of(&shell.current_dir(root().join(folder)).output().unwrap());
+            assert_eq!(ended.out, expected, "{page}: $ {command}\n{}", ended.err);
+            commands += 1;
+        }
+    }
+    assert!(commands >= 26, "only {commands} commands");
+}
+
+/// The text without fenced blocks.
+fn prose(page: &str) -> String {
+    page.split("```").step_by(2).collect()
+}
+
+/// The targets of links and images.
+fn links(prose: &str) -> impl Iterator<Item = &str> {
+    prose.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(link, _)| link))
+}
+
+/// The anchors of headings, as mdBook and GitHub make them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let prose = prose(page);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let texts = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    let slugs = texts.map(|text| text.chars().filter(kept).collect::<String>().replace(' ', "-"));
+    slugs.collect()
+}
+
+#[test]
+fn each_link_leads_to_a_file_and_a_heading() {
+    let (mut checked, mut broken) = (0, Vec::new());
+    for (page, text) in pages() {
+        let is_summary = page.ends_with("SUMMARY.md");
+        for link in links(&prose(&text)).filter(|link| !link.contains("://") && !link.is_empty()) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => root().join(&page),
+                path => root().join(&page).parent().unwrap().join(path),
+            };
+            let at = format!("{}: {link}", page.display());
+            checked += 1;
+            if is_summary && GENERATED.contains(&path) {
+                continue;
+            }
+            let Ok(target) = target.canonicalize() else {
+                broken.push(format!("{at}: no such file"));
+                continue;
+            };
+            if !target.starts_with(root().join("docs")) && !page.ends_with("README.md") {
+                broken.push(format!("{at}: leaves the site"));
+            } else if !anchor.is_empty() {
+                let text = std::fs::read_to_string(&target).unwrap();
+                if !anchors(&text).contains(anchor) {
+                    broken.push(format!("{at}: no such heading"));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(checked > 200, "only {checked} links");
+}
+
+/// `make site` writes these.
+const GENERATED: [&str; 2] = ["commands.md", "documents.md"];
+
+#[test]
+fn the_site_lists_each_page() {
+    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let listed: BTreeSet<_> = links(&summary).filter(|link| !link.is_empty()).collect();
+    for (page, _) in pages() {
+        let Ok(page) = page.strip_prefix("docs") else { continue };
+        let name = page.to_str().unwrap();
+        assert!(name == "SUMMARY.md" || listed.contains(name), "docs/SUMMARY.md lacks {name}");
+    }
+}
+
+#[test]
+fn the_policy_of_its_page_compiles() {
+    let page = include_str!("../../docs/policies.md");
+    let block = page
+        .split("```yaml\n")
+        .map(|rest| rest.split("```").next().unwrap_or_default())
+        .find(|block| block.contains("kind: StatusPolicy"))
+        .expect("the page shows a policy");
+    let source =
+        statusgate_core::policy::Source { name: "policies.md".to_owned(), text: block.to_owned() };
+    if let Err(mistakes) = statusgate_core::policy::PolicySet::compile(&[source]) {
+        panic!("{mistakes}");
+    }
+}
+
+#[test]
+fn the_first_page_shows_the_diagnostic_of_its_invalid_policy() {
+    let page = include_str!("../../docs/README.md");
+    let block = page
+        .split("```text\n")
+        .map(|rest| rest.split("```").next().unwrap_or_default())
+        .find(|block| block.contains("my-policy.yaml"))
+        .expect("the page shows a mistake");
+    let text = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata:\n  name: mine\nspec:\n  \
+        convention: appcat\n  resources:\n    - apiGroups: [a]\n      apiVersions: [v1]\n      resources: [b]\n  \
+        enforcment: Warn\n";
+    let source = statusgate_core::policy::Source {
+        name: "my-policy.yaml".to_owned(),
+        text: text.to_owned(),
+    };
+    let mistakes = statusgate_core::policy::PolicySet::compile(&[source]).unwrap_err();
+    assert_eq!(mistakes.to_string().trim(), block.trim());
+}
