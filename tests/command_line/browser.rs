@@ -243,8 +243,8 @@ fn each_place_fits_in_both_themes_and_on_a_phone() {
     let browser = Browser::start();
     for (name, place, shown) in [
         ("list", "conventions", "appcat"),
-        ("convention", "conventions/appcat", "Repair chooses"),
-        ("large", "conventions/capi-v1beta1", "Repair chooses"),
+        ("convention", "conventions/appcat", "Truth table"),
+        ("large", "conventions/capi-v1beta1", "Truth table"),
         ("rule", "conventions/appcat/rules/phase-ready", "A write that violates it"),
         ("playground", "playground", "appcat/phase-ready"),
     ] {
