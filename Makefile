@@ -29,7 +29,7 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: ## test deploy/, the Helm chart, the alerts, the image, the list of crates and the page
+test-release: ## test deploy/, the Helm chart, the alerts, the image, the page and the list of crates
 	$(MAKE) --jobs=2 --output-sync=target test-deploy test-chart test-monitoring test-image test-browser
 	$(MAKE) test-sbom # last: it exchanges the program that the others run
 

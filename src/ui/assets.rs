@@ -11,8 +11,8 @@ macro_rules! texts {
     };
 }
 
-const TEXTS: [(&str, &str); 11] = texts!(
-    "index.html" "style.css" "address.js" "calls.js" "conventions.js" "dom.js" "editor.css" "graph.js" "main.js" "playground.js"
+const TEXTS: [(&str, &str); 10] = texts!(
+    "index.html" "style.css" "address.js" "calls.js" "conventions.js" "dom.js" "graph.js" "main.js" "playground.js"
     "yaml.js"
 );
 

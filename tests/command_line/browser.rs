@@ -39,7 +39,7 @@ struct Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = self.send("DELETE", "", &json!({}));
+        let _ = self.try_send("DELETE", "", &json!({}));
         let _ = (self.driver.kill(), self.program.kill());
         let _ = (self.driver.wait(), self.program.wait());
     }
@@ -56,7 +56,7 @@ impl Browser {
         let page = page.split_once(": ").unwrap().1.to_owned();
         let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
         let mut driver = driver.unwrap();
-        let started = line_with(driver.stdout.take().unwrap(), "on port ");
+        let started = line_with(driver.stdout.take().unwrap(), "successfully on port ");
         let port = started.split_once("on port ").unwrap().1.trim_end_matches('.').parse().unwrap();
         let profile = tempfile::tempdir().unwrap();
         let folder = format!("--user-data-dir={}", profile.path().display());
@@ -76,24 +76,30 @@ impl Browser {
     /// One command of WebDriver.
     #[track_caller]
     fn send(&self, method: &str, path: &str, body: &Value) -> Value {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut answer = self.try_send(method, path, body).unwrap();
+        assert!(answer["value"]["error"].is_null(), "{method} {path} {body}: {answer:#}");
+        answer["value"].take()
+    }
+
+    fn try_send(&self, method: &str, path: &str, body: &Value) -> std::io::Result<Value> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         let (body, session) = (body.to_string(), &self.session);
         let length = body.len();
-        write!(stream, "{method} {session}{path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        let head = format!(
+            "{method} {session}{path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}"
+        );
+        write!(stream, "{head}\r\n\r\n{body}")?;
         let mut reader = BufReader::new(stream);
-        let mut length = 0;
-        let mut line = String::new();
-        while reader.read_line(&mut line).unwrap() > 2 {
+        let (mut length, mut line) = (0, String::new());
+        while reader.read_line(&mut line)? > 2 {
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
+                length = value.trim().parse().unwrap_or_default();
             }
             line.clear();
         }
         let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let mut answer: Value = serde_json::from_slice(&body).unwrap();
-        assert!(answer["value"]["error"].is_null(), "{method} {path}: {answer:#}");
-        answer["value"].take()
+        reader.read_exact(&mut body)?;
+        Ok(serde_json::from_slice(&body)?)
     }
 
     #[track_caller]
@@ -226,7 +232,7 @@ const LAYOUT: &str = "
         .filter((one) => !one.labels?.length && !one.textContent.trim() && !one.getAttribute('aria-label'));
     return {
         back: getComputedStyle(document.body).backgroundColor,
-        overflow: document.documentElement.scrollWidth - innerWidth,
+        overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
         unnamed: unnamed.map((one) => one.outerHTML),
         headings: document.querySelectorAll('h1').length,
     }";
@@ -237,8 +243,8 @@ fn each_place_fits_in_both_themes_and_on_a_phone() {
     let browser = Browser::start();
     for (name, place, shown) in [
         ("list", "conventions", "appcat"),
-        ("convention", "conventions/appcat", "Repair chooses"),
-        ("large", "conventions/capi-v1beta1", "Repair chooses"),
+        ("convention", "conventions/appcat", "Truth table"),
+        ("large", "conventions/capi-v1beta1", "Truth table"),
         ("rule", "conventions/appcat/rules/phase-ready", "A write that violates it"),
         ("playground", "playground", "appcat/phase-ready"),
     ] {
@@ -366,15 +372,14 @@ fn texts_of_objects_are_never_markup() {
     let named = object.to_string().replace("VSHNRedis", hostile);
     let documents = format!("kind: {hostile}\nspec: [{hostile}]\n");
     for (state, shown) in [
-        (json!({"object": object.to_string(), "user": hostile}), "denied"),
-        (json!({"object": named, "convention": "appcat", "plural": hostile}), "denied"),
-        (json!({"object": named, "convention": hostile}), "unknown convention"),
-        (json!({"object": hostile, "old": hostile}), "not judged"),
-        (json!({"object": object.to_string(), "documents": documents}), "not judged"),
+        (json!({"object": object.to_string(), "user": hostile}), "denied VSHNRedis <script>"),
+        (json!({"object": named, "convention": "appcat", "plural": hostile}), "denied <script>"),
+        (json!({"object": named, "convention": hostile}), "not judged <script>"),
+        (json!({"object": hostile, "old": hostile}), "old:1:1: this is a text"),
+        (json!({"object": object.to_string(), "documents": documents}), "unknown value \"<script>"),
     ] {
         browser.open_write(&state);
         browser.shows(shown);
-        browser.shows("<script>");
         browser.click("#case");
         let found = "return [window.hacked ?? 0, document.querySelectorAll('main script, main img').length]";
         assert_eq!(browser.run(found, &Value::Null), json!([0, 0]), "{state}");

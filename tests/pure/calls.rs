@@ -126,7 +126,7 @@ fn mistakes_in_each_text_have_their_place() {
         (json!({"object": "a: [\n"}), "object:"),
         (json!({"object": "kind: A\n"}), "object:1:1"),
         (json!({"object": CONTRADICTED, "old": "{}\n---\n- 1\n"}), "old:"),
-        (json!({"object": format!("{CONTRADICTED}---\n{CONTRADICTED}")}), "object:9:1"),
+        (json!({"object": format!("{CONTRADICTED}---\n{CONTRADICTED}")}), "object:10:1"),
         (json!({"object": CONTRADICTED, "documents": policy}), "documents:"),
         (json!({"object": CONTRADICTED, "documents": "# nothing\n"}), "documents:1:1"),
         (

@@ -114,7 +114,9 @@ async function play(name, state) {
   const given = state.get("state")?.split(".").map(Number) ?? null;
   const first = await call("state", { convention: name, answers: given });
   const { facts, answers } = first;
-  const result = el("div", { class: "result", "aria-live": "polite" }, await outcome(name, first));
+  const result = el("div", { class: "result" }, await outcome(name, first));
+  // Readers of the screen announce this line, not all of the result.
+  const said = el("p", { class: "hidden", role: "status" });
   let asked = 0;
   async function choose(at, answer) {
     answers[at] = answer;
@@ -122,14 +124,16 @@ async function play(name, state) {
     const asking = ++asked;
     const outcomes = await call("state", { convention: name, answers })
       .then((answer) => outcome(name, answer), (error) => el("p", { class: "error" }, error.message));
-    if (asking === asked) show(result, outcomes);
+    if (asking !== asked) return;
+    show(result, outcomes);
+    said.textContent = result.firstChild.textContent;
   }
   return el("section", { class: "play" },
     el("h2", {}, "Try a state"),
     el("p", { class: "quiet" }, "Choose what a status says. The engine answers as in a review."),
     el("div", { class: "columns" },
       el("div", { class: "facts" }, facts.map((fact, at) => choice(fact, answers[at], at, (answer) => choose(at, answer)))),
-      result));
+      el("div", {}, said, result)));
 }
 
 function choice({ label, answers }, chosen, at, choose) {

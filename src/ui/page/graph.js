@@ -7,7 +7,8 @@ const HEIGHT = 30;
 /** The picture and the same as text; null if every phase may follow every other. */
 export function graph({ phases, first, fromAll, moves }) {
   const count = phases.length;
-  if (moves.length === 0 && fromAll.length === count) return null;
+  const isFree = fromAll.length === count;
+  if (moves.length === 0 && isFree) return null;
   const widest = Math.max(...phases.map(width));
   const [rx, ry] = [Math.max(130, count * 26), Math.max(80, count * 22)];
   const [w, h] = [2 * rx + widest + 90, 2 * ry + HEIGHT + 90];
@@ -24,7 +25,7 @@ export function graph({ phases, first, fromAll, moves }) {
   });
   const stubs = places.flatMap((place, at) => [
     first.includes(at) && first.length < count && entry(place, -0.35, "start", `${place.name} can be the first phase`),
-    fromAll.includes(at) && entry(place, 0.35, "any", `any phase → ${place.name}`),
+    !isFree && fromAll.includes(at) && entry(place, 0.35, "any", `any phase → ${place.name}`),
   ]);
   const nodes = places.map(({ name, x, y, half }) => [
     svg("rect", { class: "phase", x: x - half, y: y - HEIGHT / 2, width: 2 * half, height: HEIGHT, rx: 8 }),
@@ -37,11 +38,14 @@ export function graph({ phases, first, fromAll, moves }) {
     el("div", { class: "scroll picture" },
       svg("svg", { class: "graph", viewBox: `0 0 ${w} ${h}`, width: w, role: "img", "aria-label": label },
         svg("defs", {}, marker), arrows, stubs.filter(Boolean), nodes)),
-    el("p", { class: "quiet" }, "● a first phase · ○ reached from any phase",
-      moves.some((move) => move.rules.length) && " · dashed: a rule judges the move"),
+    el("p", { class: "quiet" }, [
+      first.length < count && "● a first phase",
+      isFree ? "every phase may follow every other" : "○ reached from any phase",
+      moves.some((move) => move.rules.length) && "dashed: a rule judges the move",
+    ].filter(Boolean).join(" · ")),
     el("details", {}, el("summary", {}, "The moves as text"), el("ul", {},
       first.length < count && first.map((at) => el("li", {}, `no phase → ${phases[at]}`)),
-      fromAll.map((at) => el("li", {}, `any phase → ${phases[at]}`)),
+      isFree ? el("li", {}, "any phase → any phase") : fromAll.map((at) => el("li", {}, `any phase → ${phases[at]}`)),
       moves.map(({ from, to, rules }) =>
         el("li", {}, `${phases[from]} → ${phases[to]}`, rules.length > 0 && `: ${rules.join(", ")}`)))),
   ];

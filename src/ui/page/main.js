@@ -12,7 +12,6 @@ let visits = 0;
 
 async function visit() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  if (path === "main") return main.focus();
   const [place, ...rest] = (path || "conventions").split("/").map(decodeURIComponent);
   const visited = ++visits;
   for (const link of document.querySelectorAll("nav a")) {
@@ -38,5 +37,9 @@ async function visit() {
   }
 }
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 addEventListener("hashchange", visit);
 visit();

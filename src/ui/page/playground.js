@@ -55,7 +55,9 @@ export async function visit(element, _path, query) {
     conventions.map(({ name, rules }) => el("optgroup", { label: name }, rules.flatMap((rule) => [
       el("option", { value: rule }, `violates ${rule}`),
     ]))));
-  const result = el("div", { class: "result", "aria-live": "polite", "aria-label": "Verdict" });
+  const result = el("div", { class: "result" });
+  // Readers of the screen announce this line, not all of the result.
+  const said = el("p", { class: "hidden", role: "status" });
   const more = el("div", { class: "more" });
 
   function values() {
@@ -96,6 +98,7 @@ export async function visit(element, _path, query) {
       if (signal.aborted) return;
       mark(answer);
       show(result, answer.judged ? verdict(answer.judged, editors.object) : mistakes(answer.mistakes));
+      said.textContent = result.firstChild.textContent;
     } catch (error) {
       if (!signal.aborted) show(result, el("p", { class: "error" }, error.message));
     }
@@ -159,7 +162,7 @@ export async function visit(element, _path, query) {
             field("plural", "Resource (plural)", inputs.plural), field("now", "Time", inputs.now))),
         folded("Policies and conventions", Boolean(state.documents), editors.documents.element,
           el("p", {}, el("button", { type: "button", onclick: lint }, "Check the documents")))),
-      el("div", { class: "outcome" }, result,
+      el("div", { class: "outcome" }, said, result,
         el("p", {}, el("button", { type: "button", id: "case", onclick: testCase }, "Make a test case")), more)));
   await judge();
   return "Playground";

@@ -14,6 +14,17 @@ const colors = HighlightStyle.define([
   { tag: [tags.comment, tags.meta, tags.separator, tags.punctuation], color: "var(--quiet)" },
 ]);
 
+const theme = EditorView.theme({
+  "&": { border: "1px solid var(--line)", borderRadius: ".5rem", background: "var(--panel)", fontSize: "13px" },
+  "&.cm-focused": { outline: "2px solid var(--accent)" },
+  ".cm-scroller": { fontFamily: "var(--code)", maxHeight: "26rem", minHeight: "5rem" },
+  ".cm-gutters": { background: "none", color: "var(--quiet)", border: "0" },
+  ".cm-content": { caretColor: "var(--text)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "var(--selected)" },
+  ".cm-tooltip": { background: "var(--back)", color: "var(--text)", border: "1px solid var(--line)", maxWidth: "min(36rem, 90vw)" },
+});
+
 /**
  * An editor. Tab leaves it, as everywhere on the page. `schema`: a function that returns the schema of a kind.
  *
@@ -22,14 +33,13 @@ const colors = HighlightStyle.define([
 export function editor({ id, label, value, onchange, schema }) {
   const element = el("div", { id });
   const root = element.attachShadow({ mode: "open" });
-  root.append(el("link", { rel: "stylesheet", href: "editor.css" }));
   const view = new EditorView({
     root,
     parent: root,
     state: EditorState.create({
       doc: value,
       extensions: [
-        lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), yaml(), syntaxHighlighting(colors),
+        lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), yaml(), syntaxHighlighting(colors), theme,
         schema ? autocompletion({ override: [(context) => complete(context, schema)] }) : [],
         keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap, ...lintKeymap]),
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),

@@ -11,11 +11,11 @@ use crate::engine::{Action, Found};
 use crate::model;
 use crate::source::{Manifest, Record};
 
-pub(super) fn answer(write: Write) -> Answer {
+pub(super) fn answer(write: &Write) -> Answer {
     let policies = write.documents.judging()?;
-    let texts = Texts::of(&write);
+    let texts = Texts::of(write);
     let manifests = texts.read();
-    let judged = judge(&write, &policies, &manifests)?;
+    let judged = judge(write, &policies, &manifests)?;
     let recorded = judged.manifest.record.and_then(Record::request);
     let (user, groups) = match recorded {
         Some(request) => (

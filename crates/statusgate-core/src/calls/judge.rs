@@ -69,11 +69,11 @@ impl Texts {
     }
 }
 
-pub(super) fn answer(write: Write) -> Answer {
+pub(super) fn answer(write: &Write) -> Answer {
     let policies = write.documents.judging()?;
-    let texts = Texts::of(&write);
+    let texts = Texts::of(write);
     let manifests = texts.read();
-    let judged = judge(&write, &policies, &manifests)?;
+    let judged = judge(write, &policies, &manifests)?;
     let warnings = manifests.iter().flat_map(Manifests::warnings);
     let mut warned = Diagnostics::default();
     warned.extend(warnings.map(|warning| warning.0.clone()));
@@ -199,7 +199,7 @@ impl Judged<'_> {
 
     /// What readers see if the write is stored.
     fn readers(&self, status: Value) -> Answer {
-        let mut object: Value = serde_json::from_str(self.manifest.text).map_err(failure)?;
+        let mut object: Value = serde_json::from_str(self.manifest.text)?;
         // Items of a typed list have no kind of their own.
         object["apiVersion"] = self.manifest.identity.api_version.as_str().into();
         object["kind"] = self.manifest.identity.kind.as_str().into();
@@ -207,7 +207,7 @@ impl Judged<'_> {
             object["status"] = status;
         }
         let text = object.to_string();
-        let tree = Json::parse(&text).map_err(failure)?;
+        let tree = Json::parse(&text)?;
         let subject = Some(&self.request.subject);
         let reading = Reading::of(&tree, subject, self.policies, self.now.as_second());
         let class = reading.health.class;
@@ -218,14 +218,10 @@ impl Judged<'_> {
     }
 }
 
-fn failure(error: serde_json::Error) -> Failure {
-    error.to_string().into()
-}
-
 /// The `response` of an AdmissionReview.
 fn response(request: &AdmissionRequest<'_>, verdict: &Verdict<'_>) -> Answer {
-    let bytes = respond(request, verdict).map_err(failure)?;
-    let mut review: Value = serde_json::from_slice(&bytes).map_err(failure)?;
+    let bytes = respond(request, verdict)?;
+    let mut review: Value = serde_json::from_slice(&bytes)?;
     Ok(review["response"].take())
 }
 

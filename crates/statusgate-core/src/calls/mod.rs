@@ -37,8 +37,8 @@ pub fn call(name: &str, request: &[u8]) -> Vec<u8> {
         "explain" => read(request).and_then(|request| explain(&request)),
         "state" => read(request).and_then(|request| state(&request)),
         "rule" => read(request).and_then(|request| rule(&request)),
-        "judge" => read(request).and_then(judge::answer),
-        "case" => read(request).and_then(case::answer),
+        "judge" => read(request).and_then(|write| judge::answer(&write)),
+        "case" => read(request).and_then(|write| case::answer(&write)),
         "lint" => read(request).and_then(|request| remarks(&request)),
         "schema" => read(request).map(|OfKind { kind }| kind.json_schema()),
         _ => Err(Failure::from(format!("unknown call \"{name}\""))),
@@ -67,6 +67,12 @@ impl From<String> for Failure {
 impl From<Diagnostics> for Failure {
     fn from(mistakes: Diagnostics) -> Self {
         Self::Texts(mistakes)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Request(error.to_string())
     }
 }
 
