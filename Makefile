@@ -29,8 +29,8 @@ test: ## run all Rust tests, including those on a real API server; properties wi
 	$(CARGO) test --doc
 
 .PHONY: test-release
-test-release: ## test deploy/, the Helm chart, the alerts, the image and the list of crates
-	$(MAKE) --jobs=2 --output-sync=target test-deploy test-chart test-monitoring test-image
+test-release: ## test deploy/, the Helm chart, the alerts, the image, the page and the list of crates
+	$(MAKE) --jobs=2 --output-sync=target test-deploy test-chart test-monitoring test-image test-browser
 	$(MAKE) test-sbom # last: it exchanges the program that the others run
 
 .PHONY: test-random
@@ -66,6 +66,19 @@ test-image: ## test the final stage of the Dockerfile
 test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
 	"$$(hack/tool.sh cargo-auditable)" auditable build --bin statusgate
 	hack/sbom-test.sh target/debug/statusgate
+
+.PHONY: test-browser
+test-browser: ## test the page of `statusgate ui` in Chromium; screenshots in target/screenshots
+	hack/packages.sh chromium chromium-driver
+	$(CARGO) test --test command_line browser:: -- --ignored
+
+.PHONY: ui-editor
+ui-editor: ## bundle the editor of the page again; needs npm
+	hack/editor.sh
+
+.PHONY: test-editor
+test-editor: ## compare the editor of the page with the result of its script; needs npm
+	hack/editor.sh --check
 
 .PHONY: test-workflows
 test-workflows: ## test the GitHub action and the workflows, without running them on GitHub; needs PyPI
@@ -105,8 +118,14 @@ reproducible: ## build the release twice in different folders and compare the by
 	hack/reproducible.sh
 
 .PHONY: wasm
-wasm: ## check that the core compiles for WebAssembly
-	hack/wasm.sh
+wasm: ## build the engine for WebAssembly
+	hack/wasm.sh > /dev/null
+
+.PHONY: test-wasm
+test-wasm: wasm ## compare its answers with those of `statusgate ui`
+	$(CARGO) build --bin statusgate
+	hack/packages.sh nodejs
+	node hack/wasm-test.mjs "$$(hack/wasm.sh)" target/debug/statusgate
 
 .PHONY: lines
 lines: ## count lines of code, comments and tests per folder
@@ -123,7 +142,7 @@ docs: ## generate the schemas, the pages of conventions and of lint, the table o
 	UPDATE_DOCS=1 $(CARGO) test --test server metrics::the_table_of_the_docs
 
 .PHONY: site
-site: ## build the documentation site in target/site
+site: wasm ## build the documentation site in target/site
 	$(CARGO) build --bin statusgate
 	hack/site.sh
 

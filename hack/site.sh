@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the documentation site in target/site: the pages of docs/, a page of all commands from their help, and a page of the keys of documents
-# from their schemas.
+# Builds the documentation site in target/site: the pages of docs/, a page of all commands from their help, a page of the keys of documents from
+# their schemas, and in play/ the page of `statusgate ui` with the engine as WebAssembly. A browser shows play/ only over HTTP.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 hack/packages.sh jq
@@ -52,5 +52,18 @@ describe() {
     done
 } >"$source/documents.md"
 
+# Each convention can be played with in its page.
+for page in "$source"/conventions/*.md; do
+    name=$(basename "$page" .md)
+    [[ $name == README ]] || printf '\n## Play\n\n<iframe class="play" title="%s: its states" loading="lazy" src="../play/index.html?embedded#/conventions/%s"></iframe>\n' "$name" "$name" >>"$page"
+done
+cat >>"$source/ui.md" <<<$'\n**[Open the page](play/index.html)**, with the engine in your browser.'
+
 "$mdbook" build --dest-dir "$target/site" "$source"
+mkdir "$target/site/play"
+cp src/ui/page/*.{html,css,js} src/ui/wasm/*.js "$target/site/play"
+gzip --decompress --stdout src/ui/page/editor.js.gz >"$target/site/play/editor.js"
+cp "$(hack/wasm.sh)" "$target/site/play/engine.wasm"
+policy="default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+sed -i "s|<meta charset=\"utf-8\">|&\n<meta http-equiv=\"content-security-policy\" content=\"$policy\">|" "$target/site/play/index.html"
 echo "site: $(find "$target/site" -name '*.html' | wc -l) pages in $target/site" >&2

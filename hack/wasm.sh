@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that crates/statusgate-core compiles for wasm32-unknown-unknown, without its tests.
+# Builds crates/statusgate-wasm for wasm32-unknown-unknown, and prints the path of the module.
 #
 # After `rustup target add wasm32-unknown-unknown`, the toolchain has the standard library of this target. Otherwise Debian's rustc-web
 # compiles it from source, which is unstable in cargo, hence RUSTC_BOOTSTRAP.
@@ -7,11 +7,13 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 target=wasm32-unknown-unknown
-options=(--locked --package statusgate-core --target "$target" --target-dir target/wasm)
+options=(--quiet --locked --package statusgate-wasm --profile wasm --target "$target" --target-dir target/wasm)
 if [[ ! -d $(rustc --print sysroot)/lib/rustlib/$target/lib ]]; then
-    hack/packages.sh rustc-web rust-web-src
-    export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1
+    hack/packages.sh rustc-web rust-web-src lld
+    export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=/usr/bin/wasm-ld
     options+=(-Zbuild-std=std,panic_abort)
 fi
-"${CARGO:-cargo}" check "${options[@]}"
-echo "wasm: ok, statusgate-core compiles for $target with $("${RUSTC:-rustc}" --version)"
+"${CARGO:-cargo}" build "${options[@]}"
+module=target/wasm/$target/wasm/statusgate_wasm.wasm
+echo "wasm: $(stat -c %s "$module") bytes, $(gzip -9 -c "$module" | wc -c) compressed, with $("${RUSTC:-rustc}" --version)" >&2
+echo "$module"

@@ -4,14 +4,13 @@
 //! [`statusgate_core`], which does no IO. The way of the data is left to right and never back:
 //!
 //! ```text
-//! bytes ─► server ─► wire ─► core ─► wire ─► server ─► bytes
+//! bytes ─► server ─► core ─► server ─► bytes
 //! file/stdin ─► files ─► cli ─► core ─► cli (report)
 //! cluster list ─► cluster ─► core ─► cluster (patch /status)
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`wire`] | `admission.k8s.io/v1` in and out |
 //! | [`manifests`] | CRDs, webhook registrations and the installation, generated |
 //! | [`files`] | opens files, folders and standard input |
 //! | [`server`] | the HTTPS listener, the handler, the probes |
@@ -19,10 +18,11 @@
 //! | [`cluster`] | everything that talks to the API server |
 //! | [`manager`] | keeps policies, certificates and registrations in the cluster up to date |
 //! | [`telemetry`] | metrics, logs and traces |
+//! | [`ui`] | the page of `statusgate ui` and its calls |
 //! | `values` | parsers of the values of arguments |
 //! | [`cli`] | one file a command |
 //!
-//! `wire` and `manifests` are pure, too: no IO, no clock, no async and no Kubernetes client.
+//! `manifests` is pure, too: no IO, no clock, no async and no Kubernetes client.
 //! `tests/pure/architecture.rs` has the order of the modules.
 
 pub mod cli;
@@ -33,5 +33,5 @@ pub mod manifests;
 pub mod server;
 pub mod telemetry;
 pub mod tls;
+pub mod ui;
 mod values;
-pub mod wire;

@@ -15,9 +15,7 @@ use super::output::stdout;
 use super::plurals::{Plurals, read_crds};
 use super::policies::{Policies, following};
 use super::report::{Format, Judged, Located, Report, plural};
-use super::request::Request;
 use super::time::Now;
-use super::writer::writer;
 use super::{Outcome, say};
 use crate::files::open;
 use crate::manifests::resource::CustomResource;
@@ -25,6 +23,7 @@ use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::{self, Action, Review};
 use statusgate_core::model::Writer;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::request::{Request, writer};
 use statusgate_core::source::{Diagnostic, Manifest, Manifests, Members, Record};
 
 /// The arguments of `check`.
@@ -279,7 +278,8 @@ impl<'d> Bench<'d> {
             writer: writer(user, groups),
             recorded,
         };
-        let subject = request.subject(self.policies, self.plurals);
+        let served = self.plurals.served(manifest.identity, self.policies);
+        let subject = request.subject(self.policies, served);
         let entry = Entry::of(manifest, self.policies, subject.as_ref());
         let is_unchanged = || status(manifest) == old.as_ref().and_then(status);
         if recorded.is_some() && subject.is_ok() && entry.policies.is_empty() && is_unchanged() {
@@ -333,7 +333,8 @@ impl<'d> Bench<'d> {
         let recorded = reference.record.and_then(Record::request);
         let (identity, writer) = (reference.identity, Writer::default());
         let request = Request { identity, object: "{}", old: None, writer, recorded };
-        let subject = request.subject(self.policies, self.plurals);
+        let served = self.plurals.served(identity, self.policies);
+        let subject = request.subject(self.policies, served);
         let mut entry = Entry::of(reference, self.policies, subject.as_ref());
         if !entry.policies.is_empty() {
             entry.policies.clear();

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::request::Unfit;
 use statusgate_core::model::Subject;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::request::Unfit;
 use statusgate_core::source::{Identity, Manifest, Record, RecordedRequest, one_line};
 
 /// One object. These members are stable: docs/check.md describes them.

@@ -12,11 +12,12 @@ use clap::ValueEnum;
 use super::policies::compile;
 use super::{Outcome, table};
 use crate::files;
+pub(super) use statusgate_core::calls::unknown;
 use statusgate_core::documents::StatusConvention;
 use statusgate_core::explain::{Graph, Page, data, render};
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::policy::{PolicySet, Source};
-use statusgate_core::source::tree::{did_you_mean, near};
+use statusgate_core::source::tree::near;
 
 /// The arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -142,26 +143,13 @@ fn list<'c>(
             text
         }
         Output::Json => {
-            let list = conventions.map(|convention| {
-                serde_json::json!({
-                    "name": convention.name,
-                    "title": convention.title,
-                    "phases": phases(convention),
-                    "conditions": lists(convention),
-                })
-            });
-            format!("{:#}\n", list.collect::<serde_json::Value>())
+            format!("{:#}\n", conventions.map(data::summary).collect::<serde_json::Value>())
         }
         Output::Yaml | Output::Mermaid => bail!("name the convention to print so"),
     })
 }
 
-/// What to say of a name that is not there.
-pub(super) fn unknown<'w>(name: &str, known: impl Iterator<Item = &'w str> + Clone) -> String {
-    format!("unknown convention \"{name}\"; {}", did_you_mean(name, known))
-}
-
-/// The same for a rule. A convention has dozens of rules, so not all are listed. `given`: whether --policies is.
+/// What to say of a rule that does not exist. A convention has dozens of rules, so not all are listed. `given`: whether --policies is.
 pub(super) fn unknown_rule<'w>(
     id: &str,
     known: impl Iterator<Item = &'w str> + Clone,

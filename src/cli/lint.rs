@@ -15,7 +15,7 @@ use super::{Outcome, explain};
 use crate::cluster::Definition;
 use crate::files;
 use crate::manifests::resource::CustomResource;
-use statusgate_core::lint::{self, Kind, Remark, Report};
+use statusgate_core::lint::{self, Kind, Report};
 use statusgate_core::policy::{Defined, Diagnostics, PolicySet, Source};
 
 /// The arguments of `lint`.
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     match args.output {
         Output::Table => out.write_all(as_text(&found).as_bytes())?,
         Output::Json => {
-            let all = |reports: &[Report]| reports.iter().map(as_json).collect::<Value>();
+            let all = |reports: &[Report]| reports.iter().map(Report::to_json).collect::<Value>();
             let (conventions, policies) = (all(&found.conventions), all(&found.policies));
             let whole = json!({"mistakes": [], "conventions": conventions, "policies": policies});
             writeln!(out, "{whole:#}")?;
@@ -150,7 +150,7 @@ fn as_text(found: &Found) -> String {
     let policies = found.policies.iter().map(|report| ("policy ", report));
     let mut kinds: BTreeSet<Kind> = BTreeSet::new();
     for (what, report) in conventions.chain(policies) {
-        let (faults, notes) = parts(report);
+        let (faults, notes) = report.parts();
         let count = |count: usize, what: &str| match count {
             0 => format!("no {what}s"),
             1 => format!("1 {what}"),
@@ -174,32 +174,4 @@ fn as_text(found: &Found) -> String {
         text.push_str(&format!("help lint/{}: {}\n", kind.name(), kind.help()));
     }
     text
-}
-
-fn parts(report: &Report) -> (Vec<&Remark>, Vec<&Remark>) {
-    report.remarks.iter().partition(|remark| remark.kind.is_fault())
-}
-
-fn as_json(report: &Report) -> Value {
-    let (faults, notes) = parts(report);
-    let list = |remarks: Vec<&Remark>| -> Value {
-        remarks
-            .into_iter()
-            .map(|remark| {
-                json!({
-                    "kind": remark.kind.name(),
-                    "rules": remark.rules,
-                    "message": remark.message,
-                    "help": remark.kind.help(),
-                    "witness": remark.witness,
-                })
-            })
-            .collect()
-    };
-    json!({
-        "name": report.name,
-        "combinations": report.combinations,
-        "faults": list(faults),
-        "notes": list(notes),
-    })
 }

@@ -27,7 +27,6 @@ pub mod policies;
 mod progress;
 pub mod record;
 mod report;
-pub mod request;
 pub mod review;
 pub mod schema;
 pub mod serve;
@@ -38,10 +37,10 @@ mod table;
 pub mod test;
 pub mod time;
 mod traces;
+pub mod ui;
 pub mod uninstall;
 mod version;
 pub mod wait;
-mod writer;
 
 use std::env;
 use std::fmt;
@@ -122,6 +121,8 @@ commands! {
     Export(export),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),
+    /// Serve a page to look at conventions and to try writes.
+    Ui(ui),
     /// Create a certificate authority and a serving certificate.
     Certs(certs),
     /// Print the completions for a shell.

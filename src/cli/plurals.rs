@@ -10,6 +10,7 @@ use crate::files;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::language::plural_of_kind;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::request::Served;
 use statusgate_core::source::{Diagnostic, Identity, Manifest, Manifests, one_line, reason};
 
 /// The plurals of kinds: from CRDs, otherwise guessed.
@@ -27,19 +28,19 @@ impl Plurals {
         Self { known }
     }
 
-    /// The plural of an object's kind: from its CRD; otherwise a candidate that a policy names for the
-    /// same group and version; otherwise a guess by the rules of English, like `kubectl`.
-    ///
-    /// Policies come before the guess, because plurals may be irregular: that of AppCat's VSHNRedis is
-    /// `vshnredis`.
-    pub fn plural(&self, identity: &Identity, policies: &PolicySet) -> String {
-        self.find(identity)
-            .map_or_else(|| derived(identity, policies), |known| known.plural.clone())
+    /// How the kind of an object is served: by its CRD, otherwise as guessed.
+    pub fn served(&self, identity: &Identity, policies: &PolicySet) -> Served {
+        let Some(known) = self.find(identity) else { return Served::guessed(identity, policies) };
+        let mut versions = known.versions.iter();
+        let version = versions.find(|version| version.name == identity.version());
+        let has_status = version.map(|version| version.status_subresource);
+        Served { plural: known.plural.clone(), has_status }
     }
 
     /// Says that a policy, not the kind, decided on the plural; `None` where they agree or a CRD decided.
     pub fn doubt(&self, identity: &Identity, policies: &PolicySet) -> Option<String> {
-        let (derived, guess) = (derived(identity, policies), plural_of_kind(&identity.kind));
+        let derived = Served::guessed(identity, policies).plural;
+        let guess = plural_of_kind(&identity.kind);
         let is_doubtful = self.find(identity).is_none() && derived != guess;
         let kind = one_line(&identity.kind);
         is_doubtful.then(|| {
@@ -50,32 +51,9 @@ impl Plurals {
         })
     }
 
-    /// Whether the kind has a status subresource; `None` without a CRD.
-    pub fn has_status_subresource(&self, identity: &Identity) -> Option<bool> {
-        let mut versions = self.find(identity)?.versions.iter();
-        let version = versions.find(|version| version.name == identity.version());
-        version.map(|version| version.status_subresource)
-    }
-
     fn find(&self, identity: &Identity) -> Option<&CustomResource> {
         self.known.get(&(identity.group().to_owned(), identity.kind.clone()))
     }
-}
-
-/// The plural that a policy names, otherwise the one that the kind suggests.
-fn derived(identity: &Identity, policies: &PolicySet) -> String {
-    let singular = identity.kind.to_ascii_lowercase();
-    let guess = plural_of_kind(&singular);
-    let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
-    let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
-    let named = |plural: &&String| {
-        rules().any(|rule| {
-            rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
-                && rule.api_groups.iter().any(|glob| glob.matches(identity.group()))
-                && rule.api_versions.iter().any(|glob| glob.matches(identity.version()))
-        })
-    };
-    std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone()
 }
 
 /// Reads the CustomResourceDefinitions of files and folders. Other objects are ignored.
@@ -140,8 +118,9 @@ mod tests {
     #[test]
     fn a_policy_that_names_a_candidate_wins_over_the_guess() {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let plural =
-            |api_version, kind| Plurals::default().plural(&identity(api_version, kind), &policies);
+        let plural = |api_version, kind| {
+            Plurals::default().served(&identity(api_version, kind), &policies).plural
+        };
         assert_eq!(plural("vshn.appcat.vshn.io/v1", "VSHNRedis"), "vshnredis");
         assert_eq!(plural("vshn.appcat.vshn.io/v1", "XVSHNPostgreSQL"), "xvshnpostgresqls");
         // Another group or version is another resource.
@@ -168,11 +147,11 @@ mod tests {
         let plurals = Plurals::of(resources);
         let policies = PolicySet::compile(&[] as &[Source]).unwrap();
         let (v1, v2) = (identity("g.io/v1", "Mouse"), identity("g.io/v2", "Mouse"));
-        assert_eq!(plurals.plural(&v1, &policies), "mice");
-        assert_eq!(plurals.has_status_subresource(&v1), Some(true));
-        assert_eq!(plurals.has_status_subresource(&v2), Some(false));
-        assert_eq!(plurals.has_status_subresource(&identity("g.io/v3", "Mouse")), None);
-        assert_eq!(plurals.has_status_subresource(&identity("g.io/v1", "Ox")), Some(true));
+        let served = |identity: &Identity| plurals.served(identity, &policies);
+        assert_eq!(served(&v1), Served { plural: "mice".into(), has_status: Some(true) });
+        assert_eq!(served(&v2).has_status, Some(false));
+        assert_eq!(served(&identity("g.io/v3", "Mouse")).has_status, None);
+        assert_eq!(served(&identity("g.io/v1", "Ox")).has_status, Some(true));
         assert_eq!(mistakes.len(), 1);
         assert!(mistakes[0].to_string().contains("missing field `names`"), "{}", mistakes[0]);
     }

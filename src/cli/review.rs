@@ -14,10 +14,10 @@ use super::time::Now;
 use crate::files::read_bytes;
 use crate::server::BODY_BYTES;
 use crate::server::admit::admit;
-use crate::wire::AdmissionRequest;
 use statusgate_core::engine::Verdict;
 use statusgate_core::model::Webhook;
 use statusgate_core::policy::PolicySet;
+use statusgate_core::wire::AdmissionRequest;
 
 /// The arguments of `review`.
 #[derive(Debug, clap::Args)]

@@ -17,11 +17,11 @@ use super::registry::{Document, DocumentId};
 use crate::manifests::crds::{GROUP, plural};
 use crate::server::admit::Reply;
 use crate::server::{DocumentReview, PolicyStore};
-use crate::wire::{AdmissionRequest, depth_of, respond_about_document};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::lint::{self, Remark};
 use statusgate_core::model::{Object, Operation, Subject};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
+use statusgate_core::wire::{AdmissionRequest, depth_of, respond_about_document};
 
 /// How long a document waits for others that were applied just before it.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -3,10 +3,10 @@
 use axum::http::StatusCode;
 use jiff::Timestamp;
 
-use crate::wire::{AdmissionRequest, ReviewError, respond};
 use statusgate_core::engine::{Verdict, decide};
 use statusgate_core::model::{Operation, Webhook};
 use statusgate_core::policy::PolicySet;
+use statusgate_core::wire::{AdmissionRequest, ReviewError, respond};
 
 /// The HTTP response to a review.
 #[derive(Clone, Debug, PartialEq, Eq)]

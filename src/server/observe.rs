@@ -7,9 +7,9 @@ use opentelemetry::{KeyValue, StringValue, Value};
 
 use super::snapshot::Snapshot;
 use crate::telemetry::{Counters, Decision, Metrics};
-use crate::wire::AdmissionRequest;
 use statusgate_core::engine::{Action, Finding, StatusWrite, Verdict};
 use statusgate_core::model::{Subject, Webhook};
+use statusgate_core::wire::AdmissionRequest;
 
 /// Counts and logs a decision.
 ///

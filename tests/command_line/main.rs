@@ -16,6 +16,7 @@ mod wire;
 
 mod backfill_faults;
 mod backfill_resume;
+mod browser;
 mod chart;
 mod check;
 mod commands_agree;

@@ -356,3 +356,25 @@ cases:
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("a.yaml:5:24: error: invalid YAML: "), "{err}");
 }
+
+#[test]
+fn a_case_of_the_playground_passes() {
+    let object = "apiVersion: g.io/v1\nkind: Thing\nstatus: {phase: ready, note: yes}\n";
+    let review =
+        include_str!("../fixtures/reviews/deny/phase-forgotten-by-an-operator/review.json");
+    for mut request in [
+        json!({"object": review}),
+        json!({"object": object, "documents": POLICY, "user": "jane", "groups": ["admins"]}),
+        json!({"object": object, "convention": "appcat"}),
+        json!({"object": object, "old": object, "documents": POLICY}),
+        json!({"object": "{apiVersion: vshn.appcat.vshn.io/v1, kind: VSHNRedis, metadata: {name: a}}"}),
+    ] {
+        request["now"] = "2024-06-01T12:00:00Z".into();
+        let answer = statusgate_core::calls::call("case", request.to_string().as_bytes());
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let text = answer["case"].as_str().unwrap();
+        let folder = desk(&[("policies.yaml", POLICY), ("case.yaml", text)]);
+        let (code, out, err) = test(folder.path(), &["case.yaml"]);
+        assert_eq!((code, err.as_str()), (0, ""), "{out}\n{text}");
+    }
+}

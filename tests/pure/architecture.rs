@@ -9,7 +9,7 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 /// A module may use itself and the modules before it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 25] = [
     // crates/statusgate-core/src
     "model",
     "kstatus",
@@ -22,8 +22,10 @@ const ORDER: [&str; 22] = [
     "explain",
     "relevance",
     "lint",
-    // src
+    "request",
     "wire",
+    "calls",
+    // src
     "values",
     "manifests",
     "files",
@@ -32,12 +34,13 @@ const ORDER: [&str; 22] = [
     "server",
     "cluster",
     "manager",
+    "ui",
     "cli",
     "main",
 ];
 
-/// What the core and these modules of the root package must not contain: IO, clock, async and Kubernetes client.
-const PURE: [&str; 2] = ["wire", "manifests"];
+/// What the core and this module of the root package must not contain: IO, clock, async and Kubernetes client.
+const PURE: [&str; 1] = ["manifests"];
 const IMPURE: &str = "std::fs std::net std::env std::time std::process std::thread Timestamp::now tokio:: hyper:: rustls:: \
     axum:: kube:: k8s_openapi tracing::";
 

@@ -9,6 +9,7 @@
 
 mod appcat;
 mod architecture;
+mod calls;
 mod cel;
 mod extends;
 mod goldens;

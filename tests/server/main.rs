@@ -35,6 +35,7 @@ mod program;
 mod protocols;
 mod shutdown;
 mod traces;
+mod ui;
 
 use std::time::{Duration, Instant};
 

@@ -15,10 +15,10 @@ use serde_json::Value;
 use serde_json::de::from_str;
 use serde_json::value::RawValue;
 use statusgate::server::admit::admit;
-use statusgate::wire::{AdmissionRequest, ReviewError};
 use statusgate_core::engine::Finding;
 use statusgate_core::model::{Json, Object, Operation, Webhook, same_instant};
 use statusgate_core::policy::{PolicySet, Source};
+use statusgate_core::wire::{AdmissionRequest, ReviewError};
 
 fuzz_target!(init: start(), |body: &[u8]| {
     statusgate_fuzz::run(body, || review(body));

@@ -13,10 +13,10 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::super::time::clock;
-use crate::wire::{AdmissionRequest, respond};
 use statusgate_core::engine::{self, Verdict};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::source::Members;
+use statusgate_core::wire::{AdmissionRequest, respond};
 
 /// The writes so far.
 pub(super) struct Recording<W = File> {

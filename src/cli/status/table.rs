@@ -14,15 +14,18 @@ const MAX_REASON: usize = 80;
 
 /// Writes one row per object, the contradicted phases, and the number of objects by health.
 pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<()> {
-    let with_phases = records.iter().any(|record| record.standings().next().is_some());
+    let with_phases = records.iter().any(|record| record.reading.standings().next().is_some());
     let phases = if with_phases { &["phase", "admissible"][..] } else { &[] };
     let mut table =
         table::new(&[&["kind", "name", "health"], phases, &["reason", "kstatus"]].concat());
     for record in records {
         let phases = if with_phases { phases_of(record).to_vec() } else { Vec::new() };
         let Identity { kind, namespace, name, .. } = &record.entry.identity;
-        let mut row =
-            vec![kind.clone(), object_path(namespace, name), record.health.class.to_string()];
+        let mut row = vec![
+            kind.clone(),
+            object_path(namespace, name),
+            record.reading.health.class.to_string(),
+        ];
         row.extend(phases);
         row.extend([reason(record), status(record)]);
         table.add_row(row.iter().map(|cell| one_line(cell)));
@@ -31,7 +34,7 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
         writeln!(out, "{table}\n")?;
     }
     for record in records {
-        for (policy, standing) in record.standings() {
+        for (policy, standing) in record.reading.standings() {
             if let Some(contradiction) = &standing.contradiction {
                 let line = one_line(&format!("{}: {contradiction}", record.entry.identity));
                 writeln!(out, "{line} [policy {policy}]")?;
@@ -42,11 +45,11 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
 }
 
 fn status(record: &Record<'_>) -> String {
-    record.result.as_ref().map_or("error", |result| result.status.name()).to_owned()
+    record.reading.result.as_ref().map_or("error", |result| result.status.name()).to_owned()
 }
 
 fn reason(record: &Record<'_>) -> String {
-    let reason = &record.health.reason;
+    let reason = &record.reading.health.reason;
     match reason.char_indices().nth(MAX_REASON) {
         Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
         None => reason.clone(),
@@ -56,7 +59,7 @@ fn reason(record: &Record<'_>) -> String {
 /// Phase and admissible phases, those of several policies separated by semicolons.
 fn phases_of(record: &Record<'_>) -> [String; 2] {
     let (mut phases, mut admissible) = (Vec::new(), Vec::new());
-    for (_, standing) in record.standings() {
+    for (_, standing) in record.reading.standings() {
         let phase = standing.phase.as_deref().unwrap_or("-");
         phases.push(match standing.instead {
             Some(instead) => format!("{phase} -> {instead}"),
@@ -70,7 +73,8 @@ fn phases_of(record: &Record<'_>) -> [String; 2] {
 /// `3 objects: 1 failed, 2 current`.
 fn summary(records: &[Record<'_>]) -> String {
     let count = |health: &HealthStatus| {
-        let count = records.iter().filter(|record| record.health.class.is == *health).count();
+        let count =
+            records.iter().filter(|record| record.reading.health.class.is == *health).count();
         (count > 0).then(|| format!("{count} {}", health.name()))
     };
     let counts: Vec<String> = HealthStatus::WORST_FIRST.iter().filter_map(count).collect();

@@ -18,11 +18,8 @@ use self::compare::{Difference, compare};
 use super::explain::LISTED;
 use super::input::check_stdin;
 use super::output::{diff_line, painted, stdout};
-use super::plurals::Plurals;
 use super::policies::{following, rule_ids};
 use super::report::{junit, plural};
-use super::request::{Request, Unfit};
-use super::writer::writer;
 use super::{Outcome, say};
 use crate::files::open;
 use statusgate_core::documents::PolicySpec;
@@ -30,6 +27,7 @@ use statusgate_core::documents::suite::{self, CaseWriter, ExpectedFinding};
 use statusgate_core::engine;
 use statusgate_core::model::Operation;
 use statusgate_core::policy::{Diagnostic, Diagnostics, PolicySet, Source};
+use statusgate_core::request::{Request, Served, Unfit, writer};
 use statusgate_core::source::tree::{self, Node, Problems, Span, near};
 use statusgate_core::source::{Place, json_at, one_line, reason};
 
@@ -253,7 +251,8 @@ fn try_case(case: &Case, policies: &PolicySet) -> Result<Vec<Difference>, String
         let which = if unfit.is_old { "old object" } else { "object" };
         format!("the {which} cannot be judged: {unfit}")
     };
-    let mut subject = request.subject(policies, &Plurals::default()).map_err(cannot)?;
+    let served = Served::guessed(&case.identity, policies);
+    let mut subject = request.subject(policies, served).map_err(cannot)?;
     if let Some(operation) = *operation {
         subject.operation = operation;
     }

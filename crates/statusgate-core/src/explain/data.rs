@@ -8,6 +8,17 @@ use super::table::{Table, has_evidence};
 use crate::documents::StatusConvention;
 use crate::policy::convention::{Convention, PhaseRules};
 
+/// A convention in the list of all.
+pub fn summary(convention: &Convention) -> Value {
+    let lists = convention.conditions.iter().map(|list| list.path.field());
+    json!({
+        "name": convention.name,
+        "title": convention.title,
+        "phases": convention.phase.as_ref().map_or(0, |rules| rules.phases.len()),
+        "conditions": lists.collect::<Vec<_>>(),
+    })
+}
+
 /// The content of a convention: its name, the keys of its `spec`, and `table`.
 pub fn convention(document: &StatusConvention, convention: &Convention) -> Value {
     let mut data = json!(document.spec);

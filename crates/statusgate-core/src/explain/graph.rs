@@ -1,5 +1,7 @@
 //! The moves between phases, as a Mermaid diagram.
 
+use serde_json::{Value, json};
+
 use super::clauses::{Clause, rules};
 use super::facts::{Answer, Fact, Question, version_of};
 use super::scene::Stage;
@@ -34,13 +36,37 @@ impl Graph {
         Some(graph)
     }
 
+    /// As data: the phases, those that can be the first, those that every other phase may become, and the other moves
+    /// with the rules that judge them.
+    pub fn to_json(&self) -> Value {
+        let count = self.phases.len();
+        let from_all = self.from_all();
+        let at_first: Vec<usize> = (0..count).filter(|to| self.allowed[count][*to]).collect();
+        let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        let moves = pairs.filter_map(|(from, to)| {
+            let rules = &self.remarks[from][to];
+            let is_drawn = from != to
+                && self.allowed[from][to]
+                && (!rules.is_empty() || !from_all.contains(&to));
+            is_drawn.then(|| json!({"from": from, "to": to, "rules": rules}))
+        });
+        let moves: Value = moves.collect();
+        json!({"phases": self.phases, "first": at_first, "fromAll": from_all, "moves": moves})
+    }
+
+    /// The phases that every other phase may become.
+    fn from_all(&self) -> Vec<usize> {
+        let count = self.phases.len();
+        let from_all =
+            (0..count).filter(|to| (0..count).all(|from| from == *to || self.allowed[from][*to]));
+        from_all.collect()
+    }
+
     /// As a `stateDiagram-v2`. A move that every other phase may make is drawn once.
     pub fn to_mermaid(&self) -> String {
         let mut out = "stateDiagram-v2\n".to_owned();
         let count = self.phases.len();
-        let from_all: Vec<usize> = (0..count)
-            .filter(|to| (0..count).all(|from| from == *to || self.allowed[from][*to]))
-            .collect();
+        let from_all = self.from_all();
         if !from_all.is_empty() {
             out.push_str("    state \"any phase\" as any\n");
         }

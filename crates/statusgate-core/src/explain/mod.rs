@@ -10,6 +10,7 @@ mod facts;
 mod graph;
 mod line;
 mod page;
+mod play;
 pub mod render;
 mod rule;
 mod scene;
@@ -20,6 +21,7 @@ pub use cubes::Cube;
 pub use facts::{Answer, Fact, Represents, Space};
 pub use graph::Graph;
 pub use page::{Block, Page};
+pub use play::Play;
 pub use rule::{RuleText, Violation};
 pub use table::{PhaseOutcome, Table, has_evidence};
 

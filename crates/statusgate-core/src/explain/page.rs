@@ -8,6 +8,8 @@ mod tables;
 
 pub(crate) use tables::MAX_COMBINATIONS;
 
+use serde::Serialize;
+
 use super::line::{Line, Scope, lines};
 use super::words;
 use crate::documents::{CopySource, MemberOf, Origin};
@@ -15,7 +17,8 @@ use crate::language::Predicate;
 use crate::policy::convention::{Backfill, Convention, Filling, ResourceVersion, ValueSource};
 
 /// A part of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Block {
     /// The title of a section.
     Heading(String),

@@ -165,16 +165,20 @@ impl<T: PartialEq> Table<T> {
 /// The facts that the phase depends on. The stored phase is one of them if Repair can choose it.
 pub(crate) fn phase_space(convention: &Convention, rules: &PhaseRules, version: &str) -> Space {
     let mut collector = Collector::new(convention, version);
+    ask_about_phase(&mut collector, rules);
+    let mut space = collector.into_space();
+    // Each phase is an outcome of the table.
+    space.remove(&Fact::Phase { old: false });
+    space
+}
+
+fn ask_about_phase<'c>(collector: &mut Collector<'c>, rules: &'c PhaseRules) {
     for predicate in questions(rules) {
         collector.add(&Question::plain(predicate));
     }
     if has_evidence(rules) && rules.repair.iter().any(|step| step.to == STORED) {
         collector.fact(Fact::Phase { old: true });
     }
-    let mut space = collector.into_space();
-    // Each phase is an outcome of the table.
-    space.remove(&Fact::Phase { old: false });
-    space
 }
 
 /// The facts that some rules about health query.
@@ -184,6 +188,16 @@ pub(crate) fn health_space<'c>(
     rules: &'c [HealthRule],
 ) -> Space {
     let mut collector = Collector::new(convention, version);
+    ask_about_health(&mut collector, convention, version, rules);
+    collector.into_space()
+}
+
+fn ask_about_health<'c>(
+    collector: &mut Collector<'c>,
+    convention: &'c Convention,
+    version: &str,
+    rules: &'c [HealthRule],
+) {
     for rule in rules {
         let Some(predicate) = &rule.when else {
             collector.fact(Fact::Phase { old: false });
@@ -191,6 +205,22 @@ pub(crate) fn health_space<'c>(
         };
         let list = rule.list.as_ref().and_then(|path| convention.list_at(path, version));
         collector.add(&Question { predicate, list, of_element: false });
+    }
+}
+
+/// The facts that the phase and the health depend on, and the written phase.
+pub(super) fn state_space(convention: &Convention, version: &str) -> Space {
+    let mut collector = Collector::new(convention, version);
+    collector.fact(Fact::Deleting);
+    if let Some(rules) = &convention.phase {
+        ask_about_phase(&mut collector, rules);
+        collector.fact(Fact::Phase { old: false });
+    }
+    if let Some(health) = &convention.health {
+        ask_about_health(&mut collector, convention, version, &health.rules);
+        if convention.generation.as_ref().and_then(|rules| rules.own_path()).is_some() {
+            collector.fact(Fact::Observed);
+        }
     }
     collector.into_space()
 }

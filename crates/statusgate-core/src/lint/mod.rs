@@ -7,6 +7,7 @@
 mod backfill;
 mod cel;
 mod example;
+mod explained;
 mod fields;
 mod gate;
 mod health;
@@ -24,6 +25,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use indexmap::IndexMap;
+use serde_json::{Value, json};
 
 use crate::explain::{
     Clause, PhaseOutcome, Question, Stage, Table, clauses, has_evidence, versions_of,
@@ -35,6 +37,7 @@ use crate::policy::{Diagnostics, PolicySet};
 use gate::Gate;
 
 pub use example::{Example, Examples, Pair};
+pub use explained::Explained;
 pub use kind::Kind;
 pub use policy::lint_policy;
 
@@ -104,6 +107,34 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
 ];
 
 impl Report {
+    /// The faults, and the notes.
+    pub fn parts(&self) -> (Vec<&Remark>, Vec<&Remark>) {
+        self.remarks.iter().partition(|remark| remark.kind.is_fault())
+    }
+
+    /// The report as data.
+    pub fn to_json(&self) -> Value {
+        let (faults, notes) = self.parts();
+        let list = |remarks: Vec<&Remark>| -> Value {
+            let remarks = remarks.into_iter().map(|remark| {
+                json!({
+                    "kind": remark.kind.name(),
+                    "rules": remark.rules,
+                    "message": remark.message,
+                    "help": remark.kind.help(),
+                    "witness": remark.witness,
+                })
+            });
+            remarks.collect()
+        };
+        json!({
+            "name": self.name,
+            "combinations": self.combinations,
+            "faults": list(faults),
+            "notes": list(notes),
+        })
+    }
+
     /// Whether there is a fault, not only notes.
     pub fn has_faults(&self) -> bool {
         self.remarks.iter().any(|remark| remark.kind.is_fault())

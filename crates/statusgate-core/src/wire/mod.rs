@@ -7,6 +7,5 @@ mod envelope;
 mod request;
 mod response;
 
-pub(crate) use request::depth_of;
-pub use request::{AdmissionRequest, ReviewError};
+pub use request::{AdmissionRequest, ReviewError, depth_of};
 pub use response::{respond, respond_about_document};

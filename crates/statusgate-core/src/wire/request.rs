@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use statusgate_core::model::{Operation, ReadError, Subject, Writer, read};
+use crate::model::{Operation, ReadError, Subject, Writer, read};
 
 use super::envelope::Envelope;
 
@@ -97,7 +97,7 @@ impl<'a> AdmissionRequest<'a> {
 }
 
 /// The number of levels of brackets outside of strings.
-pub(crate) fn depth_of(bytes: &[u8]) -> usize {
+pub fn depth_of(bytes: &[u8]) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);
     let mut rest = bytes.iter();
     while let Some(byte) = rest.next() {

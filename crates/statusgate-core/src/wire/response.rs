@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use statusgate_core::engine::{Action, Finding, Verdict};
-use statusgate_core::model::quote;
+use crate::engine::{Action, Finding, Verdict};
+use crate::model::quote;
 
 use super::AdmissionRequest;
 

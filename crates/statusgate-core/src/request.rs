@@ -1,9 +1,9 @@
 //! The request for which a manifest is judged.
 
-use super::plurals::Plurals;
-use statusgate_core::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
-use statusgate_core::policy::PolicySet;
-use statusgate_core::source::{Identity, Members, RecordedRequest, kind_of, reason};
+use crate::language::plural_of_kind;
+use crate::model::{Object, ObjectError, Operation, Resource, Subject, Writer};
+use crate::policy::PolicySet;
+use crate::source::{Identity, Members, RecordedRequest, kind_of, reason};
 
 /// A write of a manifest.
 #[derive(Clone, Debug)]
@@ -18,6 +18,55 @@ pub struct Request<'a> {
     pub writer: Writer<'a>,
     /// The request, if the input records it; then it decides instead of the CRD, the policies and `writer`.
     pub recorded: Option<&'a RecordedRequest>,
+}
+
+/// How a cluster serves the kind of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The plural of the kind.
+    pub plural: String,
+    /// Whether it has a status subresource; `None` if only the policies can tell.
+    pub has_status: Option<bool>,
+}
+
+impl Served {
+    /// Without a CRD: the first candidate that a policy names for the same group and version; otherwise a guess by
+    /// the rules of English, like `kubectl`.
+    ///
+    /// Policies come before the guess, because plurals may be irregular: that of AppCat's VSHNRedis is
+    /// `vshnredis`.
+    pub fn guessed(identity: &Identity, policies: &PolicySet) -> Self {
+        let singular = identity.kind.to_ascii_lowercase();
+        let guess = plural_of_kind(&singular);
+        let others = [singular.clone(), format!("{singular}s"), format!("{singular}es")];
+        let rules = || policies.policies().iter().flat_map(|policy| &policy.resources);
+        let named = |plural: &&String| {
+            rules().any(|rule| {
+                rule.resources.iter().any(|glob| glob.exact() == Some(plural.as_str()))
+                    && rule.api_groups.iter().any(|glob| glob.matches(identity.group()))
+                    && rule.api_versions.iter().any(|glob| glob.matches(identity.version()))
+            })
+        };
+        let plural = std::iter::once(&guess).chain(&others).find(named).unwrap_or(&guess).clone();
+        Self { plural, has_status: None }
+    }
+}
+
+/// The user of a write as the API server sees it: it adds the groups of a service account if there are no groups,
+/// and the group of all authenticated users.
+pub fn writer<'a>(user: &'a str, groups: &'a [String]) -> Writer<'a> {
+    let mut groups: Vec<_> = groups.iter().map(|group| group.as_str().into()).collect();
+    let account = user.strip_prefix("system:serviceaccount:");
+    if let Some((namespace, _)) = account.and_then(|account| account.split_once(':'))
+        && groups.is_empty()
+    {
+        groups.push("system:serviceaccounts".into());
+        groups.push(format!("system:serviceaccounts:{namespace}").into());
+    }
+    if !user.is_empty() && user != "system:anonymous" {
+        groups.push("system:authenticated".into());
+    }
+    Writer { user: user.into(), groups }
 }
 
 /// Why a write cannot be judged.
@@ -58,7 +107,7 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// When the object or the previous one cannot be judged.
-    pub fn subject(self, policies: &PolicySet, plurals: &Plurals) -> Result<Subject<'a>, Unfit> {
+    pub fn subject(self, policies: &PolicySet, served: Served) -> Result<Subject<'a>, Unfit> {
         let Request { identity, object, old, writer, recorded } = self;
         let read =
             |text, is_old| Object::parse(text).map_err(|error| Unfit::of(text, is_old, &error));
@@ -76,7 +125,7 @@ impl<'a> Request<'a> {
             resource: Resource {
                 group: identity.group().into(),
                 version: identity.version().into(),
-                resource: plurals.plural(identity, policies).into(),
+                resource: served.plural.into(),
             },
             subresource: "status".into(),
             operation: Operation::Update,
@@ -84,9 +133,8 @@ impl<'a> Request<'a> {
             object: read(object, false)?,
             old: old.map(|old| read(old, true)).transpose()?,
         };
-        let has_status = plurals
-            .has_status_subresource(identity)
-            .unwrap_or_else(|| policies.select(&subject).next().is_some());
+        let has_status =
+            served.has_status.unwrap_or_else(|| policies.select(&subject).next().is_some());
         if !has_status {
             subject.subresource = "".into();
             if subject.old.is_none() {
@@ -100,8 +148,21 @@ impl<'a> Request<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifests::resource::{CustomResource, ServedVersion};
-    use statusgate_core::policy::Source;
+    use crate::policy::Source;
+
+    #[test]
+    fn a_service_account_is_in_its_groups() {
+        let groups = |user: &str, given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|group| (*group).to_owned()).collect();
+            writer(user, &given).groups.join(" ")
+        };
+        assert_eq!(
+            groups("system:serviceaccount:ns:name", &[]),
+            "system:serviceaccounts system:serviceaccounts:ns system:authenticated"
+        );
+        assert_eq!(groups("jane", &["admins"]), "admins system:authenticated");
+        assert_eq!(groups("", &[]), "");
+    }
 
     #[test]
     fn the_crd_or_the_policy_decides_on_the_subresource() {
@@ -112,10 +173,7 @@ mod tests {
         };
         let text = [policy("with", "as", true), policy("without", "bs", false)].join("---\n");
         let policies = PolicySet::compile(&[Source { name: "p".into(), text }]).unwrap();
-        let versions = vec![ServedVersion { name: "v1".into(), status_subresource: false }];
-        let (group, plural, kind) = ("g".into(), "as".into(), "A".into());
-        let crds = Plurals::of(vec![CustomResource { group, plural, kind, versions }]);
-        let asked = |kind: &str, old: Option<&'static str>, plurals: &Plurals| {
+        let asked = |kind: &str, old: Option<&'static str>, has_status: Option<bool>| {
             let identity = Identity {
                 api_version: "g/v1".into(),
                 kind: kind.into(),
@@ -124,15 +182,15 @@ mod tests {
             };
             let (object, writer) = ("{}", Writer::default());
             let request = Request { identity: &identity, object, old, writer, recorded: None };
-            let subject = request.subject(&policies, plurals).unwrap();
+            let served = Served { has_status, ..Served::guessed(&identity, &policies) };
+            let subject = request.subject(&policies, served).unwrap();
             (subject.operation, subject.subresource.to_string(), policies.select(&subject).count())
         };
-        let guessed = Plurals::default();
         let (update, create) = (Operation::Update, Operation::Create);
-        assert_eq!(asked("A", None, &guessed), (update, "status".to_owned(), 1));
-        assert_eq!(asked("B", None, &guessed), (create, String::new(), 1));
-        assert_eq!(asked("B", Some("{}"), &guessed), (update, String::new(), 1));
+        assert_eq!(asked("A", None, None), (update, "status".to_owned(), 1));
+        assert_eq!(asked("B", None, None), (create, String::new(), 1));
+        assert_eq!(asked("B", Some("{}"), None), (update, String::new(), 1));
         // The API server never sends what the policy waits for.
-        assert_eq!(asked("A", None, &crds), (create, String::new(), 0));
+        assert_eq!(asked("A", None, Some(false)), (create, String::new(), 0));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use statusgate_core::model::{Object, Reader, Resource};
+use crate::model::{Object, Reader, Resource};
 
 /// An AdmissionReview. An absent member is empty.
 #[derive(Default)]

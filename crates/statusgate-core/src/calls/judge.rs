@@ -1,0 +1,253 @@
+//! One write: the responses of both webhooks, and what readers see afterwards.
+
+use jiff::Timestamp;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::{Value, json};
+
+use super::documents::Documents;
+use super::{Answer, Failure, kubectl, yaml};
+use crate::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
+use crate::model::{Json, Subject, Webhook};
+use crate::policy::{Diagnostics, PolicySet};
+use crate::request::{Request, Served, writer};
+use crate::source::{Diagnostic, Identity, Manifest, Manifests, Members, Record, Source};
+use crate::wire::{AdmissionRequest, respond};
+
+/// A write.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct Write {
+    #[serde(flatten)]
+    pub(super) documents: Documents,
+    /// The object, an AdmissionReview, or an event of the audit log or of a watch.
+    pub(super) object: String,
+    /// The stored object.
+    #[serde(default)]
+    pub(super) old: String,
+    #[serde(default)]
+    pub(super) user: String,
+    #[serde(default)]
+    pub(super) groups: Vec<String>,
+    /// The plural of the kind, if it is irregular.
+    #[serde(default)]
+    pub(super) plural: String,
+    /// The time of the write, if the object is no record of a request.
+    #[serde(deserialize_with = "time")]
+    pub(super) now: Timestamp,
+}
+
+fn time<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|_| D::Error::custom("now is not a time such as 2024-06-01T12:00:00Z"))
+}
+
+/// A write that was judged.
+pub(super) struct Judged<'p> {
+    pub(super) manifest: Manifest<'p>,
+    pub(super) old: Option<Manifest<'p>>,
+    pub(super) policies: &'p PolicySet,
+    /// The request as the API server sends it.
+    pub(super) request: AdmissionRequest<'p>,
+    pub(super) mutation: Verdict<'p>,
+    pub(super) verdict: Verdict<'p>,
+    pub(super) now: Timestamp,
+}
+
+/// The texts of a write.
+pub(super) struct Texts {
+    object: [Source; 1],
+    old: [Source; 1],
+}
+
+impl Texts {
+    pub(super) fn of(write: &Write) -> Self {
+        let source = |name: &str, text: &str| [Source::new(name, text)];
+        Self { object: source("object", &write.object), old: source("old", &write.old) }
+    }
+
+    pub(super) fn read(&self) -> [Manifests<'_>; 2] {
+        [&self.object, &self.old].map(|source| Manifests::read(source))
+    }
+}
+
+pub(super) fn answer(write: &Write) -> Answer {
+    let policies = write.documents.judging()?;
+    let texts = Texts::of(write);
+    let manifests = texts.read();
+    let judged = judge(write, &policies, &manifests)?;
+    let warnings = manifests.iter().flat_map(Manifests::warnings);
+    let mut warned = Diagnostics::default();
+    warned.extend(warnings.map(|warning| warning.0.clone()));
+    Ok(json!({
+        "mistakes": [],
+        "warnings": warned.to_json(),
+        "judged": judged.to_json()?,
+    }))
+}
+
+/// Judges the only object of a text.
+pub(super) fn judge<'p>(
+    write: &'p Write,
+    policies: &'p PolicySet,
+    [objects, olds]: &'p [Manifests<'p>; 2],
+) -> Result<Judged<'p>, Failure> {
+    let mut mistakes: Vec<Diagnostic> = objects.mistakes().to_vec();
+    mistakes.extend_from_slice(olds.mistakes());
+    for more in [objects, olds].iter().flat_map(|all| all.iter().skip(1)) {
+        mistakes.push(more.mistake("", "only one object can be judged".to_owned()));
+    }
+    let Some(manifest) = objects.iter().next().filter(|_| mistakes.is_empty()) else {
+        let mut all = Diagnostics::default();
+        all.extend(mistakes);
+        return Err(all.into());
+    };
+    let old = manifest.old().or_else(|| olds.iter().next());
+    let recorded = manifest.record.and_then(Record::request);
+    let request = Request {
+        identity: manifest.identity,
+        object: manifest.text,
+        old: old.map(|old| old.text),
+        writer: writer(&write.user, &write.groups),
+        recorded,
+    };
+    let mut served = Served::guessed(manifest.identity, policies);
+    if !write.plural.is_empty() {
+        served.plural.clone_from(&write.plural);
+    }
+    let subject = request.subject(policies, served).map_err(|unfit| {
+        let at = old.filter(|_| unfit.is_old).unwrap_or(manifest);
+        let message = format!("this cannot be judged: {unfit}");
+        let mut mistakes = Diagnostics::default();
+        mistakes.extend([at.mistake(unfit.field, message)]);
+        Failure::from(mistakes)
+    })?;
+    let time = recorded.and_then(|recorded| recorded.time.as_deref()?.parse().ok());
+    Ok(decided(policies, manifest, old, subject, time.unwrap_or(write.now)))
+}
+
+/// Asks the webhooks one after the other, as an API server.
+fn decided<'p>(
+    policies: &'p PolicySet,
+    manifest: Manifest<'p>,
+    old: Option<Manifest<'p>>,
+    mut subject: Subject<'p>,
+    now: Timestamp,
+) -> Judged<'p> {
+    let mutation = decide(policies, &subject, Webhook::Mutate, now);
+    if let Some(status) = &mutation.status {
+        subject.object = subject.object.with_status(Some(status.clone()));
+    }
+    let verdict = decide(policies, &subject, Webhook::Validate, now);
+    let Identity { kind, namespace, name, .. } = manifest.identity;
+    let request = AdmissionRequest {
+        uid: "".into(),
+        kind_group: manifest.identity.group().into(),
+        kind: kind.into(),
+        name: name.into(),
+        namespace: namespace.into(),
+        dry_run: false,
+        has_object: true,
+        subject,
+    };
+    Judged { manifest, old, policies, request, mutation, verdict, now }
+}
+
+impl Judged<'_> {
+    /// The findings of both webhooks.
+    pub(super) fn findings(&self) -> Vec<Found> {
+        let verdicts = [&self.mutation, &self.verdict].into_iter();
+        verdicts.flat_map(|verdict| &verdict.findings).map(Found::from).collect()
+    }
+
+    fn to_json(&self) -> Answer {
+        let Self { manifest, policies, request, mutation, verdict, .. } = self;
+        let subject = &request.subject;
+        let names: Vec<&str> = policies.names_of(&verdict.policies).collect();
+        let unjudged = names.is_empty().then(|| policies.near_miss(subject));
+        let unjudged = unjudged.map(|near| match near {
+            Some(near) => format!("no policy selects it; {near}"),
+            None => "no policy selects it".to_owned(),
+        });
+        let responses = [response(request, mutation)?, response(request, verdict)?];
+        let (before, after) = (status_of(manifest.text), mutation.status.as_ref());
+        let after = after.map_or_else(|| before.clone(), Json::to_value);
+        let mut places = manifest.places();
+        let findings = self.findings().into_iter().map(|found| {
+            let place = places.at(&found.field);
+            let line = found.to_string();
+            json!({"finding": found, "text": line, "place": place})
+        });
+        let findings: Value = findings.collect();
+        let patch = mutation.patch.iter().flat_map(|patch| &patch.0).map(ToString::to_string);
+        Ok(json!({
+            "identity": manifest.identity.to_string(),
+            "resource": subject.resource.resource,
+            "subresource": subject.subresource,
+            "operation": subject.operation.name(),
+            "user": subject.writer.user,
+            "policies": names,
+            "unjudged": unjudged,
+            "kubectl": kubectl::output(request, &responses),
+            "mutate": &responses[0],
+            "validate": &responses[1],
+            "findings": findings,
+            "patch": patch.collect::<Value>(),
+            "before": yaml(&before),
+            "after": yaml(&after),
+            "readers": self.readers(after)?,
+        }))
+    }
+
+    /// What readers see if the write is stored.
+    fn readers(&self, status: Value) -> Answer {
+        let mut object: Value = serde_json::from_str(self.manifest.text)?;
+        // Items of a typed list have no kind of their own.
+        object["apiVersion"] = self.manifest.identity.api_version.as_str().into();
+        object["kind"] = self.manifest.identity.kind.as_str().into();
+        if !status.is_null() {
+            object["status"] = status;
+        }
+        let text = object.to_string();
+        let tree = Json::parse(&text)?;
+        let subject = Some(&self.request.subject);
+        let reading = Reading::of(&tree, subject, self.policies, self.now.as_second());
+        let class = reading.health.class;
+        let mut data = json!(reading);
+        data["argocd"] = argo_cd(class).into();
+        data["flux"] = flux(class).into();
+        Ok(data)
+    }
+}
+
+/// The `response` of an AdmissionReview.
+fn response(request: &AdmissionRequest<'_>, verdict: &Verdict<'_>) -> Answer {
+    let bytes = respond(request, verdict)?;
+    let mut review: Value = serde_json::from_slice(&bytes)?;
+    Ok(review["response"].take())
+}
+
+fn status_of(object: &str) -> Value {
+    let status = Members::parse(object).and_then(|members| members.get("status"));
+    status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+/// The health that Argo CD shows with a health script of this convention.
+const fn argo_cd(class: HealthClass) -> &'static str {
+    match class.is {
+        HealthStatus::Current => "Healthy",
+        HealthStatus::Failed => "Degraded",
+        HealthStatus::InProgress | HealthStatus::Terminating => "Progressing",
+        HealthStatus::Suspended => "Suspended",
+        HealthStatus::Unknown => "Unknown",
+    }
+}
+
+/// The status that Flux shows with health expressions of this convention. It stops to wait at `Failed`, so this is only a
+/// failure without a retry.
+const fn flux(class: HealthClass) -> &'static str {
+    match class.is {
+        HealthStatus::Current => "Current",
+        HealthStatus::Failed if !class.retried => "Failed",
+        HealthStatus::Terminating => "Terminating",
+        _ => "InProgress",
+    }
+}

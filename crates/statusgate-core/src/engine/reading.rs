@@ -1,0 +1,96 @@
+//! What readers see of an object: its health, its kstatus result, and its standing under each policy.
+
+use serde::{Serialize, Serializer};
+
+use super::{Health, Standing};
+use crate::kstatus::{ComputeError, KStatus, compute};
+use crate::model::{Json, Subject};
+use crate::policy::PolicySet;
+
+/// An object as its readers see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reading<'p> {
+    /// Under the first policy with a convention that defines it, otherwise by kstatus.
+    #[serde(flatten)]
+    pub health: Health,
+    /// `{status, message, conditions}`, or `{error, message}`.
+    #[serde(flatten, serialize_with = "result")]
+    pub result: Result<KStatus, ComputeError>,
+    /// Under the first policy that judges the object. Most objects have only one.
+    #[serde(flatten, serialize_with = "standing")]
+    judged: Option<PolicyStanding<'p>>,
+    /// Under the other policies.
+    #[serde(rename = "otherPolicies", skip_serializing_if = "Vec::is_empty")]
+    others: Vec<PolicyStanding<'p>>,
+}
+
+/// The standing of an object under one policy.
+#[derive(Debug, Serialize)]
+struct PolicyStanding<'p> {
+    policy: &'p str,
+    /// `None` under a convention without phases.
+    #[serde(flatten)]
+    standing: Option<Standing<'p>>,
+    /// `None` under a convention that does not define health.
+    #[serde(flatten)]
+    health: Option<Health>,
+}
+
+impl<'p> Reading<'p> {
+    /// Reads an object at a time in Unix seconds. `subject` is the same object for the policies; without it, no policy
+    /// can judge the object.
+    pub fn of(
+        object: &Json<'_>,
+        subject: Option<&Subject<'_>>,
+        policies: &'p PolicySet,
+        now: i64,
+    ) -> Self {
+        let selected = subject.into_iter().flat_map(|subject| {
+            policies.select(subject).map(|(_, policy)| PolicyStanding {
+                policy: &policy.name,
+                standing: Standing::of(policy, &subject.object, &subject.resource),
+                health: Health::of(&policy.convention, &subject.object, &subject.resource),
+            })
+        });
+        let judged: Vec<PolicyStanding<'p>> = selected.collect();
+        let result = compute(object, now);
+        let health = judged.iter().find_map(|judged| judged.health.clone());
+        let mut judged = judged.into_iter();
+        Self {
+            health: health.unwrap_or_else(|| Health::of_kstatus(&result)),
+            result,
+            judged: judged.next(),
+            others: judged.collect(),
+        }
+    }
+
+    /// The standing of the object under each policy.
+    pub fn standings(&self) -> impl Iterator<Item = (&'p str, &Standing<'p>)> {
+        let all = self.judged.iter().chain(&self.others);
+        all.filter_map(|judged| Some((judged.policy, judged.standing.as_ref()?)))
+    }
+}
+
+/// The policy is the first one of those that select the object.
+fn standing<S: Serializer>(
+    judged: &Option<PolicyStanding<'_>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    judged.as_ref().and_then(|judged| judged.standing.as_ref()).serialize(serializer)
+}
+
+fn result<S: Serializer>(
+    result: &Result<KStatus, ComputeError>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Wire {
+        error: bool,
+        message: String,
+    }
+    match result {
+        Ok(result) => result.serialize(serializer),
+        Err(error) => Wire { error: true, message: error.to_string() }.serialize(serializer),
+    }
+}

@@ -1,0 +1,112 @@
+//! One rule in words, with an example that violates it and one that satisfies it.
+
+use serde_json::{Value, json};
+
+use super::{Example, Examples, Pair};
+use crate::explain::{Block, Page, RuleText};
+use crate::policy::{Diagnostics, PolicySet};
+
+/// A rule and its examples.
+#[derive(Debug)]
+pub struct Explained {
+    rule: RuleText,
+    /// Writes that show it.
+    pub examples: Pair,
+}
+
+impl Explained {
+    /// A rule of a convention or of a policy; `None` if there is none with this id.
+    ///
+    /// # Errors
+    /// When the convention cannot be used in a policy.
+    pub fn find(id: &str, policies: &PolicySet) -> Result<Option<Self>, Diagnostics> {
+        let name = id.split_once('/').map_or(id, |(name, _)| name);
+        if let Some(convention) = policies.conventions().get(name)
+            && let Some(rule) = RuleText::of_convention(convention, id)
+        {
+            let examples = Examples::of_convention(policies, name)?.of_rule(id);
+            return Ok(Some(Self { rule, examples }));
+        }
+        let mut named = policies.policies().iter().filter(|policy| *policy.name == *name);
+        Ok(named.find_map(|policy| {
+            let rule = RuleText::of_policy(policy, id)?;
+            Some(Self { rule, examples: Examples::of_policy(policy).of_rule(id) })
+        }))
+    }
+
+    /// The rule as a page.
+    pub fn to_page(&self) -> Page {
+        let Self { rule, examples } = self;
+        let mut page = Page::of_rule(rule);
+        let parts = [
+            ("A write that violates it", &examples.violating),
+            ("A write that satisfies it", &examples.satisfying),
+        ];
+        for (heading, example) in parts {
+            let Some(example) = example else { continue };
+            page.blocks.push(Block::Heading(heading.to_owned()));
+            if !example.resource.is_empty() {
+                page.blocks.push(Block::Text(format!("Resource: {}.", example.resource)));
+            }
+            page.blocks.push(Block::Code(example.to_yaml()));
+            let findings = example.findings.iter().map(ToString::to_string);
+            page.blocks.push(match findings.collect::<Vec<_>>() {
+                none if none.is_empty() => Block::Text("No findings.".to_owned()),
+                findings => Block::List(findings),
+            });
+        }
+        if examples.violating.is_none() {
+            let text = "No example was found: no write that was tried violates this rule.";
+            page.blocks.push(Block::Text(text.to_owned()));
+        }
+        page
+    }
+
+    /// The rule as data.
+    pub fn to_json(&self) -> Value {
+        let mut data = json!(self.rule);
+        data["violating"] = json!(self.examples.violating);
+        data["satisfying"] = json!(self.examples.satisfying);
+        data
+    }
+}
+
+impl Example {
+    /// The stored object, if it has a status, and the written one.
+    fn to_yaml(&self) -> String {
+        let write = |value: &Value| serde_saphyr::to_string(&shortened(value)).unwrap_or_default();
+        match &self.stored {
+            Some(stored) => {
+                format!("# stored\n{}---\n# written\n{}", write(stored), write(&self.written))
+            }
+            None => format!("# written\n{}", write(&self.written)),
+        }
+    }
+}
+
+/// Longer texts and lists are cut: they are examples of something that is too long.
+const LONGEST_TEXT: usize = 320;
+const LONGEST_LIST: usize = 20;
+
+/// The value without the end of very long texts and lists.
+fn shortened(value: &Value) -> Value {
+    match value {
+        Value::String(text) => match text.char_indices().nth(LONGEST_TEXT) {
+            Some((end, _)) => {
+                let start = text.get(..end).unwrap_or_default();
+                format!("{start}… ({} characters)", text.chars().count()).into()
+            }
+            None => value.clone(),
+        },
+        Value::Array(items) => {
+            let more = items.len().saturating_sub(LONGEST_LIST);
+            let more = (more > 0).then(|| format!("… ({more} more)").into());
+            items.iter().take(LONGEST_LIST).map(shortened).chain(more).collect()
+        }
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| (name.clone(), shortened(value)));
+            Value::Object(members.collect())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,21 @@
+// The calls of the engine. This is the only module that knows where it runs.
+
+const token = new URLSearchParams(location.search).get("token");
+
+/** Answers a call, or throws an Error with a text for the user. */
+export async function call(name, request = {}, signal = undefined) {
+  const headers = { "content-type": "application/json" };
+  if (token) headers.authorization = `Bearer ${token}`;
+  const options = { method: "POST", headers, body: JSON.stringify(request), signal };
+  let response;
+  try {
+    response = await fetch(`calls/${name}`, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("`statusgate ui` does not answer. Is it still running?");
+  }
+  if (!response.ok) throw new Error((await response.text()) || `HTTP ${response.status}`);
+  const answer = await response.json();
+  if (answer.error) throw new Error(answer.error);
+  return answer;
+}

@@ -1,0 +1,45 @@
+// The places of the page. The fragment of the address names the place and its state: #/PLACE/PATH?STATE.
+
+import { el, show } from "./dom.js";
+
+const PLACES = {
+  conventions: () => import("./conventions.js"),
+  playground: () => import("./playground.js"),
+};
+
+const main = document.getElementById("main");
+let visits = 0;
+
+async function visit() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [place, ...rest] = (path || "conventions").split("/").map(decodeURIComponent);
+  const visited = ++visits;
+  for (const link of document.querySelectorAll("nav a")) {
+    const isHere = link.hash === `#/${place}`;
+    if (isHere) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const load = PLACES[place];
+  const element = el("div", { class: `place ${load ? place : ""}` });
+  try {
+    if (!load) throw new Error(`There is no place "${place}".`);
+    const { visit } = await load();
+    const title = await visit(element, rest.join("/"), new URLSearchParams(query));
+    document.title = `${title} · statusgate`;
+  } catch (error) {
+    show(element, el("p", { class: "error", role: "alert" }, error.message));
+  }
+  if (visited !== visits) return;
+  show(main, element);
+  if (visited > 1) {
+    main.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("hashchange", visit);
+visit();

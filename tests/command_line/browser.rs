@@ -1,0 +1,390 @@
+//! The page of `statusgate ui` in Chromium, through its WebDriver. `make test-browser` runs these tests; others skip them,
+//! because they need Debian's packages chromium and chromium-driver.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::command::STATUSGATE;
+
+/// A page that does not show something for so long will not show it.
+const LONG: Duration = Duration::from_secs(20);
+
+/// As root in a container, without requests of its own.
+const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+    --disable-component-update --disable-sync --window-size=1280,900";
+
+// Keys of WebDriver.
+const BACKSPACE: &str = "\u{e003}";
+const TAB: &str = "\u{e004}";
+const ENTER: &str = "\u{e007}";
+const RIGHT: &str = "\u{e014}";
+
+/// The program, the driver and a browser with a new profile.
+struct Browser {
+    program: Child,
+    driver: Child,
+    _profile: TempDir,
+    page: String,
+    port: u16,
+    session: String,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.try_send("DELETE", "", &json!({}));
+        let _ = (self.driver.kill(), self.program.kill());
+        let _ = (self.driver.wait(), self.program.wait());
+    }
+}
+
+impl Browser {
+    fn start() -> Self {
+        let mut program = Command::new(STATUSGATE)
+            .args(["ui", "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let page = line_with(program.stderr.take().unwrap(), "http://");
+        let page = page.split_once(": ").unwrap().1.to_owned();
+        let driver = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).spawn();
+        let mut driver = driver.unwrap();
+        let started = line_with(driver.stdout.take().unwrap(), "successfully on port ");
+        let port = started.split_once("on port ").unwrap().1.trim_end_matches('.').parse().unwrap();
+        let profile = tempfile::tempdir().unwrap();
+        let folder = format!("--user-data-dir={}", profile.path().display());
+        let flags: Vec<&str> = FLAGS.split_whitespace().chain([folder.as_str()]).collect();
+        let mut browser =
+            Self { program, driver, _profile: profile, page, port, session: String::new() };
+        let options = json!({
+            "goog:chromeOptions": {"args": flags},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        });
+        let session =
+            browser.send("POST", "/session", &json!({"capabilities": {"alwaysMatch": options}}));
+        browser.session = format!("/session/{}", session["sessionId"].as_str().unwrap());
+        browser
+    }
+
+    /// One command of WebDriver.
+    #[track_caller]
+    fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let mut answer = self.try_send(method, path, body).unwrap();
+        assert!(answer["value"]["error"].is_null(), "{method} {path} {body}: {answer:#}");
+        answer["value"].take()
+    }
+
+    fn try_send(&self, method: &str, path: &str, body: &Value) -> std::io::Result<Value> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        let (body, session) = (body.to_string(), &self.session);
+        let length = body.len();
+        let head = format!(
+            "{method} {session}{path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {length}"
+        );
+        write!(stream, "{head}\r\n\r\n{body}")?;
+        let mut reader = BufReader::new(stream);
+        let (mut length, mut line) = (0, String::new());
+        while reader.read_line(&mut line)? > 2 {
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap_or_default();
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        Ok(serde_json::from_slice(&body)?)
+    }
+
+    #[track_caller]
+    fn post(&self, path: &str, body: &Value) -> Value {
+        self.send("POST", path, body)
+    }
+
+    /// Runs a function body, which may wait.
+    #[track_caller]
+    fn run(&self, script: &str, argument: &Value) -> Value {
+        let script = format!("return (async (argument) => {{ {script} }})(arguments[0])");
+        self.post("/execute/sync", &json!({"script": script, "args": [argument]}))
+    }
+
+    /// Opens a place.
+    fn open(&self, place: &str) {
+        // A new fragment alone is no new page.
+        self.post("/url", &json!({"url": "about:blank"}));
+        self.post("/url", &json!({"url": format!("{}#/{place}", self.page)}));
+        self.until("return document.querySelector('main h1, main .error') !== null");
+    }
+
+    /// Opens the playground with a state.
+    fn open_write(&self, state: &Value) {
+        self.open("conventions");
+        let script = "return (await import('./address.js')).pack(argument)";
+        let packed = self.run(script, state);
+        self.open(&format!("playground?s={}", packed.as_str().unwrap()));
+    }
+
+    #[track_caller]
+    fn until(&self, condition: &str) {
+        let start = Instant::now();
+        while self.run(condition, &Value::Null) != true {
+            let text = || self.run("return document.body.innerText", &Value::Null);
+            assert!(start.elapsed() < LONG, "{condition}: {}", text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        self.until(&format!(
+            "return document.querySelector('main').innerText.includes({})",
+            json!(text)
+        ));
+    }
+
+    /// Clicks an element as a mouse does.
+    #[track_caller]
+    fn click(&self, selector: &str) {
+        let found = self.post("/element", &json!({"using": "css selector", "value": selector}));
+        let id = found.as_object().unwrap().values().next().unwrap().as_str().unwrap();
+        self.post(&format!("/element/{id}/click"), &json!({}));
+    }
+
+    /// Presses keys, one after the other.
+    fn press(&self, keys: &[&str]) {
+        let presses = keys.iter().flat_map(|key| {
+            [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})]
+        });
+        let actions: Value = presses.collect();
+        self.post(
+            "/actions",
+            &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}),
+        );
+    }
+
+    /// Puts the cursor into an editor.
+    fn edit(&self, id: &str) {
+        let focus =
+            "document.getElementById(argument).shadowRoot.querySelector('.cm-content').focus()";
+        self.run(focus, &id.into());
+    }
+
+    fn type_text(&self, text: &str) {
+        let keys: Vec<String> = text.chars().map(|key| key.to_string()).collect();
+        self.press(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    fn devtools(&self, command: &str, params: Value) -> Value {
+        self.post("/goog/cdp/execute", &json!({"cmd": command, "params": params}))
+    }
+
+    fn look(&self, theme: &str, width: usize) {
+        let features = json!([{"name": "prefers-color-scheme", "value": theme}]);
+        self.devtools("Emulation.setEmulatedMedia", json!({"features": features}));
+        let size =
+            json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500});
+        self.devtools("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Keeps a picture in target/screenshots.
+    fn screenshot(&self, name: &str) {
+        let size = self.run(
+            "return [innerWidth, Math.min(document.documentElement.scrollHeight, 5000)]",
+            &Value::Null,
+        );
+        let clip = json!({"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1});
+        let picture = self.devtools(
+            "Page.captureScreenshot",
+            json!({"captureBeyondViewport": true, "clip": clip}),
+        );
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
+        std::fs::create_dir_all(&folder).unwrap();
+        let bytes = STANDARD.decode(picture["data"].as_str().unwrap()).unwrap();
+        std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
+    }
+
+    /// The browser reported no error, such as a script that the policy forbids.
+    #[track_caller]
+    fn has_no_errors(&self) {
+        let log = self.post("/se/log", &json!({"type": "browser"}));
+        let errors = log.as_array().unwrap().iter().filter(|entry| entry["level"] == "SEVERE");
+        assert_eq!(errors.collect::<Vec<_>>(), [&Value::Null; 0]);
+    }
+}
+
+/// The first line with a text; the rest is read and dropped.
+fn line_with(output: impl Read + Send + 'static, text: &str) -> String {
+    let mut lines = BufReader::new(output).lines().map(Result::unwrap);
+    let line = lines.find(|line| line.contains(text)).unwrap();
+    std::thread::spawn(move || lines.for_each(drop));
+    line
+}
+
+/// The color of the background, the width of what does not fit, and what is in the way of a reader of the screen.
+const LAYOUT: &str = "
+    const unnamed = [...document.querySelectorAll('main input, main select, main button, main a')]
+        .filter((one) => !one.labels?.length && !one.textContent.trim() && !one.getAttribute('aria-label'));
+    return {
+        back: getComputedStyle(document.body).backgroundColor,
+        overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        unnamed: unnamed.map((one) => one.outerHTML),
+        headings: document.querySelectorAll('h1').length,
+    }";
+
+#[test]
+#[ignore = "needs Chromium"]
+fn each_place_fits_in_both_themes_and_on_a_phone() {
+    let browser = Browser::start();
+    for (name, place, shown) in [
+        ("list", "conventions", "appcat"),
+        ("convention", "conventions/appcat", "Truth table"),
+        ("large", "conventions/capi-v1beta1", "Truth table"),
+        ("rule", "conventions/appcat/rules/phase-ready", "A write that violates it"),
+        ("playground", "playground", "appcat/phase-ready"),
+    ] {
+        for (theme, width, back) in [
+            ("light", 1280, "rgb(255, 255, 255)"),
+            ("dark", 1280, "rgb(18, 23, 30)"),
+            ("dark", 380, "rgb(18, 23, 30)"),
+        ] {
+            browser.look(theme, width);
+            browser.open(place);
+            browser.shows(shown);
+            let layout = browser.run(LAYOUT, &Value::Null);
+            browser.screenshot(&format!("{name}-{theme}-{width}"));
+            let expected = json!({"back": back, "overflow": 0, "unnamed": [], "headings": 1});
+            assert_eq!(layout, expected, "{name} {theme} {width}");
+        }
+    }
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_state_of_a_convention_can_be_played_and_opened_as_an_object() {
+    let browser = Browser::start();
+    browser.open("conventions");
+    browser.click("a[href='#/conventions/appcat']");
+    browser.shows("Try a state");
+    let fact = "[...document.querySelectorAll('.fact')].find((fact) => fact.firstChild.textContent === 'Ready')";
+    browser.run(&format!("{fact}.querySelectorAll('span')[1].id = 'second'"), &Value::Null);
+    let label = browser.run("return document.querySelector('#second').textContent", &Value::Null);
+    browser.click("#second");
+    browser.until("return location.hash.includes('state=')");
+    browser.shows("condition Ready is ");
+    let before =
+        browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
+    // The address is the state.
+    browser.post("/refresh", &json!({}));
+    browser.shows("Try a state");
+    let after =
+        browser.run("return document.querySelector('.play .result').innerText", &Value::Null);
+    assert_eq!(before, after, "{label}");
+    browser.click(".play .result .button");
+    browser.shows("kubectl prints");
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_round_of_the_playground() {
+    let browser = Browser::start();
+    browser.open("playground");
+    browser.shows("The VSHNRedis \"cache\" is invalid: status.phase: phase Ready disagrees");
+    browser.until("return document.querySelector('#object').shadowRoot.querySelector('.cm-lintRange-error') !== null");
+    // A finding leads to its place.
+    browser.click(".findings button.link");
+    browser.until("return document.activeElement.id === 'object'");
+    // A policy repairs what this writer sets.
+    let open = "document.querySelectorAll('details').forEach((one) => { one.open = true })";
+    browser.run(open, &Value::Null);
+    browser.click("#user");
+    browser.type_text("system:serviceaccount:syn-crossplane:crossplane");
+    browser.until("return document.querySelector('.verdict .badge').textContent === 'allowed'");
+    browser.until(
+        "return document.querySelector('.added').textContent === '+ phase: Provisioning\\n'",
+    );
+    browser.shows("Warning: status.phase");
+    // A mistake that is typed has a mark and a message, until it is removed.
+    browser.edit("old");
+    browser.type_text("[x");
+    browser.shows("old:1:");
+    browser.press(&[BACKSPACE, BACKSPACE]);
+    browser.shows("kubectl prints");
+    browser.click("#case");
+    browser.shows("A case for `statusgate test`");
+    browser.shows("user: system:serviceaccount:syn-crossplane:crossplane");
+    // Keys of a policy are completed from the schema.
+    browser.edit("documents");
+    browser.type_text("kind: StatusPolicy\nspec:\n  enfo");
+    let listed =
+        "document.querySelector('#documents').shadowRoot.querySelector('.cm-tooltip-autocomplete')";
+    browser.until(&format!("return {listed}?.innerText.includes('enforcement') ?? false"));
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn everything_can_be_done_with_the_keyboard() {
+    let browser = Browser::start();
+    browser.open("conventions");
+    // Past the link to the content, the name and the places: the first convention.
+    browser.run("document.activeElement.blur()", &Value::Null);
+    browser.press(&[TAB, TAB, TAB, TAB, TAB, ENTER]);
+    browser.shows("Try a state");
+    browser.until("return document.activeElement.id === 'main'");
+    let focused = "document.activeElement.name?.startsWith('fact-') ?? false";
+    for _ in 0..40 {
+        browser.press(&[TAB]);
+        if browser.run(&format!("return {focused}"), &Value::Null) == true {
+            break;
+        }
+    }
+    browser.press(&[RIGHT]);
+    browser.until("return location.hash.includes('state=')");
+    browser.open("playground");
+    // Tab leaves an editor.
+    browser.edit("object");
+    browser.press(&[TAB]);
+    browser.until("return document.activeElement.tagName === 'SUMMARY'");
+    browser.press(&[ENTER]);
+    browser.until("return document.activeElement.parentElement.open");
+    browser.has_no_errors();
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn texts_of_objects_are_never_markup() {
+    let browser = Browser::start();
+    let hostile = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>";
+    let condition = json!({"type": hostile, "status": hostile, "reason": hostile, "message": hostile, hostile: 1});
+    let object = json!({
+        "apiVersion": "vshn.appcat.vshn.io/v1", "kind": "VSHNRedis",
+        "metadata": {"name": hostile, "namespace": hostile},
+        "status": {"phase": hostile, "conditions": [condition], hostile: hostile},
+    });
+    let named = object.to_string().replace("VSHNRedis", hostile);
+    let documents = format!("kind: {hostile}\nspec: [{hostile}]\n");
+    for (state, shown) in [
+        (json!({"object": object.to_string(), "user": hostile}), "denied VSHNRedis <script>"),
+        (json!({"object": named, "convention": "appcat", "plural": hostile}), "denied <script>"),
+        (json!({"object": named, "convention": hostile}), "not judged <script>"),
+        (json!({"object": hostile, "old": hostile}), "old:1:1: this is a text"),
+        (json!({"object": object.to_string(), "documents": documents}), "unknown value \"<script>"),
+    ] {
+        browser.open_write(&state);
+        browser.shows(shown);
+        browser.click("#case");
+        let found = "return [window.hacked ?? 0, document.querySelectorAll('main script, main img').length]";
+        assert_eq!(browser.run(found, &Value::Null), json!([0, 0]), "{state}");
+    }
+    browser.open(&format!("conventions/{}", "%3Cscript%3Ewindow.hacked=1%3C%2Fscript%3E"));
+    browser.shows("unknown convention \"<script>");
+    browser.has_no_errors();
+}
