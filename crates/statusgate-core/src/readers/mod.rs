@@ -2,6 +2,101 @@
 //!
 //! A convention becomes one [`Program`] for each kind. Each reader has a file that writes programs in its format.
 
+mod cel;
+pub mod checks;
 pub mod program;
+pub mod wait;
 
 pub use program::Program;
+
+/// A kind of objects with the programs of its versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Readable {
+    /// The API group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// The plural.
+    pub plural: String,
+    /// The served versions that have a health, each with its program.
+    pub versions: Vec<(String, Program)>,
+}
+
+/// A tool that reads health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Flux.
+    Flux,
+    /// Crossplane's function-auto-ready.
+    AutoReady,
+    /// kro.
+    Kro,
+    /// `kubectl wait`.
+    Wait,
+}
+
+impl Readable {
+    /// `Certificate.cert-manager.io`.
+    pub fn name(&self) -> String {
+        if self.group.is_empty() {
+            self.kind.clone()
+        } else {
+            format!("{}.{}", self.kind, self.group)
+        }
+    }
+
+    /// `cert-manager.io/v1`.
+    fn api_version(&self, version: &str) -> String {
+        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+    }
+
+    /// What no reader can express.
+    pub fn gaps(&self) -> Vec<String> {
+        let rules = self.versions.iter().flat_map(|(_, program)| &program.unsupported);
+        let mut gaps: Vec<String> = Vec::new();
+        for rule in rules {
+            let gap = format!("the rule {} is left out: {}", rule.rule, rule.word);
+            if !gaps.contains(&gap) {
+                gaps.push(gap);
+            }
+        }
+        gaps
+    }
+
+    /// Where the health comes from: `convention cert-manager, statusgate 0.1.0`.
+    pub fn origin(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for (_, program) in &self.versions {
+            if !names.contains(&program.convention.as_str()) {
+                names.push(&program.convention);
+            }
+        }
+        let several = if names.len() > 1 { "conventions" } else { "convention" };
+        format!("{several} {}, statusgate {}", names.join(" and "), env!("CARGO_PKG_VERSION"))
+    }
+}
+
+impl Reader {
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Flux, Self::AutoReady, Self::Kro, Self::Wait];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flux => "flux",
+            Self::AutoReady => "auto-ready",
+            Self::Kro => "kro",
+            Self::Wait => "wait",
+        }
+    }
+
+    /// The health of these kinds, ready to apply.
+    pub fn export(self, kinds: &[Readable]) -> String {
+        match self {
+            Self::Flux => checks::flux(kinds),
+            Self::AutoReady => checks::auto_ready(kinds),
+            Self::Kro => checks::kro(kinds),
+            Self::Wait => wait::commands(kinds),
+        }
+    }
+}

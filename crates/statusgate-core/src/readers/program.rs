@@ -86,6 +86,24 @@ impl Program {
         Some(program)
     }
 
+    /// That the health is wanted, without some clauses.
+    pub(super) fn gives(
+        &self,
+        wanted: impl Fn(HealthClass) -> bool,
+        without: impl Fn(&Clause) -> bool,
+    ) -> Formula {
+        let clauses = self.clauses.iter().rev().filter(|clause| !without(clause));
+        clauses.fold(Formula::NEVER, |rest, Clause { when, health, .. }| {
+            if wanted(*health) {
+                Formula::any([when.clone(), rest])
+            } else if when.excludes(&rest) {
+                rest
+            } else {
+                Formula::all([!when.clone(), rest])
+            }
+        })
+    }
+
     fn add(&mut self, builder: &Builder<'_>, rules: Vec<&HealthRule>) {
         for rule in rules {
             match builder.clauses(rule) {

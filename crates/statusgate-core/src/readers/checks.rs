@@ -1,0 +1,129 @@
+//! Health checks in CEL, as Flux, Crossplane's function-auto-ready and kro read them.
+
+use std::fmt::Write as _;
+
+use super::cel::Cel;
+use super::program::Clause;
+use super::{Program, Readable};
+use crate::engine::HealthStatus;
+use crate::language::formula::{Formula, Question};
+use crate::model::{Pointer, Schema};
+use crate::policy::convention::HealthClass;
+
+/// Part of a Kustomization. Flux looks for a check by group and kind, so each kind has one, and it waits
+/// while an expression is an error, as it is without a `status`.
+pub(super) fn flux(kinds: &[Readable]) -> String {
+    let mut text = "spec:\n  healthCheckExprs:\n".to_owned();
+    for kind in kinds {
+        let Some((version, program)) = kind.versions.first() else { continue };
+        let (failed, current) = flux_expressions(program, &Schema::free());
+        comment(&mut text, kind, "    ");
+        let _ = writeln!(text, "    - apiVersion: {}", kind.api_version(version));
+        let _ = writeln!(text, "      kind: {}", kind.kind);
+        if let Some(failed) = failed {
+            folded(&mut text, "      ", "failed: ", &failed);
+        }
+        folded(&mut text, "      ", "current: ", &current);
+    }
+    text
+}
+
+/// `failed` and `current` of Flux, which asks for them in this order.
+pub fn flux_expressions(program: &Program, schema: &Schema) -> (Option<String>, String) {
+    let cel = Cel { root: "", typed: false, schema };
+    let is_own = |clause: &Clause| is_read_by_flux(clause);
+    let is_failure = |clause: &Clause| clause.health.is_final_failure();
+    let failed = program.gives(HealthClass::is_final_failure, is_own);
+    let current = program.gives(is_current, |clause| is_own(clause) || is_failure(clause));
+    let failed = (failed != Formula::NEVER).then(|| cel.expression(&failed));
+    (failed, cel.expression(&current))
+}
+
+/// Flux compares this field itself. If it is not an integer, Flux reports an error.
+fn is_read_by_flux(clause: &Clause) -> bool {
+    let path = observed_generation(clause);
+    path.is_some_and(|path| path.tokens() == ["status", "observedGeneration"])
+}
+
+/// The field of a stale clause.
+pub(super) fn observed_generation(clause: &Clause) -> Option<&Pointer> {
+    match &clause.when {
+        Formula::Ask(Question::Behind(path) | Question::BehindAsText(path)) => Some(path),
+        _ => None,
+    }
+}
+
+/// What Flux cannot express.
+pub(super) fn flux_gaps(program: &Program) -> Option<String> {
+    let is_text = |clause: &&Clause| matches!(clause.when, Formula::Ask(Question::BehindAsText(_)));
+    let found = program.clauses.iter().filter(is_text).any(is_read_by_flux);
+    found.then(|| {
+        "Flux reports an error if status.observedGeneration is a string, so it never becomes current"
+            .to_owned()
+    })
+}
+
+/// The input of function-auto-ready.
+pub(super) fn auto_ready(kinds: &[Readable]) -> String {
+    let mut text = "apiVersion: autoready.fn.crossplane.io/v1beta1\nkind: Input\ncelHealthCheckCustomization:\n".to_owned();
+    for kind in kinds {
+        comment(&mut text, kind, "  ");
+        for (version, program) in &kind.versions {
+            let key = format!("{}_{version}_{}: ", kind.group, kind.kind);
+            let is_current = current(program, "object", false, &Schema::free());
+            folded(&mut text, "  ", &key, &is_current);
+        }
+    }
+    text
+}
+
+/// Parts of the resources of a ResourceGraphDefinition.
+pub(super) fn kro(kinds: &[Readable]) -> String {
+    let mut text = "resources:\n".to_owned();
+    for kind in kinds {
+        comment(&mut text, kind, "  ");
+        for (version, program) in &kind.versions {
+            // A prefix, because kro reserves ids such as `function` and `namespace`.
+            let id = format!("my{}", kind.kind);
+            let is_current = current(program, &id, true, &Schema::free());
+            let _ = writeln!(text, "  - id: {id}\n    template:");
+            let _ = writeln!(text, "      apiVersion: {}", kind.api_version(version));
+            let _ = writeln!(text, "      kind: {}\n    readyWhen:", kind.kind);
+            folded(&mut text, "      ", "- ", &format!("${{{is_current}}}"));
+        }
+    }
+    text
+}
+
+/// Whether the object in a variable is current, with its stale clause.
+pub fn current(program: &Program, root: &str, typed: bool, schema: &Schema) -> String {
+    Cel { root, typed, schema }.expression(&program.gives(is_current, |_| false))
+}
+
+pub(super) fn is_current(health: HealthClass) -> bool {
+    health.is == HealthStatus::Current
+}
+
+fn comment(text: &mut String, kind: &Readable, indent: &str) {
+    let _ = writeln!(text, "{indent}# {}: {}", kind.name(), kind.origin());
+}
+
+/// A scalar in lines that YAML joins with spaces.
+fn folded(text: &mut String, indent: &str, key: &str, value: &str) {
+    const WIDTH: usize = 100;
+    let _ = write!(text, "{indent}{key}>-");
+    let mut width = WIDTH;
+    let mut breaks = true;
+    for word in value.split(' ') {
+        if breaks && width + word.len() >= WIDTH {
+            let _ = write!(text, "\n{indent}  {word}");
+            width = 0;
+        } else {
+            let _ = write!(text, " {word}");
+        }
+        width += word.len() + 1;
+        // A line that begins with a space keeps its line break, so only operators end a line.
+        breaks = matches!(word, "&&" | "||");
+    }
+    text.push('\n');
+}
