@@ -14,11 +14,11 @@ use crate::model::{Pointer, Schema};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula {
     /// All of these hold. Without parts it always holds.
-    All(Vec<Formula>),
+    All(Vec<Self>),
     /// One of these holds. Without parts it never holds.
-    Any(Vec<Formula>),
+    Any(Vec<Self>),
     /// This does not hold.
-    Not(Box<Formula>),
+    Not(Box<Self>),
     /// A question without parts.
     Ask(Question),
     /// Some element of a list has conditions for which this holds. Only a whole formula is of this kind.
@@ -28,7 +28,7 @@ pub enum Formula {
         /// The names from an element to its conditions.
         inner: Vec<String>,
         /// What must hold.
-        of: Box<Formula>,
+        of: Box<Self>,
     },
 }
 
@@ -162,31 +162,35 @@ impl Formula {
 
     /// The formula for objects without the fields that their schema drops.
     pub(crate) fn under(&self, schema: &Schema) -> Self {
-        self.in_element(schema, &[])
-    }
-
-    /// The same for a formula about the conditions of an element, which are at `place`.
-    fn in_element(&self, schema: &Schema, place: &[String]) -> Self {
-        let part = |part: &Self| part.in_element(schema, place);
-        let is_dropped = |path: &Vec<String>| {
+        let is_dropped = |path: &[String]| {
             path.first().is_none_or(|name| name != "metadata") && schema.pruned(path).is_some()
         };
+        self.without(&is_dropped, &[])
+    }
+
+    /// Whether it never holds for objects without a field.
+    pub(crate) fn needs(&self, field: &[String]) -> bool {
+        self.without(&|path| path.starts_with(field), &[]) == Self::NEVER
+    }
+
+    /// The formula for objects without some fields. The conditions of an element are at `place`.
+    fn without(&self, is_dropped: &dyn Fn(&[String]) -> bool, place: &[String]) -> Self {
+        let part = |part: &Self| part.without(is_dropped, place);
         match self {
             Self::All(parts) => Self::all(parts.iter().map(part)),
             Self::Any(parts) => Self::any(parts.iter().map(part)),
             Self::Not(of) => !part(of),
-            Self::Ask(question) if question.paths(place).iter().any(is_dropped) => Self::NEVER,
+            Self::Ask(question) if question.paths(place).iter().any(|path| is_dropped(path)) => {
+                Self::NEVER
+            }
             Self::Ask(_) => self.clone(),
             Self::Some { outer, inner, of } => {
                 let place = [outer.tokens(), &["*".to_owned()], inner].concat();
-                match of.in_element(schema, &place) {
-                    Self::Any(parts) if parts.is_empty() => Self::NEVER,
-                    _ if is_dropped(&place) => Self::NEVER,
-                    of => {
-                        let (outer, inner) = (outer.clone(), inner.clone());
-                        Self::Some { outer, inner, of: Box::new(of) }
-                    }
+                let of = of.without(is_dropped, &place);
+                if is_dropped(&place) || of == Self::NEVER {
+                    return Self::NEVER;
                 }
+                Self::Some { outer: outer.clone(), inner: inner.clone(), of: Box::new(of) }
             }
         }
     }

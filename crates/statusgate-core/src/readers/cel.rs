@@ -19,10 +19,22 @@ pub(super) struct Cel<'s> {
 impl Cel<'_> {
     /// Whether an object is not being deleted and the formula holds.
     pub(super) fn expression(&self, formula: &Formula) -> String {
-        let formula = formula.under(self.schema);
         let writer = Writer { cel: *self, lists: Vec::new(), place: &[], inner: &[] };
-        let alive = format!("!has({})", self.metadata("deletionTimestamp"));
-        joined(std::iter::once(Part::call(alive)).chain(writer.bound(&formula)), " && ")
+        let mut parts = vec![Part::call(format!("!has({})", self.metadata("deletionTimestamp")))];
+        let mut asked = Vec::new();
+        conditions(formula, &mut asked);
+        let lists = asked.into_iter().filter_map(list_of).filter_map(|list| match list {
+            List::At(path) => Some(path.tokens()),
+            List::OfElement => None,
+        });
+        for field in std::iter::once(&["status".to_owned()][..]).chain(lists) {
+            if formula.needs(field) {
+                add(&mut parts, self.reach(self.root, field).0);
+            }
+        }
+        let rest = writer.bound(formula, &parts);
+        add(&mut parts, rest);
+        joined(parts, " && ")
     }
 
     fn metadata(&self, name: &str) -> String {
@@ -41,6 +53,11 @@ impl Cel<'_> {
         for (index, name) in names.iter().enumerate() {
             let is_always_there =
                 index == 0 && root == self.root && (root.is_empty() || name == "metadata");
+            // Of two paths of a phase, one can be inside the other.
+            if index > 1 && names.first().is_some_and(|first| first != "metadata") {
+                let (parent, map) = (self.any(&at), self.any("{}"));
+                guards.push(Part::test(format!("type({parent}) == type({map})")));
+            }
             if !is_identifier(name) {
                 let (parent, key) = (self.any(&at), quoted(name));
                 guards.push(Part::test(format!("{key} in {parent}")));
@@ -135,26 +152,29 @@ const ELEMENT: &str = "p";
 impl<'w> Writer<'w> {
     /// A formula in which each list that several questions ask is read once. A list of one value binds a
     /// variable in every implementation of CEL.
-    fn bound(&self, formula: &'w Formula) -> Vec<Part> {
+    fn bound(&self, formula: &'w Formula, known: &[Part]) -> Vec<Part> {
         let mut asked = Vec::new();
         conditions(formula, &mut asked);
         let is_several = |list: &&List| {
-            asked.iter().filter(|asked| list_of(asked) == Some(list)).count() > 1
-                && !self.lists.contains(list)
+            let asked = asked.iter().filter(|asked| list_of(asked) == Some(list));
+            asked.count() > 1 && !self.lists.contains(list)
         };
         let Some(list) = asked.iter().filter_map(|question| list_of(question)).find(is_several)
         else {
-            return self.all(formula, &mut Vec::new());
+            return self.all(formula, &mut known.to_vec());
         };
-        let (guards, at) = self.conditions(list);
-        let found = joined(guards, " && ");
+        let (mut guards, at) = self.conditions(list);
+        guards.retain(|guard| !known.contains(guard));
         let mut kept = vec!["has(e.type)".to_owned()];
         kept.extend(self.fresh(list));
+        let mut found = format!("{at}.filter(e, {})", kept.join(" && "));
+        if !guards.is_empty() {
+            found = format!("{} ? {found} : []", joined(guards, " && "));
+        }
         let lists = self.lists.iter().copied().chain([list]).collect();
         let inner = Self { lists, ..*self };
-        let (name, body) = (inner.variable(list), inner.bound(formula));
-        let (kept, body) = (kept.join(" && "), Part::all(body).bare());
-        vec![Part::call(format!("[{found} ? {at}.filter(e, {kept}) : []].exists({name}, {body})"))]
+        let (name, body) = (inner.variable(list), Part::all(inner.bound(formula, known)).bare());
+        vec![Part::call(format!("[{found}].exists({name}, {body})"))]
     }
 
     fn variable(&self, list: &List) -> String {
@@ -183,14 +203,14 @@ impl<'w> Writer<'w> {
                 let (mut parts, at) = self.cel.field(outer);
                 let place = [outer.tokens(), &["*".to_owned()], inner].concat();
                 let element = Writer { cel: self.cel, lists: Vec::new(), place: &place, inner };
-                let holds = Part::all(element.bound(of)).bare();
+                let holds = Part::all(element.bound(of, known)).bare();
                 parts.push(Part::call(format!("{at}.exists({ELEMENT}, {holds})")));
                 parts
             }
         };
-        let new: Vec<Part> = parts.into_iter().filter(|part| !known.contains(part)).collect();
-        known.extend(new.iter().cloned());
-        new
+        let before = known.len();
+        add(known, parts);
+        known.get(before..).unwrap_or_default().to_vec()
     }
 
     fn one(&self, formula: &'w Formula, known: &[Part]) -> Part {
@@ -299,6 +319,15 @@ impl<'w> Writer<'w> {
             .pruned(&path)
             .is_none()
             .then(|| format!("!(has(e.observedGeneration) && {})", behind()))
+    }
+}
+
+/// Adds the parts that are not known.
+fn add(known: &mut Vec<Part>, parts: Vec<Part>) {
+    for part in parts {
+        if !known.contains(&part) {
+            known.push(part);
+        }
     }
 }
 

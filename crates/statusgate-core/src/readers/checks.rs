@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::cel::Cel;
 use super::program::Clause;
-use super::{Program, Readable};
+use super::{Program, Readable, Reader};
 use crate::engine::HealthStatus;
 use crate::language::formula::{Formula, Question};
-use crate::model::{Pointer, Schema};
+use crate::model::Pointer;
 use crate::policy::convention::HealthClass;
 
 /// Part of a Kustomization. Flux looks for a check by group and kind, so each kind has one, and it waits
@@ -15,9 +15,9 @@ use crate::policy::convention::HealthClass;
 pub(super) fn flux(kinds: &[Readable]) -> String {
     let mut text = "spec:\n  healthCheckExprs:\n".to_owned();
     for kind in kinds {
-        let Some((version, program)) = kind.versions.first() else { continue };
-        let (failed, current) = flux_expressions(program, &Schema::free());
-        comment(&mut text, kind, "    ");
+        let Some((version, program)) = kind.versions.last() else { continue };
+        let (failed, current) = flux_expressions(program);
+        comment(&mut text, Reader::Flux, kind, "    ");
         let _ = writeln!(text, "    - apiVersion: {}", kind.api_version(version));
         let _ = writeln!(text, "      kind: {}", kind.kind);
         if let Some(failed) = failed {
@@ -29,8 +29,8 @@ pub(super) fn flux(kinds: &[Readable]) -> String {
 }
 
 /// `failed` and `current` of Flux, which asks for them in this order.
-pub fn flux_expressions(program: &Program, schema: &Schema) -> (Option<String>, String) {
-    let cel = Cel { root: "", typed: false, schema };
+pub fn flux_expressions(program: &Program) -> (Option<String>, String) {
+    let cel = Cel { root: "", typed: false, schema: &program.schema };
     let is_own = |clause: &Clause| is_read_by_flux(clause);
     let is_failure = |clause: &Clause| clause.health.is_final_failure();
     let failed = program.gives(HealthClass::is_final_failure, is_own);
@@ -54,23 +54,23 @@ pub(super) fn observed_generation(clause: &Clause) -> Option<&Pointer> {
 }
 
 /// What Flux cannot express.
-pub(super) fn flux_gaps(program: &Program) -> Option<String> {
+pub(super) fn flux_gap(program: &Program) -> Option<&'static str> {
     let is_text = |clause: &&Clause| matches!(clause.when, Formula::Ask(Question::BehindAsText(_)));
-    let found = program.clauses.iter().filter(is_text).any(is_read_by_flux);
-    found.then(|| {
-        "Flux reports an error if status.observedGeneration is a string, so it never becomes current"
-            .to_owned()
-    })
+    let is_there = |clause: &&Clause| clause.when.under(&program.schema) != Formula::NEVER;
+    let mut found = program.clauses.iter().filter(is_text).filter(is_there);
+    found.any(is_read_by_flux).then_some(
+        "Flux reads status.observedGeneration as an integer, so a string is an error and it waits",
+    )
 }
 
 /// The input of function-auto-ready.
 pub(super) fn auto_ready(kinds: &[Readable]) -> String {
     let mut text = "apiVersion: autoready.fn.crossplane.io/v1beta1\nkind: Input\ncelHealthCheckCustomization:\n".to_owned();
     for kind in kinds {
-        comment(&mut text, kind, "  ");
+        comment(&mut text, Reader::AutoReady, kind, "  ");
         for (version, program) in &kind.versions {
             let key = format!("{}_{version}_{}: ", kind.group, kind.kind);
-            let is_current = current(program, "object", false, &Schema::free());
+            let is_current = current(program, "object", false);
             folded(&mut text, "  ", &key, &is_current);
         }
     }
@@ -81,11 +81,11 @@ pub(super) fn auto_ready(kinds: &[Readable]) -> String {
 pub(super) fn kro(kinds: &[Readable]) -> String {
     let mut text = "resources:\n".to_owned();
     for kind in kinds {
-        comment(&mut text, kind, "  ");
+        comment(&mut text, Reader::Kro, kind, "  ");
         for (version, program) in &kind.versions {
             // A prefix, because kro reserves ids such as `function` and `namespace`.
             let id = format!("my{}", kind.kind);
-            let is_current = current(program, &id, true, &Schema::free());
+            let is_current = current(program, &id, true);
             let _ = writeln!(text, "  - id: {id}\n    template:");
             let _ = writeln!(text, "      apiVersion: {}", kind.api_version(version));
             let _ = writeln!(text, "      kind: {}\n    readyWhen:", kind.kind);
@@ -96,16 +96,20 @@ pub(super) fn kro(kinds: &[Readable]) -> String {
 }
 
 /// Whether the object in a variable is current, with its stale clause.
-pub fn current(program: &Program, root: &str, typed: bool, schema: &Schema) -> String {
-    Cel { root, typed, schema }.expression(&program.gives(is_current, |_| false))
+pub fn current(program: &Program, root: &str, typed: bool) -> String {
+    let cel = Cel { root, typed, schema: &program.schema };
+    cel.expression(&program.gives(is_current, |_| false))
 }
 
 pub(super) fn is_current(health: HealthClass) -> bool {
     health.is == HealthStatus::Current
 }
 
-fn comment(text: &mut String, kind: &Readable, indent: &str) {
+pub(super) fn comment(text: &mut String, reader: Reader, kind: &Readable, indent: &str) {
     let _ = writeln!(text, "{indent}# {}: {}", kind.name(), kind.origin());
+    for gap in reader.gaps(kind) {
+        let _ = writeln!(text, "{indent}# {gap}");
+    }
 }
 
 /// A scalar in lines that YAML joins with spaces.

@@ -4,6 +4,7 @@
 
 mod cel;
 pub mod checks;
+pub mod lua;
 pub mod program;
 pub mod wait;
 
@@ -25,6 +26,8 @@ pub struct Readable {
 /// A tool that reads health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
+    /// Argo CD.
+    ArgoCd,
     /// Flux.
     Flux,
     /// Crossplane's function-auto-ready.
@@ -77,12 +80,24 @@ impl Readable {
 }
 
 impl Reader {
+    /// What this reader cannot express.
+    pub fn gaps(self, kind: &Readable) -> Vec<String> {
+        let last = kind.versions.last().map(|(_, program)| program);
+        let own = match self {
+            Self::Flux => last.and_then(checks::flux_gap),
+            Self::Wait => last.and_then(|program| wait::argument(program).err()),
+            Self::ArgoCd | Self::AutoReady | Self::Kro => None,
+        };
+        own.map(str::to_owned).into_iter().chain(kind.gaps()).collect()
+    }
+
     /// All.
-    pub const ALL: [Self; 4] = [Self::Flux, Self::AutoReady, Self::Kro, Self::Wait];
+    pub const ALL: [Self; 5] = [Self::ArgoCd, Self::Flux, Self::AutoReady, Self::Kro, Self::Wait];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::ArgoCd => "argocd",
             Self::Flux => "flux",
             Self::AutoReady => "auto-ready",
             Self::Kro => "kro",
@@ -93,6 +108,7 @@ impl Reader {
     /// The health of these kinds, ready to apply.
     pub fn export(self, kinds: &[Readable]) -> String {
         match self {
+            Self::ArgoCd => lua::config_map(kinds),
             Self::Flux => checks::flux(kinds),
             Self::AutoReady => checks::auto_ready(kinds),
             Self::Kro => checks::kro(kinds),

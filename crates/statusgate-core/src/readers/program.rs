@@ -5,7 +5,7 @@ use crate::engine::HealthStatus;
 use crate::engine::health::{NO_RULE, STALE};
 use crate::language::formula::{Formula, Kind, List, NoFormula, Question};
 use crate::language::{AnyWord, Condition, ConditionOf, Phase, Predicate};
-use crate::model::{Pointer, Resource};
+use crate::model::{Pointer, Resource, Schema};
 use crate::policy::FieldType;
 use crate::policy::convention::{Convention, Health, HealthClass, HealthOf, HealthRule};
 
@@ -16,6 +16,8 @@ pub struct Program {
     pub convention: String,
     /// The first clause that holds counts. The last one always holds.
     pub clauses: Vec<Clause>,
+    /// The schema of the objects.
+    pub schema: Schema,
     /// The rules that are left out.
     pub unsupported: Vec<Unsupported>,
 }
@@ -50,7 +52,7 @@ pub enum Evidence {
     /// The message of this condition, otherwise its reason.
     Condition(List, String),
     /// That of the first alternative that holds. If the others do not hold, the last one does.
-    First(Vec<(Formula, Vec<Evidence>)>),
+    First(Vec<(Formula, Vec<Self>)>),
 }
 
 /// A rule that has no formula.
@@ -72,6 +74,7 @@ impl Program {
         let mut program = Self {
             convention: convention.name.clone(),
             clauses: Vec::new(),
+            schema: Schema::free(),
             unsupported: Vec::new(),
         };
         let (early, late): (Vec<_>, Vec<_>) =
@@ -86,7 +89,7 @@ impl Program {
         Some(program)
     }
 
-    /// That the health is wanted, without some clauses.
+    /// That the health is wanted, for objects of the schema, without some clauses.
     pub(super) fn gives(
         &self,
         wanted: impl Fn(HealthClass) -> bool,
@@ -94,12 +97,13 @@ impl Program {
     ) -> Formula {
         let clauses = self.clauses.iter().rev().filter(|clause| !without(clause));
         clauses.fold(Formula::NEVER, |rest, Clause { when, health, .. }| {
+            let when = when.under(&self.schema);
             if wanted(*health) {
-                Formula::any([when.clone(), rest])
+                Formula::any([when, rest])
             } else if when.excludes(&rest) {
                 rest
             } else {
-                Formula::all([!when.clone(), rest])
+                Formula::all([!when, rest])
             }
         })
     }

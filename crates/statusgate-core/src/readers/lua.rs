@@ -1,0 +1,361 @@
+//! Argo CD: a Lua script for each kind.
+//!
+//! Argo CD has Lua 5.1 without libraries for strings and numbers. It decides about deletion before it runs a script, and decodes null
+//! as nil. The script is a translation of the [`Program`], clause by clause.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{Program, Readable};
+use crate::engine::HealthStatus;
+use crate::language::formula::{Bound, Comparison, Formula, List, Question};
+use crate::model::Pointer;
+use crate::readers::program::{Clause, Evidence, Reason};
+
+/// The functions that a script may need. Each uses only those before it.
+const HELPERS: [&str; 9] = [
+    "local function at(value, ...)
+  for _, name in ipairs({...}) do
+    if type(value) ~= \"table\" then return nil end
+    value = value[name]
+  end
+  return value
+end
+",
+    "local function written(value)
+  if type(value) == \"string\" and value ~= \"\" then return value end
+  return nil
+end
+",
+    "local function set(value)
+  return value ~= nil and value ~= \"\" and (type(value) ~= \"table\" or next(value) ~= nil)
+end
+",
+    "local function among(value, ...)
+  for _, other in ipairs({...}) do
+    if value == other then return true end
+  end
+  return false
+end
+",
+    "local function older(observed)
+  local generation = at(obj, \"metadata\", \"generation\")
+  return type(observed) == \"number\" and observed % 1 == 0 and generation ~= nil and observed < generation
+end
+",
+    "local function find(list, kind)
+  if type(list) ~= \"table\" then return nil end
+  for _, condition in ipairs(list) do
+    if at(condition, \"type\") == kind then return condition end
+  end
+  return nil
+end
+",
+    "local function is(list, kind, member, ...)
+  local condition = find(list, kind)
+  if condition == nil or older(condition.observedGeneration) then return false end
+  if condition[member] == nil then return among(\"\", ...) end
+  return among(condition[member], ...)
+end
+",
+    "local function differs(list, kind, member, ...)
+  local condition = find(list, kind)
+  return condition ~= nil and not older(condition.observedGeneration)
+    and type(condition[member]) == \"string\" and not among(condition[member], ...)
+end
+",
+    "local function text(list, kind)
+  local condition = find(list, kind)
+  return written(at(condition, \"message\")) or written(at(condition, \"reason\"))
+end
+",
+];
+
+/// The key of each kind in the ConfigMap of Argo CD.
+pub(super) fn config_map(kinds: &[Readable]) -> String {
+    let mut text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\n  labels:\n    \
+                    app.kubernetes.io/name: argocd-cm\n    app.kubernetes.io/part-of: argocd\ndata:\n"
+        .to_owned();
+    for kind in kinds {
+        let group = if kind.group.is_empty() { String::new() } else { format!("{}_", kind.group) };
+        let _ = writeln!(text, "  resource.customizations.health.{group}{}: |", kind.kind);
+        text.push_str(&indented(&script(kind), "    "));
+    }
+    text
+}
+
+/// The script of a kind. Objects in a version without a program count as those of the last one.
+pub fn script(kind: &Readable) -> String {
+    let mut bodies: Vec<(Vec<&str>, String)> = Vec::new();
+    for (version, program) in &kind.versions {
+        let body = Script::default().body(program);
+        match bodies.iter_mut().find(|(_, known)| *known == body) {
+            Some((versions, _)) => versions.push(version),
+            None => bodies.push((vec![version], body)),
+        }
+    }
+    let mut text = String::new();
+    let last = bodies.pop();
+    for (versions, body) in bodies {
+        let api_version = |version: &&str| quote(&format!("{}/{version}", kind.group));
+        let versions: Vec<String> = versions.iter().map(api_version).collect();
+        let is_one = format!("among(obj.apiVersion, {})", versions.join(", "));
+        let _ = write!(text, "if {is_one} then\n{}end\n", indented(&body, "  "));
+    }
+    text.extend(last.map(|(_, body)| body));
+    let mut head = format!("-- {}\n", kind.origin());
+    for gap in kind.gaps() {
+        let _ = writeln!(head, "-- {gap}");
+    }
+    with_helpers(&text, &head)
+}
+
+/// The script with the helpers that it uses.
+fn with_helpers(body: &str, head: &str) -> String {
+    let mut text = body.to_owned();
+    for helper in HELPERS.iter().rev() {
+        let name = helper.trim_start_matches("local function ");
+        let name = name.split('(').next().unwrap_or_default();
+        let calls = |text: &str| {
+            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let call = format!("{name}(");
+            text.match_indices(&call).any(|(at, _)| !text[..at].ends_with(is_part))
+        };
+        if calls(&text) {
+            text.insert_str(0, helper);
+        }
+    }
+    format!("{head}{text}")
+}
+
+/// One program as statements.
+#[derive(Default)]
+struct Script {
+    /// The lists of conditions, in the order of their variables.
+    lists: Vec<Pointer>,
+}
+
+impl Script {
+    fn body(mut self, program: &Program) -> String {
+        let clauses: String = program.clauses.iter().map(|clause| self.clause(clause)).collect();
+        let mut lists = String::new();
+        for (index, path) in self.lists.iter().enumerate() {
+            let _ = writeln!(lists, "local {} = {}", variable(index), at("obj", path.tokens()));
+        }
+        lists + &clauses
+    }
+
+    fn clause(&mut self, clause: &Clause) -> String {
+        let (when, loops) = match &clause.when {
+            Formula::Some { outer, inner, of } => (&**of, Some((outer, inner))),
+            when => (when, None),
+        };
+        let reason = self.reason(clause);
+        let status = quote(status(clause.health.is));
+        let mut text = format!("return {{status = {status}, message = {reason}}}\n");
+        if *when != Formula::ALWAYS {
+            let rule = clause.rule.as_deref().unwrap_or("stale");
+            let when = self.formula(when, Around::Or);
+            text = format!("if {when} then -- {rule}\n  {text}end\n");
+        }
+        match loops {
+            None => text,
+            Some((outer, inner)) => {
+                let (outer, inner) = (at("obj", outer.tokens()), at("element", inner));
+                let text = indented(&text, "    ");
+                format!(
+                    "local outer = {outer}\nif type(outer) == \"table\" then\n  \
+                     for _, element in ipairs(outer) do\n    local inner = {inner}\n{text}  end\nend\n"
+                )
+            }
+        }
+    }
+
+    fn reason(&mut self, clause: &Clause) -> String {
+        match &clause.reason {
+            Reason::Text(text) => quote(text),
+            Reason::Conditions(evidence) => {
+                let otherwise = quote(clause.rule.as_deref().unwrap_or_default());
+                self.evidence(evidence, &otherwise)
+            }
+            Reason::Phase(message, paths) => {
+                let written = |path: &Pointer| format!("written({})", at("obj", path.tokens()));
+                let phase: Vec<String> = paths.iter().map(written).collect();
+                let phase = format!("\"phase \" .. ({})", phase.join(" or "));
+                message.as_ref().map_or_else(
+                    || phase.clone(),
+                    |message| format!("{} or {phase}", written(message)),
+                )
+            }
+        }
+    }
+
+    /// The text of the first condition that has one. A text is never false, so `and` and `or` choose.
+    fn evidence(&mut self, evidence: &[Evidence], otherwise: &str) -> String {
+        let Some((first, rest)) = evidence.split_first() else { return otherwise.to_owned() };
+        let rest = self.evidence(rest, otherwise);
+        match first {
+            Evidence::Condition(list, kind) => {
+                let list = self.list(list);
+                format!("text({list}, {}) or {rest}", quote(kind))
+            }
+            Evidence::First(alternatives) => {
+                let last = alternatives.len().saturating_sub(1);
+                let mut parts = Vec::new();
+                for (index, (holds, evidence)) in alternatives.iter().enumerate() {
+                    let text = self.evidence(evidence, &rest);
+                    parts.push(if index == last {
+                        text
+                    } else {
+                        format!("{} and ({text})", self.formula(holds, Around::And))
+                    });
+                }
+                format!("({})", parts.join(" or "))
+            }
+        }
+    }
+
+    fn formula(&mut self, formula: &Formula, around: Around) -> String {
+        let joined = |script: &mut Self, parts: &[Formula], word: &str, inside| {
+            let parts: Vec<String> =
+                parts.iter().map(|part| script.formula(part, inside)).collect();
+            parts.join(word)
+        };
+        let (text, binds) = match formula {
+            Formula::All(parts) if parts.is_empty() => ("true".to_owned(), Around::Not),
+            Formula::Any(parts) if parts.is_empty() => ("false".to_owned(), Around::Not),
+            Formula::All(parts) => (joined(self, parts, " and ", Around::And), Around::And),
+            Formula::Any(parts) => (joined(self, parts, " or ", Around::Or), Around::Or),
+            Formula::Not(part) => (format!("not {}", self.formula(part, Around::Not)), Around::Not),
+            Formula::Ask(question) => self.question(question),
+            // Only a whole formula is of this kind.
+            Formula::Some { .. } => ("false".to_owned(), Around::Not),
+        };
+        if binds < around { format!("({text})") } else { text }
+    }
+
+    fn question(&mut self, question: &Question) -> (String, Around) {
+        let call = |text: String| (text, Around::Not);
+        let all = |text: String| (text, Around::And);
+        match question {
+            Question::Present(list, kind) => {
+                all(format!("find({}, {}) ~= nil", self.list(list), quote(kind)))
+            }
+            Question::Condition { list, kind, member, among, negated } => {
+                let name = if *negated { "differs" } else { "is" };
+                let texts: String = among.iter().map(|text| format!(", {}", quote(text))).collect();
+                let list = self.list(list);
+                call(format!("{name}({list}, {}, {}{texts})", quote(kind), quote(member)))
+            }
+            Question::Value { path, among, negated, text } => {
+                let value = at("obj", path.tokens());
+                let is_there = match (negated, text) {
+                    (false, _) => None,
+                    (true, false) => Some(format!("{value} ~= nil")),
+                    (true, true) => Some(format!("written({value}) ~= nil")),
+                };
+                let test = match among.as_slice() {
+                    [] if *negated => None,
+                    [] => Some("false".to_owned()),
+                    [one] if *negated => Some(format!("{value} ~= {}", literal(one))),
+                    [one] => Some(format!("{value} == {}", literal(one))),
+                    several => {
+                        let not = if *negated { "not " } else { "" };
+                        let values: Vec<String> = several.iter().map(literal).collect();
+                        Some(format!("{not}among({value}, {})", values.join(", ")))
+                    }
+                };
+                let parts: Vec<String> = is_there.into_iter().chain(test).collect();
+                all(parts.join(" and "))
+            }
+            Question::Same(one, other, same) => {
+                let (one, other) = (at("obj", one.tokens()), at("obj", other.tokens()));
+                let is = if *same { "==" } else { "~=" };
+                all(format!("{one} ~= nil and {other} ~= nil and {one} {is} {other}"))
+            }
+            Question::Compare(path, how, bound) => {
+                let value = at("obj", path.tokens());
+                let how = match how {
+                    Comparison::AtLeast => ">=",
+                    Comparison::Less => "<",
+                    Comparison::AtMost => "<=",
+                    Comparison::More => ">",
+                };
+                let (bound, also) = match bound {
+                    Bound::Number(number) => (number.to_string(), String::new()),
+                    Bound::At(path) => {
+                        let bound = at("obj", path.tokens());
+                        let also = format!("type({bound}) == \"number\" and ");
+                        (bound, also)
+                    }
+                };
+                all(format!("type({value}) == \"number\" and {also}{value} {how} {bound}"))
+            }
+            Question::Set(path) => call(format!("set({})", at("obj", path.tokens()))),
+            Question::Behind(path) | Question::BehindAsText(path) => {
+                call(format!("older(tonumber({}))", at("obj", path.tokens())))
+            }
+        }
+    }
+
+    /// The variable of a list.
+    fn list(&mut self, list: &List) -> String {
+        let List::At(path) = list else { return "inner".to_owned() };
+        let known = self.lists.iter().position(|known| known == path);
+        variable(known.unwrap_or_else(|| {
+            self.lists.push(path.clone());
+            self.lists.len() - 1
+        }))
+    }
+}
+
+/// What a formula is a part of; each binds more than those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Around {
+    Or,
+    And,
+    Not,
+}
+
+fn variable(index: usize) -> String {
+    if index == 0 { "conditions".to_owned() } else { format!("conditions{}", index + 1) }
+}
+
+fn at(root: &str, names: &[String]) -> String {
+    let names: String = names.iter().map(|name| format!(", {}", quote(name))).collect();
+    format!("at({root}{names})")
+}
+
+const fn status(health: HealthStatus) -> &'static str {
+    match health {
+        HealthStatus::Current => "Healthy",
+        HealthStatus::InProgress | HealthStatus::Terminating => "Progressing",
+        HealthStatus::Failed => "Degraded",
+        HealthStatus::Suspended => "Suspended",
+        HealthStatus::Unknown => "Unknown",
+    }
+}
+
+fn literal(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), quote)
+}
+
+fn quote(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_control() => {
+                let bytes = letter.to_string().into_bytes();
+                quoted.extend(bytes.iter().map(|byte| format!("\\{byte:03}")));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted + "\""
+}
+
+fn indented(text: &str, by: &str) -> String {
+    text.lines().map(|line| format!("{by}{line}\n")).collect()
+}
