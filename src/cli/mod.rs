@@ -15,6 +15,7 @@ pub mod connection;
 pub mod doctor;
 mod entry;
 pub mod explain;
+pub mod export;
 mod filter;
 mod input;
 pub mod lint;
@@ -117,6 +118,8 @@ commands! {
     Test(test),
     /// List conventions, or explain one (page, truth table, phase graph) or one rule (with examples).
     Explain(explain),
+    /// Print what conventions define in the formats of other tools.
+    Export(export),
     /// Prove that conventions are sound, or show their faults.
     Lint(lint),
     /// Create a certificate authority and a serving certificate.

@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 
 use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
+use statusgate_core::readers::{Program, Readable};
 use statusgate_core::relevance::{Relevance, Relevances};
 
 /// A custom resource.
@@ -64,6 +65,20 @@ impl CustomResource {
     /// Whether a policy judges status writes in some version.
     pub(super) fn is_selected(&self, policies: &PolicySet) -> bool {
         self.versions.iter().any(|version| !self.selected(policies, version).is_empty())
+    }
+
+    /// Its health for readers; `None` if no policy that selects it has one.
+    pub fn readable(&self, policies: &PolicySet) -> Option<Readable> {
+        let versions = self.versions.iter().filter_map(|version| {
+            let subject = self.subject(version);
+            let mut selected = policies.select(&subject);
+            let program = selected
+                .find_map(|(_, policy)| Program::of(&policy.convention, &subject.resource))?;
+            Some((version.name.clone(), program))
+        });
+        let versions: Vec<(String, Program)> = versions.collect();
+        let (group, kind, plural) = (self.group.clone(), self.kind.clone(), self.plural.clone());
+        (!versions.is_empty()).then_some(Readable { group, kind, plural, versions })
     }
 
     /// Which writes of the status can matter to a webhook; `None` if every write can. A write of the main

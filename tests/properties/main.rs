@@ -3,8 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "tests, and their helpers too")]
 
+mod argo_cd;
 #[path = "../support/case.rs"]
 mod case;
+#[path = "../support/health_objects.rs"]
+mod health_objects;
 mod judging;
 mod list_shortcuts;
 mod match_conditions;

@@ -1,0 +1,107 @@
+//! `statusgate export`: what a convention says, for other tools.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::connection::{Connection, block_on};
+use super::plurals::read_crds;
+use super::policies::Policies;
+use super::{Outcome, say};
+use crate::manifests::resource::CustomResource;
+use statusgate_core::policy::PolicySet;
+use statusgate_core::readers::{Readable, Reader};
+
+/// The arguments of `export`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    which: Which,
+}
+
+#[derive(Debug, Subcommand)]
+enum Which {
+    /// Print what the status of custom resources means, in the format of a tool that reads it.
+    Health(HealthArgs),
+}
+
+/// The arguments of `export health`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Health is that of the first policy with a convention that defines it; kinds without one \
+                  are left out. A rule that the format cannot express is left out, too, with a comment in \
+                  the output and a line on stderr.\n\n\
+                  Exit code 0: the health of all kinds is printed. 1: with --strict, a rule is left out. 2: \
+                  no kind has a health, or something cannot be read."
+)]
+struct HealthArgs {
+    /// The tool. `argocd`: a ConfigMap with a Lua script for each kind.
+    #[arg(long = "for", value_name = "TOOL",
+          value_parser = PossibleValuesParser::new(Reader::ALL.map(Reader::name)).try_map(|name| reader(&name)))]
+    reader: Reader,
+
+    #[command(flatten)]
+    policies: Policies,
+
+    /// The kinds: CustomResourceDefinitions in a file, a folder, or `-` for standard input. May be repeated.
+    #[arg(long, value_name = "PATH", required_unless_present = "from_cluster")]
+    crds: Vec<PathBuf>,
+
+    /// Read the definitions from a cluster.
+    #[arg(long, conflicts_with = "crds")]
+    from_cluster: bool,
+
+    #[command(flatten)]
+    connection: Connection,
+
+    /// Exit with code 1 if a rule is left out.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Exports.
+///
+/// # Errors
+/// When policies or definitions cannot be read, or no kind has a health.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let Which::Health(args) = &args.which;
+    let policies = args.policies.load()?;
+    let resources = if args.from_cluster {
+        block_on(args.from_cluster(&policies))?
+    } else {
+        read_crds(&args.crds, true)?
+    };
+    let kinds = readable(resources, &policies);
+    if kinds.is_empty() {
+        bail!("no policy with a health selects one of these kinds");
+    }
+    io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?;
+    let gaps: Vec<String> = kinds
+        .iter()
+        .flat_map(|kind| kind.gaps().into_iter().map(|gap| format!("{}: {gap}", kind.name())))
+        .collect();
+    gaps.iter().for_each(say);
+    Ok(Outcome::of(args.strict && !gaps.is_empty()))
+}
+
+impl HealthArgs {
+    async fn from_cluster(&self, policies: &PolicySet) -> anyhow::Result<Vec<CustomResource>> {
+        let cluster = self.connection.open().await?;
+        Ok(cluster.custom_resources(policies).await?)
+    }
+}
+
+/// The kinds with a health, sorted.
+fn readable(mut resources: Vec<CustomResource>, policies: &PolicySet) -> Vec<Readable> {
+    resources.sort();
+    resources.dedup_by(|one, other| one.name() == other.name());
+    resources.iter().filter_map(|resource| resource.readable(policies)).collect()
+}
+
+fn reader(name: &str) -> anyhow::Result<Reader> {
+    let found = Reader::ALL.into_iter().find(|reader| reader.name() == name);
+    found.ok_or_else(|| anyhow!("unknown tool"))
+}
