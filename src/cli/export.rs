@@ -8,9 +8,10 @@ use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::connection::{Connection, block_on};
-use super::plurals::read_crds;
+use super::plurals::read_definitions;
 use super::policies::Policies;
 use super::{Outcome, say};
+use crate::cluster::Definition;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::readers::{Readable, Reader};
@@ -38,7 +39,9 @@ enum Which {
                   no kind has a health, or something cannot be read."
 )]
 struct HealthArgs {
-    /// The tool. `argocd`: a ConfigMap with a Lua script for each kind.
+    /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
+    /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
+    /// resources. `wait`: commands of kubectl.
     #[arg(long = "for", value_name = "TOOL",
           value_parser = PossibleValuesParser::new(Reader::ALL.map(Reader::name)).try_map(|name| reader(&name)))]
     reader: Reader,
@@ -69,36 +72,51 @@ struct HealthArgs {
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Which::Health(args) = &args.which;
     let policies = args.policies.load()?;
-    let resources = if args.from_cluster {
+    let mut resources = if args.from_cluster {
         block_on(args.from_cluster(&policies))?
     } else {
-        read_crds(&args.crds, true)?
+        read_definitions(&args.crds, true, |resource, text| (resource, text.to_owned()))?
     };
-    let kinds = readable(resources, &policies);
+    let kinds = readable(&mut resources, &policies);
     if kinds.is_empty() {
         bail!("no policy with a health selects one of these kinds");
     }
     io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?;
     let gaps: Vec<String> = kinds
         .iter()
-        .flat_map(|kind| kind.gaps().into_iter().map(|gap| format!("{}: {gap}", kind.name())))
+        .flat_map(|kind| {
+            args.reader.gaps(kind).into_iter().map(|gap| format!("{}: {gap}", kind.name()))
+        })
         .collect();
     gaps.iter().for_each(say);
     Ok(Outcome::of(args.strict && !gaps.is_empty()))
 }
 
 impl HealthArgs {
-    async fn from_cluster(&self, policies: &PolicySet) -> anyhow::Result<Vec<CustomResource>> {
+    async fn from_cluster(
+        &self,
+        policies: &PolicySet,
+    ) -> anyhow::Result<Vec<(CustomResource, String)>> {
         let cluster = self.connection.open().await?;
-        Ok(cluster.custom_resources(policies).await?)
+        let resources = cluster.custom_resources(policies).await?.into_iter();
+        Ok(resources.map(|resource| (resource, String::new())).collect())
     }
 }
 
-/// The kinds with a health, sorted.
-fn readable(mut resources: Vec<CustomResource>, policies: &PolicySet) -> Vec<Readable> {
+/// The kinds with a health, sorted, with the schemas in their definitions.
+fn readable(resources: &mut Vec<(CustomResource, String)>, policies: &PolicySet) -> Vec<Readable> {
     resources.sort();
-    resources.dedup_by(|one, other| one.name() == other.name());
-    resources.iter().filter_map(|resource| resource.readable(policies)).collect()
+    resources.dedup_by(|(one, _), (other, _)| one.name() == other.name());
+    let kinds = resources.iter().filter_map(|(resource, text)| {
+        let mut kind = resource.readable(policies)?;
+        for (version, program) in &mut kind.versions {
+            if let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), version) {
+                program.schema = schema;
+            }
+        }
+        Some(kind)
+    });
+    kinds.collect()
 }
 
 fn reader(name: &str) -> anyhow::Result<Reader> {

@@ -21,6 +21,7 @@ mod check;
 mod commands_agree;
 mod crds;
 mod explain;
+mod health_checks;
 mod lint;
 mod manifests;
 mod readme;

@@ -264,13 +264,15 @@ impl<'w> Writer<'w> {
                 parts
             }
             Question::Compare(path, how, bound) => {
+                let is_number = |at: &str| format!("type({}) in [type(1), type(1.0)]", cel.any(at));
                 let (mut parts, other) = match bound {
                     Bound::Number(bound) => (Vec::new(), number(bound)),
-                    Bound::At(path) => cel.field(path),
+                    Bound::At(path) => {
+                        let (mut parts, other) = cel.field(path);
+                        parts.push(Part::test(is_number(&other)));
+                        (parts, other)
+                    }
                 };
-                if matches!(bound, Bound::At(_)) {
-                    parts.push(Part::test(format!("{} != null", cel.any(&other))));
-                }
                 let sign = match how {
                     Comparison::AtLeast => ">=",
                     Comparison::Less => "<",
@@ -278,7 +280,7 @@ impl<'w> Writer<'w> {
                     Comparison::More => ">",
                 };
                 parts.extend(with(cel.field(path), &|at| {
-                    vec![format!("{} != null", cel.any(at)), format!("{at} {sign} {other}")]
+                    vec![is_number(at), format!("{at} {sign} {other}")]
                 }));
                 parts
             }

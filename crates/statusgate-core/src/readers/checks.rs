@@ -7,7 +7,7 @@ use super::program::Clause;
 use super::{Program, Readable, Reader};
 use crate::engine::HealthStatus;
 use crate::language::formula::{Formula, Question};
-use crate::model::Pointer;
+use crate::model::{Pointer, Schema};
 use crate::policy::convention::HealthClass;
 
 /// Part of a Kustomization. Flux looks for a check by group and kind, so each kind has one, and it waits
@@ -77,6 +77,9 @@ pub(super) fn auto_ready(kinds: &[Readable]) -> String {
     text
 }
 
+/// kro checks the types of expressions.
+const NO_SCHEMA: &str = "  # kro rejects fields that the schema of the kind does not have. With --crds, these are left out.\n";
+
 /// Parts of the resources of a ResourceGraphDefinition.
 pub(super) fn kro(kinds: &[Readable]) -> String {
     let mut text = "resources:\n".to_owned();
@@ -86,6 +89,9 @@ pub(super) fn kro(kinds: &[Readable]) -> String {
             // A prefix, because kro reserves ids such as `function` and `namespace`.
             let id = format!("my{}", kind.kind);
             let is_current = current(program, &id, true);
+            if program.schema == Schema::free() {
+                text.push_str(NO_SCHEMA);
+            }
             let _ = writeln!(text, "  - id: {id}\n    template:");
             let _ = writeln!(text, "      apiVersion: {}", kind.api_version(version));
             let _ = writeln!(text, "      kind: {}\n    readyWhen:", kind.kind);
@@ -117,17 +123,15 @@ fn folded(text: &mut String, indent: &str, key: &str, value: &str) {
     const WIDTH: usize = 100;
     let _ = write!(text, "{indent}{key}>-");
     let mut width = WIDTH;
-    let mut breaks = true;
-    for word in value.split(' ') {
-        if breaks && width + word.len() >= WIDTH {
-            let _ = write!(text, "\n{indent}  {word}");
+    // Only after an operator: a line that begins with a space would keep its line break.
+    for part in value.split_inclusive(" && ").flat_map(|part| part.split_inclusive(" || ")) {
+        if width + part.len() > WIDTH {
+            text.truncate(text.trim_end().len());
+            let _ = write!(text, "\n{indent}  ");
             width = 0;
-        } else {
-            let _ = write!(text, " {word}");
         }
-        width += word.len() + 1;
-        // A line that begins with a space keeps its line break, so only operators end a line.
-        breaks = matches!(word, "&&" | "||");
+        text.push_str(part);
+        width += part.len();
     }
     text.push('\n');
 }
