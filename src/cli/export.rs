@@ -1,9 +1,10 @@
 //! `statusgate export`: what a convention says, for other tools.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -14,7 +15,7 @@ use super::{Outcome, say};
 use crate::cluster::Definition;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
-use statusgate_core::readers::{Readable, Reader};
+use statusgate_core::readers::{Readable, Reader, lua};
 
 /// The arguments of `export`.
 #[derive(Debug, clap::Args)]
@@ -60,6 +61,10 @@ struct HealthArgs {
     #[command(flatten)]
     connection: Connection,
 
+    /// With argocd: write the files of Argo CD's own folder of scripts here instead, with tests.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
     /// Exit with code 1 if a rule is left out.
     #[arg(long)]
     strict: bool,
@@ -71,17 +76,35 @@ struct HealthArgs {
 /// When policies or definitions cannot be read, or no kind has a health.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let Which::Health(args) = &args.which;
+    if args.out.is_some() && args.reader != Reader::ArgoCd {
+        bail!("--out is only for argocd");
+    }
     let policies = args.policies.load()?;
-    let mut resources = if args.from_cluster {
+    let mut definitions = if args.from_cluster {
         block_on(args.from_cluster(&policies))?
     } else {
         read_definitions(&args.crds, true, |resource, text| (resource, text.to_owned()))?
     };
-    let kinds = readable(&mut resources, &policies);
+    definitions.sort();
+    definitions.dedup_by(|(one, _), (other, _)| one.name() == other.name());
+    let kinds: Vec<Readable> = definitions
+        .iter()
+        .filter_map(|(resource, definition)| readable(resource, definition, &policies))
+        .collect();
     if kinds.is_empty() {
         bail!("no policy with a health selects one of these kinds");
     }
-    io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?;
+    match &args.out {
+        None => io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?,
+        Some(folder) => {
+            for (resource, _) in &definitions {
+                let Some(kind) = resource.readable(&policies) else { continue };
+                for (path, text) in lua::files(&kind, &resource.witnesses(&policies)) {
+                    write(&folder.join(path), &text)?;
+                }
+            }
+        }
+    }
     let gaps: Vec<String> = kinds
         .iter()
         .flat_map(|kind| {
@@ -103,20 +126,22 @@ impl HealthArgs {
     }
 }
 
-/// The kinds with a health, sorted, with the schemas in their definitions.
-fn readable(resources: &mut Vec<(CustomResource, String)>, policies: &PolicySet) -> Vec<Readable> {
-    resources.sort();
-    resources.dedup_by(|(one, _), (other, _)| one.name() == other.name());
-    let kinds = resources.iter().filter_map(|(resource, text)| {
-        let mut kind = resource.readable(policies)?;
-        for (version, program) in &mut kind.versions {
-            if let Definition::Custom { schema, .. } = Definition::read(text.as_bytes(), version) {
-                program.schema = schema;
-            }
+/// The health of a kind, with the schemas in its definition.
+fn readable(resource: &CustomResource, definition: &str, policies: &PolicySet) -> Option<Readable> {
+    let mut kind = resource.readable(policies)?;
+    for (version, program) in &mut kind.versions {
+        let definition = Definition::read(definition.as_bytes(), version);
+        if let Definition::Custom { schema, .. } = definition {
+            program.schema = schema;
         }
-        Some(kind)
-    });
-    kinds.collect()
+    }
+    Some(kind)
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let error = || format!("cannot write {}", path.display());
+    path.parent().map_or(Ok(()), fs::create_dir_all).with_context(error)?;
+    fs::write(path, text).with_context(error)
 }
 
 fn reader(name: &str) -> anyhow::Result<Reader> {

@@ -5,7 +5,8 @@ use serde::de::IgnoredAny;
 
 use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
 use statusgate_core::policy::PolicySet;
-use statusgate_core::readers::{Program, Readable};
+use statusgate_core::policy::convention::Convention;
+use statusgate_core::readers::{Program, Readable, Witness};
 use statusgate_core::relevance::{Relevance, Relevances};
 
 /// A custom resource.
@@ -69,16 +70,40 @@ impl CustomResource {
 
     /// Its health for readers; `None` if no policy that selects it has one.
     pub fn readable(&self, policies: &PolicySet) -> Option<Readable> {
-        let versions = self.versions.iter().filter_map(|version| {
-            let subject = self.subject(version);
-            let mut selected = policies.select(&subject);
-            let program = selected
-                .find_map(|(_, policy)| Program::of(&policy.convention, &subject.resource))?;
-            Some((version.name.clone(), program))
-        });
-        let versions: Vec<(String, Program)> = versions.collect();
+        let programs = self.programs(policies);
+        let version =
+            |(resource, _, program): (Resource<'_>, _, _)| (resource.version.into(), program);
+        let versions: Vec<(String, Program)> = programs.map(version).collect();
         let (group, kind, plural) = (self.group.clone(), self.kind.clone(), self.plural.clone());
         (!versions.is_empty()).then_some(Readable { group, kind, plural, versions })
+    }
+
+    /// An object for each clause of its programs.
+    pub fn witnesses(&self, policies: &PolicySet) -> Vec<Witness> {
+        let mut known: Vec<Program> = Vec::new();
+        let mut witnesses = Vec::new();
+        for (resource, convention, program) in self.programs(policies) {
+            if !known.contains(&program) {
+                witnesses.extend(program.witnesses(convention, &resource, &self.kind));
+                known.push(program);
+            }
+        }
+        witnesses
+    }
+
+    /// The program of each version with the convention of the first policy that defines health.
+    fn programs<'p>(
+        &'p self,
+        policies: &'p PolicySet,
+    ) -> impl Iterator<Item = (Resource<'p>, &'p Convention, Program)> {
+        self.versions.iter().filter_map(move |version| {
+            let resource = self.subject(version).resource;
+            let selected: Vec<_> = policies.select(&self.subject(version)).collect();
+            selected.into_iter().find_map(|(_, policy)| {
+                let program = Program::of(&policy.convention, &resource)?;
+                Some((resource.clone(), &*policy.convention, program))
+            })
+        })
     }
 
     /// Which writes of the status can matter to a webhook; `None` if every write can. A write of the main

@@ -21,6 +21,7 @@ mod check;
 mod commands_agree;
 mod crds;
 mod explain;
+mod export;
 mod health_checks;
 mod lint;
 mod manifests;

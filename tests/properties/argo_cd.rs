@@ -161,6 +161,22 @@ fn the_scripts_equal_the_engine_for_the_objects_of_fixtures() {
     }
 }
 
+/// The test data in the layout of Argo CD's repository.
+#[test]
+fn most_clauses_have_a_witness_for_which_script_and_engine_agree() {
+    let (mut clauses, mut found) = (0, 0);
+    for script in Script::all() {
+        let resource = Resource { resource: script.plural.as_str().into(), ..resource() };
+        let program = Program::of(script.convention, &resource).unwrap();
+        let witnesses = program.witnesses(script.convention, &resource, "Thing");
+        let objects: Vec<Value> = witnesses.into_iter().map(|witness| witness.object).collect();
+        assert_eq!(script.difference(&script.text, &objects), None);
+        clauses += program.clauses.len();
+        found += objects.len();
+    }
+    assert!(found * 10 > clauses * 9, "{found} of {clauses}");
+}
+
 #[test]
 fn each_seeded_fault_of_the_translation_is_found() {
     let faults: Vec<(String, String)> =

@@ -54,13 +54,19 @@ pub(super) fn observed_generation(clause: &Clause) -> Option<&Pointer> {
 }
 
 /// What Flux cannot express.
-pub(super) fn flux_gap(program: &Program) -> Option<&'static str> {
+pub(super) fn flux_gaps(kind: &Readable) -> Vec<String> {
+    let Some((version, program)) = kind.versions.last() else { return Vec::new() };
+    let mut gaps = Vec::new();
     let is_text = |clause: &&Clause| matches!(clause.when, Formula::Ask(Question::BehindAsText(_)));
     let is_there = |clause: &&Clause| clause.when.under(&program.schema) != Formula::NEVER;
-    let mut found = program.clauses.iter().filter(is_text).filter(is_there);
-    found.any(is_read_by_flux).then_some(
-        "Flux reads status.observedGeneration as an integer, so a string is an error and it waits",
-    )
+    if program.clauses.iter().filter(is_text).filter(is_there).any(is_read_by_flux) {
+        gaps.push("Flux reports an error if status.observedGeneration is a string".to_owned());
+    }
+    let expressions = flux_expressions(program);
+    if kind.versions.iter().any(|(_, other)| flux_expressions(other) != expressions) {
+        gaps.push(format!("Flux has one check for each kind, and this is that of {version}"));
+    }
+    gaps
 }
 
 /// The input of function-auto-ready.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Program, Readable};
+use super::{Program, Readable, Witness};
 use crate::engine::HealthStatus;
 use crate::language::formula::{Bound, Comparison, Formula, List, Question};
 use crate::model::Pointer;
@@ -74,7 +74,8 @@ end
 
 /// The key of each kind in the ConfigMap of Argo CD.
 pub(super) fn config_map(kinds: &[Readable]) -> String {
-    let mut text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\n  labels:\n    \
+    let mut text = "# kubectl apply --server-side -n argocd -f FILE: the other keys of argocd-cm stay.\n\
+                    apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\n  labels:\n    \
                     app.kubernetes.io/name: argocd-cm\n    app.kubernetes.io/part-of: argocd\ndata:\n"
         .to_owned();
     for kind in kinds {
@@ -83,6 +84,27 @@ pub(super) fn config_map(kinds: &[Readable]) -> String {
         text.push_str(&indented(&script(kind), "    "));
     }
     text
+}
+
+/// The files of a kind in Argo CD's folder of scripts (`resource_customizations`), and their texts.
+pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
+    let folder = format!("{}/{}", kind.group, kind.kind);
+    let mut tests = "tests:\n".to_owned();
+    let mut files = vec![(format!("{folder}/health.lua"), script(kind))];
+    for (index, Witness { rule, object, health }) in witnesses.iter().enumerate() {
+        let before = witnesses.iter().take(index).filter(|other| other.rule == *rule).count();
+        let number = if before == 0 { String::new() } else { format!("-{}", before + 1) };
+        let path = format!("testdata/{rule}{number}.yaml");
+        let (status, message) = (status(health.class.is), Value::from(health.reason.as_str()));
+        let _ = write!(
+            tests,
+            "- healthStatus:\n    status: {status}\n    message: {message}\n  inputPath: {path}\n"
+        );
+        let text = serde_saphyr::to_string(object).unwrap_or_default();
+        files.push((format!("{folder}/{path}"), text));
+    }
+    files.push((format!("{folder}/health_test.yaml"), tests));
+    files
 }
 
 /// The script of a kind. Objects in a version without a program count as those of the last one.
@@ -182,7 +204,10 @@ impl Script {
             Reason::Phase(message, paths) => {
                 let written = |path: &Pointer| format!("written({})", at("obj", path.tokens()));
                 let phase: Vec<String> = paths.iter().map(written).collect();
-                let phase = format!("\"phase \" .. ({})", phase.join(" or "));
+                let phase = match phase.as_slice() {
+                    [one] => format!("\"phase \" .. {one}"),
+                    several => format!("\"phase \" .. ({})", several.join(" or ")),
+                };
                 message.as_ref().map_or_else(
                     || phase.clone(),
                     |message| format!("{} or {phase}", written(message)),

@@ -7,8 +7,10 @@ pub mod checks;
 pub mod lua;
 pub mod program;
 pub mod wait;
+mod witness;
 
 pub use program::Program;
+pub use witness::Witness;
 
 /// A kind of objects with the programs of its versions.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,13 +84,13 @@ impl Readable {
 impl Reader {
     /// What this reader cannot express.
     pub fn gaps(self, kind: &Readable) -> Vec<String> {
-        let last = kind.versions.last().map(|(_, program)| program);
-        let own = match self {
-            Self::Flux => last.and_then(checks::flux_gap),
-            Self::Wait => last.and_then(|program| wait::argument(program).err()),
-            Self::ArgoCd | Self::AutoReady | Self::Kro => None,
-        };
-        own.map(str::to_owned).into_iter().chain(kind.gaps()).collect()
+        let mut gaps = kind.gaps();
+        match self {
+            Self::Flux => gaps.extend(checks::flux_gaps(kind)),
+            Self::Wait => gaps.extend(wait::gap(kind).map(str::to_owned)),
+            Self::ArgoCd | Self::AutoReady | Self::Kro => {}
+        }
+        gaps
     }
 
     /// All.

@@ -21,6 +21,11 @@ pub(super) fn commands(kinds: &[Readable]) -> String {
     text
 }
 
+/// Why there is no command.
+pub(super) fn gap(kind: &Readable) -> Option<&'static str> {
+    kind.versions.last().and_then(|(_, program)| argument(program).err())
+}
+
 /// The value of `--for`, or why there is none. kubectl ignores a condition that observed an older generation.
 ///
 /// # Errors

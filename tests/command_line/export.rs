@@ -1,0 +1,64 @@
+//! `statusgate export`: the output and the exit codes.
+
+use std::fs;
+
+use crate::command::{Ended, run};
+
+const CRD: &str = "examples/write-a-convention/crd.yaml";
+const POLICIES: &str = "examples/write-a-convention/policies";
+
+fn export(arguments: &[&str]) -> Ended {
+    run(["export", "health", "--for", "argocd"].iter().chain(arguments))
+}
+
+#[test]
+fn a_kind_has_a_script_for_argo_cd() {
+    let ended = export(&["--crds", CRD, "--policies", POLICIES, "--strict"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(ended.out);
+}
+
+#[test]
+fn a_rule_without_a_translation_is_left_out_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    let policies = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusConvention\nmetadata: {name: long}\nspec:\n  \
+        extends: metav1\n  health: {rules: [{name: many, is: failed, when: {length: /status/list, atLeast: 3}}]}\n---\n\
+        apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: {convention: long, resources: \
+        [{apiGroups: [flagger.app], apiVersions: ['*'], resources: [canaries]}]}\n";
+    fs::write(&path, policies).unwrap();
+    let arguments = ["--crds", CRD, "--policies", path.to_str().unwrap()];
+    let ended = export(&arguments);
+    let gap = "the rule many is left out: status.list has at least 3 items";
+    assert_eq!((ended.code, ended.err), (Some(0), format!("Canary.flagger.app: {gap}\n")));
+    assert!(ended.out.contains(&format!("    -- {gap}\n")), "{}", ended.out);
+    let strict = export(&[&arguments[..], &["--strict"]].concat());
+    assert_eq!((strict.code, strict.out), (Some(1), ended.out));
+}
+
+#[test]
+fn kinds_without_a_health_are_an_error() {
+    let ended = export(&["--crds", CRD]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
+    assert_eq!(ended.err, "no policy with a health selects one of these kinds\n");
+    let ended = export(&[]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("--crds"), "{}", ended.err);
+}
+
+#[test]
+fn the_folder_of_argo_cd_has_a_test_for_each_clause() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let ended = export(&["--crds", CRD, "--policies", POLICIES, "--out", root]);
+    assert_eq!((ended.code, ended.text().as_str()), (Some(0), ""));
+    let root = folder.path().join("flagger.app/Canary");
+    assert!(
+        fs::read_to_string(root.join("health.lua")).unwrap().starts_with("-- convention flagger")
+    );
+    let tests = fs::read_to_string(root.join("health_test.yaml")).unwrap();
+    for path in tests.lines().filter_map(|line| line.strip_prefix("  inputPath: ")) {
+        assert!(fs::read_to_string(root.join(path)).unwrap().contains("kind: Canary"), "{path}");
+    }
+    insta::assert_snapshot!(tests);
+}
