@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let policies = args.policies.load()?;
     let mut definitions = if args.from_cluster {
-        block_on(args.from_cluster(&policies))?
+        block_on(args.served(&policies))?
     } else {
         read_definitions(&args.crds, true, |resource, text| (resource, text.to_owned()))?
     };
@@ -116,10 +116,7 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 impl HealthArgs {
-    async fn from_cluster(
-        &self,
-        policies: &PolicySet,
-    ) -> anyhow::Result<Vec<(CustomResource, String)>> {
+    async fn served(&self, policies: &PolicySet) -> anyhow::Result<Vec<(CustomResource, String)>> {
         let cluster = self.connection.open().await?;
         let resources = cluster.custom_resources(policies).await?.into_iter();
         Ok(resources.map(|resource| (resource, String::new())).collect())

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Program;
+use super::program::Clause;
 use crate::engine::Health;
 use crate::language::formula::{Bound, Comparison, Formula, List, Question};
 use crate::model::{Object, Pointer, Resource};
@@ -11,7 +12,7 @@ use crate::policy::convention::Convention;
 /// An object, and its health.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Witness {
-    /// The rule that decides.
+    /// The rule that decides, or `stale` or `default`.
     pub rule: String,
     /// The object.
     pub object: Value,
@@ -28,7 +29,7 @@ impl Program {
         resource: &Resource<'_>,
         kind: &str,
     ) -> Vec<Witness> {
-        let witness = |clause: &super::program::Clause| {
+        let witness = |clause: &Clause| {
             let alternatives = match &clause.when {
                 Formula::Any(parts) if !parts.is_empty() => parts.as_slice(),
                 when => std::slice::from_ref(when),
@@ -41,7 +42,8 @@ impl Program {
                 let (rule, health) = Health::decide(convention, &object, resource)?;
                 let rule = rule.map(|rule| rule.name.clone());
                 let decides = rule == clause.rule && health.class == clause.health;
-                let rule = rule.unwrap_or_else(|| health.class.is.name().to_owned());
+                let otherwise = if clause.when == Formula::ALWAYS { "default" } else { "stale" };
+                let rule = rule.unwrap_or_else(|| otherwise.to_owned());
                 decides.then_some(Witness { rule, object: draft.object, health })
             })
         };
