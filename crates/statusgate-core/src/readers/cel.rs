@@ -1,6 +1,10 @@
 //! Programs as CEL: for Flux, Crossplane's function-auto-ready and kro.
 
-use serde_json::{Number, Value};
+mod literal;
+mod part;
+
+use literal::{is_identifier, is_in, literal, not_in, number, quoted};
+use part::{Part, Shape, add, joined};
 
 use crate::language::formula::{Bound, Comparison, Formula, List, Question};
 use crate::model::{Pointer, Schema};
@@ -84,54 +88,6 @@ impl Cel<'_> {
             format!("type({at}) == type({newest})"),
             format!("{at} < {newest}"),
         ]
-    }
-}
-
-/// One of the parts that `&&` joins.
-#[derive(Clone, Debug, PartialEq)]
-struct Part {
-    text: String,
-    shape: Shape,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Shape {
-    /// It needs brackets after `!`.
-    Test,
-    /// It needs none.
-    Call,
-    /// It is in brackets.
-    Group,
-}
-
-impl Part {
-    fn test(text: String) -> Self {
-        Self { text, shape: Shape::Test }
-    }
-
-    fn call(text: String) -> Self {
-        Self { text, shape: Shape::Call }
-    }
-
-    fn group(text: &str) -> Self {
-        Self { text: format!("({text})"), shape: Shape::Group }
-    }
-
-    /// Parts as one.
-    fn all(mut parts: Vec<Self>) -> Self {
-        match parts.len() {
-            0 => Self::call("true".to_owned()),
-            1 => parts.remove(0),
-            _ => Self::group(&joined(parts, " && ")),
-        }
-    }
-
-    /// Without brackets around it.
-    fn bare(self) -> String {
-        match (self.shape, self.text.get(1..self.text.len().saturating_sub(1))) {
-            (Shape::Group, Some(inner)) => inner.to_owned(),
-            _ => self.text,
-        }
     }
 }
 
@@ -324,15 +280,6 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// Adds the parts that are not known.
-fn add(known: &mut Vec<Part>, parts: Vec<Part>) {
-    for part in parts {
-        if !known.contains(&part) {
-            known.push(part);
-        }
-    }
-}
-
 /// The questions about conditions, each once.
 fn conditions<'f>(formula: &'f Formula, found: &mut Vec<&'f Question>) {
     match formula {
@@ -368,81 +315,4 @@ fn member_is(member: &str, among: &[String], negated: bool) -> String {
     } else {
         format!("has({at}) && {}", is_in(&at, texts))
     }
-}
-
-fn is_in(value: &str, among: impl IntoIterator<Item = String>) -> String {
-    let among: Vec<String> = among.into_iter().collect();
-    match among.as_slice() {
-        [one] => format!("{value} == {one}"),
-        several => format!("{value} in [{}]", several.join(", ")),
-    }
-}
-
-fn not_in(value: &str, among: impl IntoIterator<Item = String>) -> String {
-    let among: Vec<String> = among.into_iter().collect();
-    match among.as_slice() {
-        [one] => format!("{value} != {one}"),
-        several => format!("!({value} in [{}])", several.join(", ")),
-    }
-}
-
-fn literal(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Number(value) => number(value),
-        other => other.to_string(),
-    }
-}
-
-/// An integer, otherwise a number with a point: CEL has no integers above 2^63 without a suffix.
-fn number(number: &Number) -> String {
-    match (number.as_i64(), number.as_f64()) {
-        (None, Some(float)) => format!("{float:?}"),
-        _ => number.to_string(),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    let escape = |character: char| match character {
-        '\'' | '\\' => format!("\\{character}"),
-        character if character.is_control() => format!("\\u{:04x}", u32::from(character)),
-        character => character.to_string(),
-    };
-    format!("'{}'", text.chars().map(escape).collect::<String>())
-}
-
-/// Names that CEL reserves.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
-
-fn is_identifier(name: &str) -> bool {
-    let is_letter = |character: char| character == '_' || character.is_ascii_alphabetic();
-    name.starts_with(is_letter)
-        && name.chars().all(|character| is_letter(character) || character.is_ascii_digit())
-        && !RESERVED.contains(&name)
-}
-
-fn joined(parts: impl IntoIterator<Item = Part>, by: &str) -> String {
-    parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join(by)
 }
