@@ -9,9 +9,10 @@ use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::connection::{Connection, block_on};
-use super::plurals::read_crds;
+use super::plurals::read_definitions;
 use super::policies::Policies;
 use super::{Outcome, say};
+use crate::cluster::Definition;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::readers::{Readable, Reader, lua};
@@ -39,7 +40,9 @@ enum Which {
                   no kind has a health, or something cannot be read."
 )]
 struct HealthArgs {
-    /// The tool. `argocd`: a ConfigMap with a Lua script for each kind.
+    /// The tool. `argocd`: a ConfigMap with a Lua script for each kind. `flux`: `healthCheckExprs` of a
+    /// Kustomization. `auto-ready`: the input of Crossplane's function-auto-ready. `kro`: `readyWhen` of
+    /// resources. `wait`: commands of kubectl.
     #[arg(long = "for", value_name = "TOOL",
           value_parser = PossibleValuesParser::new(Reader::ALL.map(Reader::name)).try_map(|name| reader(&name)))]
     reader: Reader,
@@ -77,21 +80,24 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         bail!("--out is only for argocd");
     }
     let policies = args.policies.load()?;
-    let resources = if args.from_cluster {
+    let mut definitions = if args.from_cluster {
         block_on(args.served(&policies))?
     } else {
-        read_crds(&args.crds, true)?
+        read_definitions(&args.crds, true, |resource, text| (resource, text.to_owned()))?
     };
-    let resources = sorted(resources);
-    let of = |resource: &CustomResource| resource.readable(&policies);
-    let kinds: Vec<Readable> = resources.iter().filter_map(of).collect();
+    definitions.sort();
+    definitions.dedup_by(|(one, _), (other, _)| one.name() == other.name());
+    let kinds: Vec<Readable> = definitions
+        .iter()
+        .filter_map(|(resource, definition)| readable(resource, definition, &policies))
+        .collect();
     if kinds.is_empty() {
         bail!("no policy with a health selects one of these kinds");
     }
     match &args.out {
         None => io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?,
         Some(folder) => {
-            for resource in &resources {
+            for (resource, _) in &definitions {
                 let Some(kind) = resource.readable(&policies) else { continue };
                 for (path, text) in lua::files(&kind, &resource.witnesses(&policies)) {
                     write(&folder.join(path), &text)?;
@@ -101,23 +107,32 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let gaps: Vec<String> = kinds
         .iter()
-        .flat_map(|kind| kind.gaps().into_iter().map(|gap| format!("{}: {gap}", kind.name())))
+        .flat_map(|kind| {
+            args.reader.gaps(kind).into_iter().map(|gap| format!("{}: {gap}", kind.name()))
+        })
         .collect();
     gaps.iter().for_each(say);
     Ok(Outcome::of(args.strict && !gaps.is_empty()))
 }
 
 impl HealthArgs {
-    async fn served(&self, policies: &PolicySet) -> anyhow::Result<Vec<CustomResource>> {
+    async fn served(&self, policies: &PolicySet) -> anyhow::Result<Vec<(CustomResource, String)>> {
         let cluster = self.connection.open().await?;
-        Ok(cluster.custom_resources(policies).await?)
+        let resources = cluster.custom_resources(policies).await?.into_iter();
+        Ok(resources.map(|resource| (resource, String::new())).collect())
     }
 }
 
-fn sorted(mut resources: Vec<CustomResource>) -> Vec<CustomResource> {
-    resources.sort();
-    resources.dedup_by(|one, other| one.name() == other.name());
-    resources
+/// The health of a kind, with the schemas in its definition.
+fn readable(resource: &CustomResource, definition: &str, policies: &PolicySet) -> Option<Readable> {
+    let mut kind = resource.readable(policies)?;
+    for (version, program) in &mut kind.versions {
+        let definition = Definition::read(definition.as_bytes(), version);
+        if let Definition::Custom { schema, .. } = definition {
+            program.schema = schema;
+        }
+    }
+    Some(kind)
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

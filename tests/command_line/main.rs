@@ -23,6 +23,7 @@ mod commands_agree;
 mod crds;
 mod explain;
 mod export;
+mod health_checks;
 mod lint;
 mod manifests;
 mod pages;

@@ -8,7 +8,7 @@ use std::ops::Not;
 use serde_json::{Number, Value};
 
 use super::Predicate;
-use crate::model::Pointer;
+use crate::model::{Pointer, Schema};
 
 /// A boolean question about an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,6 +160,41 @@ impl Formula {
         if any.len() == 1 { any.remove(0) } else { Self::Any(any) }
     }
 
+    /// The formula for objects without the fields that their schema drops.
+    pub(crate) fn under(&self, schema: &Schema) -> Self {
+        let is_dropped = |path: &[String]| {
+            path.first().is_none_or(|name| name != "metadata") && schema.pruned(path).is_some()
+        };
+        self.without(&is_dropped, &[])
+    }
+
+    /// Whether it never holds for objects without a field.
+    pub(crate) fn needs(&self, field: &[String]) -> bool {
+        self.without(&|path| path.starts_with(field), &[]) == Self::NEVER
+    }
+
+    /// The formula for objects without some fields. The conditions of an element are at `place`.
+    fn without(&self, is_dropped: &dyn Fn(&[String]) -> bool, place: &[String]) -> Self {
+        let part = |part: &Self| part.without(is_dropped, place);
+        match self {
+            Self::All(parts) => Self::all(parts.iter().map(part)),
+            Self::Any(parts) => Self::any(parts.iter().map(part)),
+            Self::Not(of) => !part(of),
+            Self::Ask(question) if question.paths(place).iter().any(|path| is_dropped(path)) => {
+                Self::NEVER
+            }
+            Self::Ask(_) => self.clone(),
+            Self::Some { outer, inner, of } => {
+                let place = [outer.tokens(), &["*".to_owned()], inner].concat();
+                let of = of.without(is_dropped, &place);
+                if is_dropped(&place) || of == Self::NEVER {
+                    return Self::NEVER;
+                }
+                Self::Some { outer: outer.clone(), inner: inner.clone(), of: Box::new(of) }
+            }
+        }
+    }
+
     /// Whether one excludes the other: both ask for the same value, and no value is in both lists.
     pub fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
@@ -188,7 +223,38 @@ impl Not for Formula {
     }
 }
 
+impl List {
+    /// Where a member of its conditions is. The conditions of an element are at `place`.
+    pub(crate) fn member(&self, name: &str, place: &[String]) -> Vec<String> {
+        let list = match self {
+            Self::At(path) => path.tokens(),
+            Self::OfElement => place,
+        };
+        [list, &["*".to_owned(), name.to_owned()]].concat()
+    }
+}
+
 impl Question {
+    /// The fields without which it is false.
+    fn paths(&self, place: &[String]) -> Vec<Vec<String>> {
+        let path = |path: &Pointer| path.tokens().to_vec();
+        match self {
+            Self::Present(list, _) => vec![list.member("type", place)],
+            Self::Condition { list, member, among, negated, .. } => {
+                let may_be_absent = !negated && among.iter().any(String::is_empty);
+                vec![list.member(if may_be_absent { "type" } else { member }, place)]
+            }
+            Self::Same(one, other, _) | Self::Compare(one, _, Bound::At(other)) => {
+                vec![path(one), path(other)]
+            }
+            Self::Value { path: one, .. }
+            | Self::Compare(one, ..)
+            | Self::Set(one)
+            | Self::Behind(one)
+            | Self::BehindAsText(one) => vec![path(one)],
+        }
+    }
+
     fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -2,8 +2,11 @@
 //!
 //! A convention becomes one [`Program`] for each kind. Each reader has a file that writes programs in its format.
 
+mod cel;
+pub mod checks;
 pub mod lua;
 pub mod program;
+pub mod wait;
 mod witness;
 
 pub use program::Program;
@@ -27,6 +30,14 @@ pub struct Readable {
 pub enum Reader {
     /// Argo CD.
     ArgoCd,
+    /// Flux.
+    Flux,
+    /// Crossplane's function-auto-ready.
+    AutoReady,
+    /// kro.
+    Kro,
+    /// `kubectl wait`.
+    Wait,
 }
 
 impl Readable {
@@ -37,6 +48,11 @@ impl Readable {
         } else {
             format!("{}.{}", self.kind, self.group)
         }
+    }
+
+    /// `cert-manager.io/v1`.
+    fn api_version(&self, version: &str) -> String {
+        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
     }
 
     /// What no reader can express.
@@ -66,13 +82,28 @@ impl Readable {
 }
 
 impl Reader {
+    /// What this reader cannot express.
+    pub fn gaps(self, kind: &Readable) -> Vec<String> {
+        let mut gaps = kind.gaps();
+        match self {
+            Self::Flux => gaps.extend(checks::flux_gaps(kind)),
+            Self::Wait => gaps.extend(wait::gap(kind).map(str::to_owned)),
+            Self::ArgoCd | Self::AutoReady | Self::Kro => {}
+        }
+        gaps
+    }
+
     /// All.
-    pub const ALL: [Self; 1] = [Self::ArgoCd];
+    pub const ALL: [Self; 5] = [Self::ArgoCd, Self::Flux, Self::AutoReady, Self::Kro, Self::Wait];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ArgoCd => "argocd",
+            Self::Flux => "flux",
+            Self::AutoReady => "auto-ready",
+            Self::Kro => "kro",
+            Self::Wait => "wait",
         }
     }
 
@@ -80,6 +111,10 @@ impl Reader {
     pub fn export(self, kinds: &[Readable]) -> String {
         match self {
             Self::ArgoCd => lua::config_map(kinds),
+            Self::Flux => checks::flux(kinds),
+            Self::AutoReady => checks::auto_ready(kinds),
+            Self::Kro => checks::kro(kinds),
+            Self::Wait => wait::commands(kinds),
         }
     }
 }

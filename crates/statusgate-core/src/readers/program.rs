@@ -5,7 +5,7 @@ use crate::engine::HealthStatus;
 use crate::engine::health::{NO_RULE, STALE};
 use crate::language::formula::{Formula, Kind, List, NoFormula, Question};
 use crate::language::{AnyWord, Condition, ConditionOf, Phase, Predicate};
-use crate::model::{Pointer, Resource};
+use crate::model::{Pointer, Resource, Schema};
 use crate::policy::FieldType;
 use crate::policy::convention::{Convention, Health, HealthClass, HealthRule};
 
@@ -16,6 +16,8 @@ pub struct Program {
     pub convention: String,
     /// The first clause that holds counts. The last one always holds.
     pub clauses: Vec<Clause>,
+    /// The schema of the objects.
+    pub schema: Schema,
     /// The rules that are left out.
     pub unsupported: Vec<Unsupported>,
 }
@@ -72,6 +74,7 @@ impl Program {
         let mut program = Self {
             convention: convention.name.clone(),
             clauses: Vec::new(),
+            schema: Schema::free(),
             unsupported: Vec::new(),
         };
         let (early, late): (Vec<_>, Vec<_>) =
@@ -84,6 +87,25 @@ impl Program {
         let last = program.clauses.iter().position(|clause| clause.when == Formula::ALWAYS);
         program.clauses.truncate(last.map_or(program.clauses.len(), |last| last + 1));
         Some(program)
+    }
+
+    /// That the health is wanted, for objects of the schema, without some clauses.
+    pub(super) fn gives(
+        &self,
+        wanted: impl Fn(HealthClass) -> bool,
+        without: impl Fn(&Clause) -> bool,
+    ) -> Formula {
+        let clauses = self.clauses.iter().rev().filter(|clause| !without(clause));
+        clauses.fold(Formula::NEVER, |rest, Clause { when, health, .. }| {
+            let when = when.under(&self.schema);
+            if wanted(*health) {
+                Formula::any([when, rest])
+            } else if when.excludes(&rest) {
+                rest
+            } else {
+                Formula::all([!when, rest])
+            }
+        })
     }
 
     fn add(&mut self, builder: &Builder<'_>, rules: Vec<&HealthRule>) {

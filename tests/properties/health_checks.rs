@@ -1,0 +1,333 @@
+//! The expressions for Flux, auto-ready and kro, and the arguments of `kubectl wait`, equal the engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cel::extractors::This;
+use cel::{Context, Program as Compiled};
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use statusgate_core::engine::{Health, HealthStatus};
+use statusgate_core::model::{Object, Resource};
+use statusgate_core::policy::convention::{Convention, HealthClass};
+use statusgate_core::readers::{Program, checks, wait};
+
+use crate::health_objects::{objects, plurals};
+use crate::support::{built_in, compile};
+
+/// What the tools ask about one plural under one convention.
+struct Checks {
+    convention: &'static Convention,
+    plural: String,
+    failed: Option<String>,
+    current: String,
+    ready: String,
+    typed: String,
+    argument: Option<String>,
+}
+
+/// The answer of an expression; `None` is an error.
+type Answer = Option<bool>;
+
+impl Checks {
+    fn all() -> Vec<Self> {
+        let own =
+            Box::leak(Box::new(compile(
+                &[include_str!("../fixtures/readers/own.yaml").to_owned()],
+            )));
+        let all = built_in().conventions().values().chain(own.conventions().get("own"));
+        let of = |convention: &'static Convention| {
+            plurals(convention).into_iter().map(move |plural| Self::of(convention, plural))
+        };
+        all.flat_map(|convention| of(convention)).collect()
+    }
+
+    fn of(convention: &'static Convention, plural: String) -> Self {
+        let program = Program::of(convention, &resource(&plural)).unwrap();
+        let (failed, current) = checks::flux_expressions(&program);
+        Self {
+            convention,
+            failed,
+            current,
+            ready: checks::current(&program, "object", false),
+            typed: checks::current(&program, "myThing", true),
+            argument: wait::argument(&program).ok(),
+            plural,
+        }
+    }
+
+    fn expressions(&self) -> Vec<&String> {
+        self.failed.iter().chain([&self.current, &self.ready, &self.typed]).collect()
+    }
+
+    /// The same checks with a fault.
+    fn with(&self, right: &str, wrong: &str) -> Self {
+        let replaced = |text: &String| text.replace(right, wrong);
+        Self {
+            convention: self.convention,
+            plural: self.plural.clone(),
+            failed: self.failed.as_ref().map(replaced),
+            current: replaced(&self.current),
+            ready: replaced(&self.ready),
+            typed: replaced(&self.typed),
+            argument: self.argument.clone(),
+        }
+    }
+
+    /// The first of these objects for which a tool and the engine differ.
+    fn difference(&self, objects: &[Value]) -> Option<String> {
+        let compiled = |text: &String| Compiled::compile(text).unwrap();
+        let failed = self.failed.as_ref().map(compiled);
+        let [current, ready, typed] = [&self.current, &self.ready, &self.typed].map(compiled);
+        objects.iter().find_map(|object| {
+            let health = self.health(object);
+            let is_current = health.is == HealthStatus::Current;
+            // An error is not current.
+            let accepts = |answer: Answer, expected: bool| match answer {
+                Some(answer) => answer == expected,
+                None => !self.is_regular(object),
+            };
+            let say = |tool: &str, expression: &str, found: String| {
+                let (name, plural) = (&self.convention.name, &self.plural);
+                Some(format!("{name} {plural}: {tool} found {found}, but it is {health}: {object}\n{expression}"))
+            };
+            for (root, program, text) in [("object", &ready, &self.ready), ("myThing", &typed, &self.typed)] {
+                let answer = ask(program, &json!({root: object}));
+                if !accepts(answer, is_current) {
+                    return say(root, text, format!("{answer:?}"));
+                }
+            }
+            if let Some(Some(expected)) = flux_reads(object).then(|| flux(failed.as_ref(), &current, object)) {
+                let expected_of_flux = [health.is_final_failure(), is_current];
+                if expected != expected_of_flux {
+                    return say("Flux", &format!("{:?}\n{}", self.failed, self.current), format!("{expected:?}"));
+                }
+            } else if flux_reads(object) && self.is_regular(object) && object["status"].is_object() && object["spec"].is_object() {
+                return say("Flux", &format!("{:?}\n{}", self.failed, self.current), "an error".to_owned());
+            }
+            let argument = self.argument.as_ref().filter(|_| health.is != HealthStatus::Terminating);
+            // kubectl wait prefers the observedGeneration of the condition.
+            let argument = argument.filter(|_| !is_stale(object) && self.is_regular(object));
+            if argument.is_some_and(|argument| kubectl_wait(argument, object) != is_current) {
+                return say("kubectl wait", self.argument.as_ref().unwrap(), (!is_current).to_string());
+            }
+            None
+        })
+    }
+
+    fn health(&self, object: &Value) -> HealthClass {
+        let text = object.to_string();
+        let object = Object::parse(&text).unwrap();
+        Health::of(self.convention, &object, &resource(&self.plural)).unwrap().class
+    }
+
+    /// Whether the object can be stored under a CRD with these lists.
+    fn is_regular(&self, object: &Value) -> bool {
+        let is_list = |list: &Value| {
+            let is_condition = |condition: &Value| condition["type"].is_string();
+            list.as_array().is_some_and(|conditions| conditions.iter().all(is_condition))
+        };
+        let is_list_or_absent = |list: Option<&Value>| list.is_none_or(is_list);
+        let status = object.get("status");
+        let lists = self.convention.conditions.iter().all(|list| match &list.outer {
+            None => is_list_or_absent(object.pointer(&list.path.to_string())),
+            Some(outer) => object.pointer(&outer.path.to_string()).is_none_or(|parents| {
+                let inner: String = outer.inner.iter().map(|name| format!("/{name}")).collect();
+                let is_regular = |parent: &Value| {
+                    parent.is_object() && is_list_or_absent(parent.pointer(&inner))
+                };
+                parents.as_array().is_some_and(|parents| parents.iter().all(is_regular))
+            }),
+        });
+        lists && status.is_none_or(|status| status.is_object())
+    }
+
+    /// Random objects in which each condition of a list has another type, as the API server requires of
+    /// lists that are maps.
+    fn objects(&self, count: usize) -> Vec<Value> {
+        let mut runner = TestRunner::deterministic();
+        let random = objects(self.convention);
+        let object = |index| {
+            let mut object = random.new_tree(&mut runner).unwrap().current();
+            remove_duplicates(&mut object);
+            self.remove_numbers_of_another_type(&mut object);
+            if index % 9 == 0 {
+                object["metadata"]["deletionTimestamp"] = "2024-06-01T09:00:00Z".into();
+            }
+            object
+        };
+        (0..count).map(object).collect()
+    }
+}
+
+impl Checks {
+    /// A convention says whether the observedGeneration is a string, and the CRDs say so too.
+    fn remove_numbers_of_another_type(&self, object: &mut Value) {
+        let is_text = self.ready.contains("matches(");
+        if object["status"]["observedGeneration"].is_string() != is_text
+            && let Some(status) = object["status"].as_object_mut()
+        {
+            status.remove("observedGeneration");
+        }
+    }
+}
+
+fn resource(plural: &str) -> Resource<'_> {
+    Resource { version: "v1".into(), resource: plural.into(), ..Resource::default() }
+}
+
+fn remove_duplicates(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            let mut known = BTreeSet::new();
+            items.retain(|item| {
+                item["type"].as_str().is_none_or(|kind| known.insert(kind.to_owned()))
+            });
+            items.iter_mut().for_each(remove_duplicates);
+        }
+        Value::Object(members) => members.values_mut().for_each(remove_duplicates),
+        _ => {}
+    }
+}
+
+fn ask(program: &Compiled, variables: &Value) -> Answer {
+    let mut context = Context::default();
+    for (name, value) in variables.as_object().unwrap() {
+        context.add_variable(name.as_str(), value).unwrap();
+    }
+    // The crate has no regular expressions without a feature.
+    let matches = |This(text): This<Arc<String>>, pattern: Arc<String>| {
+        assert_eq!(*pattern, "^[0-9]{1,18}$");
+        (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    context.add_function("matches", matches).unwrap();
+    match program.execute(&context) {
+        Ok(cel::Value::Bool(answer)) => Some(answer),
+        _ => None,
+    }
+}
+
+fn is_stale(object: &Value) -> bool {
+    let observed = object.pointer("/status/observedGeneration").and_then(Value::as_i64);
+    let newest = object.pointer("/metadata/generation").and_then(Value::as_i64);
+    observed.zip(newest).is_some_and(|(observed, newest)| observed < newest)
+}
+
+/// Whether Flux asks its expressions. Before, it compares `status.observedGeneration`, which must be an
+/// integer, with the newest generation (`StatusEvaluator.Evaluate` in fluxcd/pkg).
+fn flux_reads(object: &Value) -> bool {
+    let observed = object.pointer("/status/observedGeneration");
+    let newest = object.pointer("/metadata/generation");
+    observed
+        .is_none_or(|observed| observed.is_i64() && newest.is_none_or(|newest| observed == newest))
+}
+
+/// Whether Flux finds that an object failed, and that it is current; `None` is an error.
+fn flux(failed: Option<&Compiled>, current: &Compiled, object: &Value) -> Option<[bool; 2]> {
+    let failed = failed.map_or(Some(false), |failed| ask(failed, object))?;
+    let current = !failed && ask(current, object)?;
+    Some([failed, current])
+}
+
+/// Whether `kubectl wait` ends (`ConditionalWait.checkCondition` in kubectl).
+fn kubectl_wait(argument: &str, object: &Value) -> bool {
+    let (kind, status) = argument.strip_prefix("condition=").unwrap().split_once('=').unwrap();
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
+    found.is_some_and(|found| {
+        let observed = found["observedGeneration"].as_i64();
+        let observed = observed.or_else(|| object["status"]["observedGeneration"].as_i64());
+        let newest = object["metadata"]["generation"].as_i64();
+        let is_old = observed.zip(newest).is_some_and(|(observed, newest)| observed < newest);
+        !is_old && found["status"] == status
+    })
+}
+
+#[test]
+fn the_checks_equal_the_engine_for_random_objects() {
+    for checks in Checks::all() {
+        let found = checks.difference(&checks.objects(400));
+        assert!(found.is_none(), "{}", found.unwrap());
+    }
+}
+
+#[test]
+fn the_checks_equal_the_engine_for_the_objects_of_each_rule() {
+    let text = include_str!("../fixtures/health.yaml");
+    let cases: BTreeMap<String, BTreeMap<String, Value>> = serde_saphyr::from_str(text).unwrap();
+    let objects: Vec<Value> = cases
+        .into_values()
+        .flatten()
+        .map(|(_, mut case)| {
+            let mut object = case["object"].take();
+            object["metadata"]["name"] = "a".into();
+            object
+        })
+        .collect();
+    for checks in Checks::all() {
+        let found = checks.difference(&objects);
+        assert!(found.is_none(), "{}", found.unwrap());
+    }
+}
+
+/// Faults of a translation, as replacements in expressions.
+const FAULTS: [(&str, &str); 27] = [
+    ("!has(metadata.deletionTimestamp) && ", ""),
+    ("!has(object.metadata.deletionTimestamp) && ", ""),
+    ("!has(myThing.metadata.deletionTimestamp) && ", ""),
+    ("== 'True'", "!= 'False'"),
+    ("in ['False', 'Unknown']", "in ['False']"),
+    ("e.observedGeneration < ", "e.observedGeneration <= "),
+    ("!(has(e.observedGeneration)", "(has(e.observedGeneration)"),
+    ("status.observedGeneration < ", "status.observedGeneration <= "),
+    ("int(object.status.observedGeneration) < ", "int(object.status.observedGeneration) <= "),
+    (" || ", " && "),
+    ("has(e.status) && ", ""),
+    ("has(e.reason) && ", ""),
+    ("!has(e.severity) || ", ""),
+    (".exists(e, ", ".all(e, "),
+    (".exists(p, ", ".all(p, "),
+    ("[null, ", "["),
+    ("['', ", "["),
+    (" && type(e.reason) == type('')", ""),
+    ("!(", "("),
+    (" && type(e.observedGeneration) == type(object.metadata.generation)", ""),
+    (" && has(object.metadata.generation)", ""),
+    ("has(object.status.conditions)", "true"),
+    ("has(object.status)", "true"),
+    ("has(status.conditions)", "true"),
+    (" != null", " == null"),
+    (" in [type(1), type(1.0)]", " != type(null)"),
+    ("' in ", "' == "),
+];
+
+#[test]
+fn each_seeded_fault_of_the_translation_is_found() {
+    let all = Checks::all();
+    let objects: Vec<Vec<Value>> = all.iter().map(|checks| checks.objects(400)).collect();
+    let is_found = |right: &str, wrong: &str| {
+        all.iter().zip(&objects).any(|(checks, objects)| {
+            let faulty = checks.with(right, wrong);
+            faulty.expressions() != checks.expressions() && faulty.difference(objects).is_some()
+        })
+    };
+    let missed: Vec<_> = FAULTS.iter().filter(|(right, wrong)| !is_found(right, wrong)).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Otherwise the properties would hold trivially.
+#[test]
+fn random_objects_are_current_failed_and_neither_under_every_convention() {
+    for checks in Checks::all() {
+        let classes: Vec<HealthClass> =
+            checks.objects(400).iter().map(|object| checks.health(object)).collect();
+        let current = classes.iter().filter(|class| class.is == HealthStatus::Current).count();
+        let regular = checks.objects(400).iter().filter(|object| checks.is_regular(object)).count();
+        let name = format!(
+            "{} {}: {current} current, {regular} regular",
+            checks.convention.name, checks.plural
+        );
+        assert!(current >= 1 && regular >= 100, "{name}");
+    }
+}
