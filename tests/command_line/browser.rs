@@ -180,16 +180,16 @@ impl Browser {
         self.press(&keys.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
-    fn devtools(&self, command: &str, params: Value) -> Value {
+    fn devtools(&self, command: &str, params: &Value) -> Value {
         self.post("/goog/cdp/execute", &json!({"cmd": command, "params": params}))
     }
 
     fn look(&self, theme: &str, width: usize) {
         let features = json!([{"name": "prefers-color-scheme", "value": theme}]);
-        self.devtools("Emulation.setEmulatedMedia", json!({"features": features}));
+        self.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
         let size =
             json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500});
-        self.devtools("Emulation.setDeviceMetricsOverride", size);
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// Keeps a picture in target/screenshots.
@@ -201,7 +201,7 @@ impl Browser {
         let clip = json!({"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1});
         let picture = self.devtools(
             "Page.captureScreenshot",
-            json!({"captureBeyondViewport": true, "clip": clip}),
+            &json!({"captureBeyondViewport": true, "clip": clip}),
         );
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
