@@ -97,7 +97,7 @@ function render({ heading, text, list, code, table: rows }, cell) {
 
 /** The ids of rules in a cell as links to their examples. */
 function withLinks(name, rules, text, column) {
-  if (!column.startsWith("rule") || !rules.includes(text)) return words(text);
+  if (!text || !column.startsWith("rule") || !rules.includes(text)) return words(text);
   return el("a", { href: `#/conventions/${name}/rules/${text.slice(name.length + 1)}` }, text);
 }
 

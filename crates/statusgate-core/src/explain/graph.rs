@@ -40,7 +40,7 @@ impl Graph {
     /// with the rules that judge them.
     pub fn to_json(&self) -> Value {
         let count = self.phases.len();
-        let from_all = self.from_all();
+        let from_all = self.reached_from_all();
         let at_first: Vec<usize> = (0..count).filter(|to| self.allowed[count][*to]).collect();
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
         let moves = pairs.filter_map(|(from, to)| {
@@ -55,7 +55,7 @@ impl Graph {
     }
 
     /// The phases that every other phase may become.
-    fn from_all(&self) -> Vec<usize> {
+    fn reached_from_all(&self) -> Vec<usize> {
         let count = self.phases.len();
         let from_all =
             (0..count).filter(|to| (0..count).all(|from| from == *to || self.allowed[from][*to]));
@@ -66,7 +66,7 @@ impl Graph {
     pub fn to_mermaid(&self) -> String {
         let mut out = "stateDiagram-v2\n".to_owned();
         let count = self.phases.len();
-        let from_all = self.from_all();
+        let from_all = self.reached_from_all();
         if !from_all.is_empty() {
             out.push_str("    state \"any phase\" as any\n");
         }
