@@ -7,6 +7,7 @@ use cel::extractors::This;
 use cel::{Context, Program as Compiled};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use statusgate_core::engine::{Health, HealthStatus};
 use statusgate_core::model::{Object, Resource};
@@ -157,7 +158,10 @@ impl Checks {
             }
             object
         };
-        (0..count).map(object).collect()
+        // Only the condition of the other list decides, and it has no severity.
+        let bare = json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "n", "generation": 1}, "spec": {},
+            "status": {"two": 1, "other": [{"type": "A", "status": "False"}]}});
+        (0..count).map(object).chain([bare]).collect()
     }
 }
 
@@ -194,7 +198,7 @@ fn remove_duplicates(value: &mut Value) {
 fn ask(program: &Compiled, variables: &Value) -> Answer {
     let mut context = Context::default();
     for (name, value) in variables.as_object().unwrap() {
-        context.add_variable(name.as_str(), value).unwrap();
+        context.add_variable(name.as_str(), Decoded(value)).unwrap();
     }
     // The crate has no regular expressions without a feature.
     let matches = |This(text): This<Arc<String>>, pattern: Arc<String>| {
@@ -205,6 +209,25 @@ fn ask(program: &Compiled, variables: &Value) -> Answer {
     match program.execute(&context) {
         Ok(cel::Value::Bool(answer)) => Some(answer),
         _ => None,
+    }
+}
+
+/// A value as the readers decode it: integers are signed.
+struct Decoded<'v>(&'v Value);
+
+impl Serialize for Decoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Number(number) => match number.as_i64() {
+                Some(integer) => serializer.serialize_i64(integer),
+                None => number.serialize(serializer),
+            },
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Decoded)),
+            Value::Object(members) => {
+                serializer.collect_map(members.iter().map(|(name, value)| (name, Decoded(value))))
+            }
+            other => other.serialize(serializer),
+        }
     }
 }
 

@@ -266,8 +266,7 @@ fn documents_in_the_page_about_policies_compile() {
         convention: appcat\n  resources: [{apiGroups: [a], apiVersions: [v1], resources: [b]}]\n";
     let mut count = 0;
     for block in blocks("yaml") {
-        let text =
-            if block.starts_with("apiVersion") { block.into() } else { spec.to_owned() + block };
+        let text = if block.contains("\nkind: ") { block.into() } else { spec.to_owned() + block };
         let source = Source { name: "policies.md".into(), text };
         PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"));
         count += 1;
