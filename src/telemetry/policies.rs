@@ -207,9 +207,8 @@ impl Known {
         };
         let before = std::mem::take(&mut loaded.writes);
         let resources = policy.resources.into_iter().map(|resource| {
-            let known = loaded.writes.entry(resource.into_boxed_str());
-            let writes = |name: &Box<str>| Writes::of(&before, name, &phases);
-            Arc::clone(known.or_insert_with_key(writes))
+            let writes = Writes::of(&before, &resource, &phases);
+            Arc::clone(loaded.writes.entry(resource.into_boxed_str()).or_insert(writes))
         });
         let resources = resources.collect();
         let current =

@@ -29,6 +29,12 @@ async function list(element) {
 }
 
 async function page(element, name, state) {
+  // The documentation has a page with the rest.
+  if (new URLSearchParams(location.search).has("embedded")) {
+    document.body.classList.add("embedded");
+    show(element, await play(name, state));
+    return name;
+  }
   // The tables of a large convention take a second.
   const rest = el("div", {}, el("p", { class: "quiet" }, "Loading …"));
   const explained = call("explain", { convention: name })

@@ -433,3 +433,24 @@ fn an_object_that_is_current_without_a_status_is_noted() {
     let found = remarks(&two_phases("health: {default: inProgress}"));
     assert!(found.iter().all(|remark| remark.kind != Kind::CurrentWithoutStatus));
 }
+
+#[test]
+fn objects_with_another_kstatus_result_are_one_note() {
+    let health =
+        |rules: &str| format!("{CONDITIONS}\nhealth: {{default: current, rules: [{rules}]}}");
+    let not_ready =
+        "{name: not-ready, is: inProgress, when: {condition: Ready, is: ['False', Unknown]}}";
+    let found = remarks(&health(not_ready));
+    assert!(found.iter().all(|remark| remark.kind != Kind::HealthDiffersFromKstatus), "{found:#?}");
+    let down = "{name: down, is: failed, retried: true, when: {condition: Ready, is: 'False'}}";
+    let up = "{name: up, is: suspended, when: {condition: Ready, is: 'True'}}";
+    let note = only(Kind::HealthDiffersFromKstatus, &health(&format!("{down}, {up}")));
+    assert_eq!(
+        note.message,
+        "health differs from kstatus in some state: current but kstatus InProgress, failed (retried) but kstatus \
+         InProgress, suspended but kstatus Current"
+    );
+    let witness = note.witness.unwrap();
+    assert_eq!(witness.matches("---\n").count(), 2, "{witness}");
+    assert!(witness.starts_with("# current but kstatus InProgress\napiVersion:"), "{witness}");
+}

@@ -1,13 +1,15 @@
-//! Health: every rule decides in some state, and every phase has a health.
+//! Health: every rule decides in some state, every phase has a health, and kstatus agrees.
 
+use std::collections::BTreeMap;
 use std::ptr;
 
-use super::rules::MAX_SEARCH;
+use super::rules::{MAX_SEARCH, MAX_WRITES};
 use super::{Kind, Lint, Remark};
 use crate::engine::{Health, HealthStatus};
-use crate::explain::{Question, Scene, Stage, health_space};
+use crate::explain::{Question, Scene, Space, Stage, health_space};
+use crate::kstatus::compute;
 use crate::language::Asks;
-use crate::model::Object;
+use crate::model::{Json, Object};
 use crate::policy::convention::{Health as Rules, HealthRule, Phase};
 
 pub(super) fn rules_decide(lint: &Lint<'_>) -> Vec<Remark> {
@@ -47,6 +49,33 @@ pub(super) fn objects_without_a_status_are_not_current(lint: &Lint<'_>) -> Vec<R
     let remark =
         || Remark::new(Kind::CurrentWithoutStatus, Vec::new(), message, Some(scene.to_yaml()));
     is_current.then(remark).into_iter().collect()
+}
+
+/// Tries states that differ in what the rules read, with one object for each pair of results that differ.
+pub(super) fn health_is_the_kstatus_result(lint: &Lint<'_>) -> Vec<Remark> {
+    let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
+    let mut pairs: BTreeMap<String, String> = BTreeMap::new();
+    for stage in &lint.stages {
+        let space = health_space(lint.convention, stage.version, &health.rules);
+        let numbers = Space::scattered(space.size().unwrap_or(MAX_WRITES)).take(MAX_WRITES);
+        for scene in stage.scenes(&space, numbers.inspect(|_| lint.count(1))) {
+            let Some((_, health)) = decide(stage, &scene) else { continue };
+            let result = compute(&Json::from(&scene.object), 0);
+            let kstatus = Health::of_kstatus(&result).class;
+            if kstatus.is != health.class.is {
+                let name = result.map_or("an error", |result| result.status.name());
+                let pair = format!("{} but kstatus {name}", health.class);
+                pairs.entry(pair).or_insert_with(|| scene.to_yaml());
+            }
+        }
+    }
+    let names: Vec<&str> = pairs.keys().map(String::as_str).collect();
+    let message = format!("health differs from kstatus in some state: {}", names.join(", "));
+    let witness: Vec<String> =
+        pairs.iter().map(|(pair, object)| format!("# {pair}\n{object}")).collect();
+    let witness = Some(witness.join("---\n"));
+    let remark = || Remark::new(Kind::HealthDiffersFromKstatus, Vec::new(), message, witness);
+    (!pairs.is_empty()).then(remark).into_iter().collect()
 }
 
 impl Lint<'_> {

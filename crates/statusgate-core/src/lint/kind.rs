@@ -140,6 +140,11 @@ kinds! {
     CurrentWithoutStatus "current-without-status"
     "Set `health.default` to inProgress, unless some objects never get a status."
 
+    /// The health of some objects differs from their kstatus result. Readers of one see another object than readers
+    /// of the other. The witness has one object for each pair of results.
+    HealthDiffersFromKstatus "health-differs-from-kstatus"
+    "If the health is right, use it where kstatus was used. kstatus reads only Ready, Reconciling, Stalled and observedGeneration."
+
     /// Lint proves nothing about these rules: there are too many combinations, or no list of values
     /// represents all values.
     NotProven "not-proven"

@@ -103,6 +103,7 @@ const CHECKS: &[fn(&Lint<'_>) -> Vec<Remark>] = &[
     health::rules_decide,
     health::phases_have_a_health,
     health::objects_without_a_status_are_not_current,
+    health::health_is_the_kstatus_result,
     writers::two_step_writers_arrive,
 ];
 
