@@ -39,7 +39,7 @@ for (const name of reviews.sort()) {
   const object = readFileSync(join("tests/fixtures/reviews", name), "utf8");
   const judged = await same(name, "judge", { object, now });
   if (judged.judged) verdicts += 1;
-  await same(name, "case", { object, now });
+  if (compared % 10 === 0) await same(name, "case", { object, now });
 }
 const { conventions } = await same("all", "conventions", {});
 for (const { name, rules } of conventions) {
@@ -47,7 +47,7 @@ for (const { name, rules } of conventions) {
   if (["appcat", "gateway-api", "kstatus", "metav1"].includes(name)) await same(name, "explain", { convention: name });
   const { facts } = await same(name, "state", { convention: name });
   await same(name, "state", { convention: name, answers: facts.map(() => 0) });
-  for (const rule of rules.slice(0, 3)) await same(name, "rule", { rule });
+  for (const rule of rules.slice(0, 1)) await same(name, "rule", { rule });
 }
 await same("StatusPolicy", "schema", { kind: "StatusPolicy" });
 await same("a mistake", "lint", { documents: "kind: StatusPolicy\napiVersion: statusgate.dev/v1alpha1\nspec: {}\n" });
