@@ -9,6 +9,7 @@ use super::{Answer, Failure, kubectl, yaml};
 use crate::engine::{Found, HealthClass, HealthStatus, Reading, Verdict, decide};
 use crate::model::{Json, Subject, Webhook};
 use crate::policy::{Diagnostics, PolicySet};
+use crate::readers::lua::argo_cd;
 use crate::request::{Request, Served, writer};
 use crate::source::{Diagnostic, Identity, Manifest, Manifests, Members, Record, Source};
 use crate::wire::{AdmissionRequest, respond};
@@ -212,7 +213,7 @@ impl Judged<'_> {
         let reading = Reading::of(&tree, subject, self.policies, self.now.as_second());
         let class = reading.health.class;
         let mut data = json!(reading);
-        data["argocd"] = argo_cd(class).into();
+        data["argocd"] = argo_cd(class.is).into();
         data["flux"] = flux(class).into();
         Ok(data)
     }
@@ -228,17 +229,6 @@ fn response(request: &AdmissionRequest<'_>, verdict: &Verdict<'_>) -> Answer {
 fn status_of(object: &str) -> Value {
     let status = Members::parse(object).and_then(|members| members.get("status"));
     status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
-}
-
-/// The health that Argo CD shows with a health script of this convention.
-const fn argo_cd(class: HealthClass) -> &'static str {
-    match class.is {
-        HealthStatus::Current => "Healthy",
-        HealthStatus::Failed => "Degraded",
-        HealthStatus::InProgress | HealthStatus::Terminating => "Progressing",
-        HealthStatus::Suspended => "Suspended",
-        HealthStatus::Unknown => "Unknown",
-    }
 }
 
 /// The status that Flux shows with health expressions of this convention. It stops to wait at `Failed`, so this is only a

@@ -95,7 +95,7 @@ pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
         let before = witnesses.iter().take(index).filter(|other| other.rule == *rule).count();
         let number = if before == 0 { String::new() } else { format!("-{}", before + 1) };
         let path = format!("testdata/{rule}{number}.yaml");
-        let (status, message) = (status(health.class.is), Value::from(health.reason.as_str()));
+        let (status, message) = (argo_cd(health.class.is), Value::from(health.reason.as_str()));
         let _ = write!(
             tests,
             "- healthStatus:\n    status: {status}\n    message: {message}\n  inputPath: {path}\n"
@@ -174,7 +174,7 @@ impl Script {
             when => (when, None),
         };
         let reason = self.reason(clause);
-        let status = quote(status(clause.health.is));
+        let status = quote(argo_cd(clause.health.is));
         let mut text = format!("return {{status = {status}, message = {reason}}}\n");
         if *when != Formula::ALWAYS {
             let rule = clause.rule.as_deref().unwrap_or("stale");
@@ -352,7 +352,8 @@ fn at(root: &str, names: &[String]) -> String {
     format!("at({root}{names})")
 }
 
-const fn status(health: HealthStatus) -> &'static str {
+/// The word of Argo CD for a health.
+pub(crate) const fn argo_cd(health: HealthStatus) -> &'static str {
     match health {
         HealthStatus::Current => "Healthy",
         HealthStatus::InProgress | HealthStatus::Terminating => "Progressing",
