@@ -13,7 +13,8 @@ if [[ ! -d $(rustc --print sysroot)/lib/rustlib/$target/lib ]]; then
     export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=/usr/bin/wasm-ld
     options+=(-Zbuild-std=std,panic_abort)
 fi
-"${CARGO:-cargo}" build "${options[@]}"
+# A wrapper such as clippy-driver belongs to the other compiler.
+env -u RUSTC_WORKSPACE_WRAPPER "${CARGO:-cargo}" build "${options[@]}"
 module=target/wasm/$target/wasm/statusgate_wasm.wasm
 echo "wasm: $(stat -c %s "$module") bytes, $(gzip -9 -c "$module" | wc -c) compressed, with $("${RUSTC:-rustc}" --version)" >&2
 echo "$module"
