@@ -61,7 +61,8 @@ cat >>"$source/ui.md" <<<$'\n**[Open the page](play/index.html)**, with the engi
 
 "$mdbook" build --dest-dir "$target/site" "$source"
 mkdir "$target/site/play"
-cp src/ui/page/*.{html,css,js} src/ui/wasm/*.js "$target/site/play"
+cp src/ui/page/*.{html,css,js} "$target/site/play"
+cp src/ui/wasm/*.js "$target/site/play"
 gzip --decompress --stdout src/ui/page/editor.js.gz >"$target/site/play/editor.js"
 cp "$(hack/wasm.sh)" "$target/site/play/engine.wasm"
 policy="default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
