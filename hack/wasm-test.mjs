@@ -39,6 +39,7 @@ for (const name of reviews.sort()) {
   const object = readFileSync(join("tests/fixtures/reviews", name), "utf8");
   const judged = await same(name, "judge", { object, now });
   if (judged.judged) verdicts += 1;
+  else if (!judged.error && !judged.mistakes.length) throw new Error(`${name}: neither a verdict nor a mistake`);
   if (compared % 10 === 0) await same(name, "case", { object, now });
 }
 const { conventions } = await same("all", "conventions", {});

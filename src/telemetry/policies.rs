@@ -3,17 +3,15 @@
 //! A thousand policies have 40,000 findings to count. A family of prometheus-client has a map entry, two
 //! strings and an allocation for each of them; here it is one number in an array of the policy.
 
+mod encode;
+
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::registry::Registry;
+pub(super) use encode::encode;
 
-use super::writes::{ByResource, Labels, Writes};
+use super::writes::{ByResource, Writes};
 use statusgate_core::model::Webhook;
 
 /// The values of labels, by their position.
@@ -292,126 +290,10 @@ impl Rules {
     }
 }
 
-impl Store {
-    /// Registers the metrics of all policies.
-    pub(super) fn register(&self, registry: &mut Registry) {
-        let of = |encode: Encode| OfPolicies(self.clone(), MetricType::Counter, encode);
-        registry.register("decisions", "Reviews by policy and decision", of(decisions));
-        registry.register("findings", "Findings by policy and rule", of(findings));
-        registry.register(
-            "changes",
-            "Changes by the mutating webhook, by policy and reason: a default, an imposed phase, a repair, \
-             the time of a phase, a restored field",
-            of(changes),
-        );
-        registry.register(
-            "status_writes",
-            "Status writes that a policy allows, by resource and by what they change: nothing, only times, content",
-            of(|known, encoder| known.writes(encoder, Writes::encode_changes)),
-        );
-        registry.register(
-            "phase_transitions",
-            "Changes of the phase by these writes",
-            of(|known, encoder| known.writes(encoder, Writes::encode_transitions)),
-        );
-        let of = |encode: Encode| OfPolicies(self.clone(), MetricType::Histogram, encode);
-        registry.register(
-            "phase_duration_seconds",
-            "Time in a phase until such a write replaces it",
-            of(|known, encoder| known.writes(encoder, Writes::encode_in_phase)),
-        );
-        registry.register(
-            "first_current_seconds",
-            "Time from the creation of an object to a write that makes its health current",
-            of(|known, encoder| known.writes(encoder, Writes::encode_first_current)),
-        );
-    }
-}
-
-type Encode = fn(&Known, &mut MetricEncoder<'_>) -> fmt::Result;
-
-/// Counters of all policies as one metric.
-#[derive(Debug)]
-struct OfPolicies(Store, MetricType, Encode);
-
-impl EncodeMetric for OfPolicies {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        self.2(&self.0.lock(), &mut encoder)
-    }
-
-    fn metric_type(&self) -> MetricType {
-        self.1
-    }
-}
-
-impl Known {
-    fn writes(
-        &self,
-        encoder: &mut MetricEncoder<'_>,
-        encode: fn(&Writes, Labels<'_>, &mut MetricEncoder<'_>) -> fmt::Result,
-    ) -> fmt::Result {
-        for Loaded { policy, writes, .. } in self.policies.values() {
-            for (resource, writes) in writes {
-                encode(writes, [("policy", &policy.name), ("resource", resource)], encoder)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn decisions(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, .. } in known.policies.values() {
-        for webhook in Webhook::ALL {
-            for decision in Decision::ALL {
-                let count = policy.decisions.get(webhook as usize);
-                let count = count.and_then(|counts| counts.get(decision as usize)?.get());
-                let labels = [
-                    ("policy", &*policy.name),
-                    ("webhook", webhook.name()),
-                    ("decision", decision.name()),
-                ];
-                encode(encoder, labels, count)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn findings(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for loaded in known.policies.values() {
-        for (rule, counts) in loaded.counts() {
-            for (action, count) in known.names.actions.iter().zip(counts) {
-                let labels =
-                    [("policy", &*loaded.policy.name), ("rule", rule), ("action", *action)];
-                encode(encoder, labels, count)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn changes(known: &Known, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    for Loaded { policy, .. } in known.policies.values() {
-        for (change, count) in known.names.changes.iter().zip(&*policy.changes) {
-            let labels = [("policy", &*policy.name), ("change", *change)];
-            encode(encoder, labels, count.get())?;
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn encode<const N: usize>(
-    encoder: &mut MetricEncoder<'_>,
-    labels: [(&str, &str); N],
-    count: Option<u64>,
-) -> fmt::Result {
-    let Some(count) = count else { return Ok(()) };
-    ConstCounter::new(count).encode(encoder.encode_family(&labels)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prometheus_client::registry::Registry;
     use statusgate_core::engine::{StatusChange, StatusWrite};
 
     const ACTIONS: [&str; 4] = ["audit", "warn", "repair", "deny"];

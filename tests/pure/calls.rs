@@ -32,6 +32,18 @@ status:
 ";
 
 #[test]
+fn a_text_without_an_object_to_judge_is_a_mistake() {
+    let dry = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","dryRun":true,
+        "operation":"UPDATE","subResource":"status","object":{"apiVersion":"g/v1","kind":"K","metadata":{"name":"a"}}}}"#;
+    for text in ["", "# a comment", dry] {
+        let mistakes = &judge(json!({"object": text}))["mistakes"];
+        assert_eq!(mistakes[0]["line"], 1, "{text}: {mistakes}");
+        let message = mistakes[0]["message"].as_str().unwrap();
+        assert!(message.starts_with("there is no object to judge"), "{text}: {message}");
+    }
+}
+
+#[test]
 fn a_denied_write_has_places_and_what_kubectl_prints() {
     let judged = &judge(json!({"object": CONTRADICTED}))["judged"];
     assert_eq!(judged["policies"], json!(["appcat"]));

@@ -21,7 +21,8 @@ pub extern "C" fn reserve(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the call whose name is the first bytes of the memory. The answer is valid until the next call.
+/// Answers a call. The memory begins with the name, which has this length, and the request follows. The answer is
+/// valid until the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer(name_bytes: usize) -> *const u8 {
     GIVEN.with_borrow(|given| {

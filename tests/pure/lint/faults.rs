@@ -450,7 +450,7 @@ fn objects_with_another_kstatus_result_are_one_note() {
         "health differs from kstatus in some state: current but kstatus InProgress, failed (retried) but kstatus \
          InProgress, suspended but kstatus Current"
     );
+    // That of the first pair: kstatus knows the condition, and no rule does.
     let witness = note.witness.unwrap();
-    assert_eq!(witness.matches("---\n").count(), 2, "{witness}");
-    assert!(witness.starts_with("# current but kstatus InProgress\napiVersion:"), "{witness}");
+    assert!(witness.starts_with("apiVersion:") && witness.contains("type: "), "{witness}");
 }

@@ -11,7 +11,7 @@ use crate::model::{Json, Subject, Webhook};
 use crate::policy::{Diagnostics, PolicySet};
 use crate::readers::lua::argo_cd;
 use crate::request::{Request, Served, writer};
-use crate::source::{Diagnostic, Identity, Manifest, Manifests, Members, Record, Source};
+use crate::source::{Diagnostic, Identity, Manifest, Manifests, Members, Place, Record, Source};
 use crate::wire::{AdmissionRequest, respond};
 
 /// A write.
@@ -85,6 +85,9 @@ pub(super) fn answer(write: &Write) -> Answer {
     }))
 }
 
+/// Records of these requests have no status that could be stored.
+const NO_OBJECT: &str = "there is no object to judge: the text is empty, or it is a review of a dry run, of a deletion or without an object";
+
 /// Judges the only object of a text.
 pub(super) fn judge<'p>(
     write: &'p Write,
@@ -95,6 +98,10 @@ pub(super) fn judge<'p>(
     mistakes.extend_from_slice(olds.mistakes());
     for more in [objects, olds].iter().flat_map(|all| all.iter().skip(1)) {
         mistakes.push(more.mistake("", "only one object can be judged".to_owned()));
+    }
+    if objects.iter().next().is_none() && mistakes.is_empty() {
+        let place = Place::of(&Source::new("object", write.object.as_str()), &(0..0));
+        mistakes.push(Diagnostic::at(place, NO_OBJECT));
     }
     let Some(manifest) = objects.iter().next().filter(|_| mistakes.is_empty()) else {
         let mut all = Diagnostics::default();

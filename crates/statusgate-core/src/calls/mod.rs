@@ -72,7 +72,7 @@ impl From<Diagnostics> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        Self::Request(error.to_string())
+        Self::Request(format!("the answer cannot be written as JSON: {error}"))
     }
 }
 

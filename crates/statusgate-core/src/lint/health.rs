@@ -51,7 +51,7 @@ pub(super) fn objects_without_a_status_are_not_current(lint: &Lint<'_>) -> Vec<R
     is_current.then(remark).into_iter().collect()
 }
 
-/// Tries states that differ in what the rules read, with one object for each pair of results that differ.
+/// Tries states that differ in what the rules read, and shows an object for the first pair of results that differ.
 pub(super) fn health_is_the_kstatus_result(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
     let mut pairs: BTreeMap<String, String> = BTreeMap::new();
@@ -69,13 +69,10 @@ pub(super) fn health_is_the_kstatus_result(lint: &Lint<'_>) -> Vec<Remark> {
             }
         }
     }
+    let Some((_, witness)) = pairs.first_key_value() else { return Vec::new() };
     let names: Vec<&str> = pairs.keys().map(String::as_str).collect();
     let message = format!("health differs from kstatus in some state: {}", names.join(", "));
-    let witness: Vec<String> =
-        pairs.iter().map(|(pair, object)| format!("# {pair}\n{object}")).collect();
-    let witness = Some(witness.join("---\n"));
-    let remark = || Remark::new(Kind::HealthDiffersFromKstatus, Vec::new(), message, witness);
-    (!pairs.is_empty()).then(remark).into_iter().collect()
+    vec![Remark::new(Kind::HealthDiffersFromKstatus, Vec::new(), message, Some(witness.clone()))]
 }
 
 impl Lint<'_> {

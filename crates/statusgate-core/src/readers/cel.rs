@@ -94,7 +94,7 @@ impl Cel<'_> {
 /// Writes formulas about one object, or about one element of a list in it.
 struct Writer<'w> {
     cel: Cel<'w>,
-    /// The lists whose conditions of the newest generation are in variables.
+    /// The lists that are in variables, without conditions that observed an older generation.
     lists: Vec<&'w List>,
     /// Where the conditions of the element are in the object. Empty if it is about the object.
     place: &'w [String],

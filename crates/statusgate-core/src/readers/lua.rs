@@ -120,7 +120,7 @@ pub fn script(kind: &Readable) -> String {
     let mut text = String::new();
     let last = bodies.pop();
     for (versions, body) in bodies {
-        let api_version = |version: &&str| quote(&format!("{}/{version}", kind.group));
+        let api_version = |version: &&str| quote(&kind.api_version(version));
         let versions: Vec<String> = versions.iter().map(api_version).collect();
         let is_one = format!("among(obj.apiVersion, {})", versions.join(", "));
         let _ = write!(text, "if {is_one} then\n{}end\n", indented(&body, "  "));
