@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CARGO ?= cargo
+# An example has the dependencies of the tests. Without it, cargo compiles 48 crates once more, with fewer features.
+BUILD := build --bin statusgate --example kube_status_writes
 
 .PHONY: help
 help: ## list the targets
@@ -43,28 +45,28 @@ fuzz: ## search inputs that break the readers, for a minute per target: SECONDS=
 
 .PHONY: test-deploy
 test-deploy: ## test deploy/, `manifests install` and examples/envtest on a real API server
-	$(CARGO) build --bin statusgate --example kube_status_writes
+	$(CARGO) $(BUILD)
 	hack/packages.sh curl
 	hack/with-control-plane.sh bash -c 'hack/deploy-test.sh "$$KUBECONFIG" && examples/envtest/run.sh'
 
 .PHONY: test-monitoring
 test-monitoring: ## test the alert rules and the dashboard with promtool and the metrics of a running server
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/monitoring-test.sh target/debug/statusgate
 
 .PHONY: test-chart
 test-chart: ## render the Helm chart, compare it with `manifests install`, and apply it
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/with-control-plane.sh hack/chart-test.sh
 
 .PHONY: test-image
 test-image: ## test the final stage of the Dockerfile
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/image-test.sh target/debug/statusgate
 
 .PHONY: test-sbom
 test-sbom: ## test the list of crates, and the one inside a binary of `cargo auditable`
-	"$$(hack/tool.sh cargo-auditable)" auditable build --bin statusgate
+	"$$(hack/tool.sh cargo-auditable)" auditable $(BUILD)
 	hack/sbom-test.sh target/debug/statusgate
 
 .PHONY: test-browser
@@ -82,7 +84,7 @@ test-editor: ## compare the editor of the page with the result of its script; ne
 
 .PHONY: test-workflows
 test-workflows: ## test the GitHub action and the workflows, without running them on GitHub; needs PyPI
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/workflows-test.sh target/debug/statusgate
 
 .PHONY: test-arm64
@@ -123,7 +125,7 @@ wasm: ## build the engine for WebAssembly
 
 .PHONY: test-wasm
 test-wasm: wasm ## compare its answers with those of `statusgate ui`
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/packages.sh nodejs
 	node hack/wasm-test.mjs "$$(hack/wasm.sh)" target/debug/statusgate
 
@@ -133,7 +135,7 @@ lines: ## count lines of code, comments and tests per folder
 
 .PHONY: docs
 docs: ## generate the schemas, the pages of conventions and of lint, the table of metrics and the CRDs
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	target/debug/statusgate schema StatusPolicy > docs/schemas/statuspolicy.json
 	target/debug/statusgate schema StatusConvention > docs/schemas/statusconvention.json
 	target/debug/statusgate manifests crds StatusPolicy > deploy/crds/statuspolicies.statusgate.dev.yaml
@@ -143,7 +145,7 @@ docs: ## generate the schemas, the pages of conventions and of lint, the table o
 
 .PHONY: site
 site: wasm ## build the documentation site in target/site
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/site.sh
 
 .PHONY: manifests
@@ -152,7 +154,7 @@ manifests: docs ## generate the folders of deploy/ for kustomize, and the files 
 
 .PHONY: demo
 demo: ## on a real API server: set a default phase, reject one, repair one
-	$(CARGO) build --bin statusgate
+	$(CARGO) $(BUILD)
 	hack/packages.sh curl
 	hack/with-control-plane.sh hack/demo.sh
 

@@ -6,8 +6,8 @@
 # A run begins with fuzz/corpus/TARGET and with the inputs of earlier runs, and writes new inputs to target/fuzz/found/TARGET. A failing input
 # is written to target/fuzz/failed/, and this script prints how to repeat it.
 #
-# COUNTERS=targets counts only what an input reaches in the code of the fuzz targets, so it needs no second build of the other crates: enough to
-# repeat all inputs of the corpus and some changes of them. By default, all crates of this repository have counters.
+# COUNTERS=targets counts only what an input reaches in the code of the fuzz targets, so after the tests of .ci/run it compiles no other crate:
+# enough to repeat all inputs of the corpus and some changes of them. By default, all crates of this repository have counters.
 #
 # SEED sets the numbers that decide the changes of inputs; by default they are random, and printed. The number of executions in a minute
 # still differs.
@@ -29,17 +29,11 @@ seed=${SEED:-$RANDOM}
 echo "fuzz: SEED=$seed"
 
 hack/packages.sh g++
-export FUZZ_COUNTERS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
-    -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
-# Not a release: `make test` has compiled the dependencies for this profile.
+# Not a release: `make test` has compiled the dependencies for this profile, with the features that the example needs.
+build=("${CARGO:-cargo}" build --quiet --package statusgate-fuzz --bins)
 case ${COUNTERS:-all} in
-all) RUSTC_WORKSPACE_WRAPPER=$PWD/hack/fuzz-rustc.sh "${CARGO:-cargo}" build --quiet --package statusgate-fuzz ;;
-targets)
-    for target in "${targets[@]}"; do
-        # shellcheck disable=SC2086
-        "${CARGO:-cargo}" rustc --quiet --package statusgate-fuzz --bin "$target" -- $FUZZ_COUNTERS
-    done
-    ;;
+all) RUSTC_WORKSPACE_WRAPPER=$PWD/hack/fuzz-rustc.sh "${build[@]}" ;;
+targets) RUSTC_WORKSPACE_WRAPPER=$PWD/hack/ci-rustc.sh "${build[@]}" --package statusgate --example kube_status_writes ;;
 *) echo "fuzz: COUNTERS must be all or targets, not $COUNTERS" >&2 && exit 2 ;;
 esac
 binaries=${CARGO_TARGET_DIR:-target}/debug
