@@ -5,17 +5,19 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Subcommand};
 
 use super::connection::{Connection, block_on};
+use super::input::Input;
 use super::plurals::read_definitions;
 use super::policies::Policies;
-use super::{Outcome, say};
+use super::{Outcome, fail_with, say};
 use crate::cluster::Definition;
 use crate::manifests::resource::CustomResource;
 use statusgate_core::policy::PolicySet;
 use statusgate_core::readers::{Readable, Reader, lua};
+use statusgate_core::source::Manifests;
 
 /// The arguments of `export`.
 #[derive(Debug, clap::Args)]
@@ -33,9 +35,13 @@ enum Which {
 /// The arguments of `export health`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Health is that of the first policy with a convention that defines it; kinds without one \
-                  are left out. A rule that the format cannot express is left out, too, with a comment in \
-                  the output and a line on stderr.\n\n\
+    group = ArgGroup::new("kinds").required(true).multiple(true).args(["paths", "files", "crds", "from_cluster"]),
+    after_help = "The kinds are those of the objects in FILE, of CustomResourceDefinitions or of a cluster. \
+                  Objects have no schemas, which kro needs. Policies name the plurals of their kinds; \
+                  otherwise, plurals are guessed.\n\n\
+                  Health is that of the first policy with a convention that defines it; kinds without one \
+                  are left out and named on stderr. A rule that the format cannot express is left out, too, \
+                  with a comment in the output and a line on stderr.\n\n\
                   Exit code 0: the health of all kinds is printed. 1: with --strict, a rule is left out. 2: \
                   no kind has a health, or something cannot be read."
 )]
@@ -48,14 +54,17 @@ struct HealthArgs {
     reader: Reader,
 
     #[command(flatten)]
+    input: Input,
+
+    #[command(flatten)]
     policies: Policies,
 
-    /// The kinds: CustomResourceDefinitions in a file, a folder, or `-` for standard input. May be repeated.
-    #[arg(long, value_name = "PATH", required_unless_present = "from_cluster")]
+    /// CustomResourceDefinitions in a file, a folder, or `-` for standard input. May be repeated.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["Input", "from_cluster"])]
     crds: Vec<PathBuf>,
 
-    /// Read the definitions from a cluster.
-    #[arg(long, conflicts_with = "crds")]
+    /// Read the CustomResourceDefinitions of a cluster.
+    #[arg(long, conflicts_with = "Input")]
     from_cluster: bool,
 
     #[command(flatten)]
@@ -80,26 +89,25 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         bail!("--out is only for argocd");
     }
     let policies = args.policies.load()?;
-    let mut definitions = if args.from_cluster {
-        block_on(args.served(&policies))?
-    } else {
-        read_definitions(&args.crds, true, |resource, text| (resource, text.to_owned()))?
-    };
-    definitions.sort();
-    definitions.dedup_by(|(one, _), (other, _)| one.name() == other.name());
-    let kinds: Vec<Readable> = definitions
-        .iter()
-        .filter_map(|(resource, definition)| readable(resource, definition, &policies))
-        .collect();
+    let mut found = args.kinds(&policies)?;
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found.dedup_by(|(one, _), (other, _)| one.name() == other.name());
+    let kinds: Vec<Readable> = found.iter().filter_map(|(_, kind)| kind.clone()).collect();
+    let others = found.iter().filter(|(_, kind)| kind.is_none());
+    let others: Vec<String> = others.map(|(resource, _)| resource.name()).collect();
+    if kinds.is_empty() && others.is_empty() {
+        bail!("there are no kinds: name objects or definitions that policies select");
+    }
+    let left_out = format!("no policy with a health selects {}", others.join(", "));
     if kinds.is_empty() {
-        bail!("no policy with a health selects one of these kinds");
+        bail!(left_out);
     }
     match &args.out {
         None => io::stdout().lock().write_all(args.reader.export(&kinds).as_bytes())?,
         Some(folder) => {
-            for (resource, _) in &definitions {
-                let Some(kind) = resource.readable(&policies) else { continue };
-                for (path, text) in lua::files(&kind, &resource.witnesses(&policies)) {
+            for (resource, kind) in &found {
+                let Some(kind) = kind else { continue };
+                for (path, text) in lua::files(kind, &resource.witnesses(&policies)) {
                     write(&folder.join(path), &text)?;
                 }
             }
@@ -111,23 +119,72 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
             args.reader.gaps(kind).into_iter().map(|gap| format!("{}: {gap}", kind.name()))
         })
         .collect();
-    gaps.iter().for_each(say);
+    gaps.iter().chain((!others.is_empty()).then_some(&left_out)).for_each(say);
     Ok(Outcome::of(args.strict && !gaps.is_empty()))
 }
 
 impl HealthArgs {
-    async fn served(&self, policies: &PolicySet) -> anyhow::Result<Vec<(CustomResource, String)>> {
-        let cluster = self.connection.open().await?;
-        let resources = cluster.custom_resources(policies).await?.into_iter();
-        Ok(resources.map(|resource| (resource, String::new())).collect())
+    /// The kinds, and their health.
+    fn kinds(
+        &self,
+        policies: &PolicySet,
+    ) -> anyhow::Result<Vec<(CustomResource, Option<Readable>)>> {
+        let of = |resource: CustomResource, definition: &[u8]| {
+            let kind = readable(&resource, definition, policies);
+            (resource, kind)
+        };
+        if self.from_cluster {
+            return block_on(async {
+                let resources = self.connection.open().await?.custom_resources(policies).await?;
+                Ok(resources.into_iter().map(|resource| of(resource, &[])).collect())
+            });
+        }
+        if !self.crds.is_empty() {
+            return read_definitions(&self.crds, true, |resource, text| {
+                of(resource, text.as_bytes())
+            });
+        }
+        let objects = self.objects(policies)?;
+        Ok(objects.into_iter().map(|resource| of(resource, &[])).collect())
+    }
+
+    /// The kinds of objects, each with the versions of its objects.
+    fn objects(&self, policies: &PolicySet) -> anyhow::Result<Vec<CustomResource>> {
+        self.input.check_stdin(&[])?;
+        let (files, unread) = self.input.open(None)?;
+        let manifests = Manifests::read(&files);
+        manifests.warnings().iter().for_each(say);
+        let mistakes = unread.iter().chain(manifests.mistakes());
+        fail_with(mistakes.map(|mistake| anyhow!("{mistake}")))?;
+        let mut kinds: Vec<CustomResource> = Vec::new();
+        for manifest in manifests.iter() {
+            let new = CustomResource::of_object(manifest.identity, policies);
+            let is_same = |known: &&mut CustomResource| {
+                (&known.group, &known.kind) == (&new.group, &new.kind)
+            };
+            let Some(known) = kinds.iter_mut().find(is_same) else {
+                kinds.push(new);
+                continue;
+            };
+            for version in new.versions {
+                if !known.versions.contains(&version) {
+                    known.versions.push(version);
+                }
+            }
+        }
+        Ok(kinds)
     }
 }
 
 /// The health of a kind, with the schemas in its definition.
-fn readable(resource: &CustomResource, definition: &str, policies: &PolicySet) -> Option<Readable> {
+fn readable(
+    resource: &CustomResource,
+    definition: &[u8],
+    policies: &PolicySet,
+) -> Option<Readable> {
     let mut kind = resource.readable(policies)?;
     for (version, program) in &mut kind.versions {
-        let definition = Definition::read(definition.as_bytes(), version);
+        let definition = Definition::read(definition, version);
         if let Definition::Custom { schema, .. } = definition {
             program.schema = schema;
         }

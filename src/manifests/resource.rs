@@ -8,6 +8,8 @@ use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::readers::{Program, Readable, Witness};
 use statusgate_core::relevance::{Relevance, Relevances};
+use statusgate_core::request::Served;
+use statusgate_core::source::Identity;
 
 /// A custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,9 +55,24 @@ impl CustomResource {
         Ok(Self { group, plural: names.plural, kind: names.kind, versions: versions.collect() })
     }
 
+    /// The kind of an object, in its version. Policies decide on its plural and its subresource.
+    pub fn of_object(identity: &Identity, policies: &PolicySet) -> Self {
+        let version = |status_subresource| {
+            vec![ServedVersion { name: identity.version().to_owned(), status_subresource }]
+        };
+        let plural = Served::guessed(identity, policies).plural;
+        let (group, kind) = (identity.group().to_owned(), identity.kind.clone());
+        let mut resource = Self { group, plural, kind, versions: version(true) };
+        if !resource.is_selected(policies) {
+            resource.versions = version(false);
+        }
+        resource
+    }
+
     /// `xvshnpostgresqls.vshn.appcat.vshn.io`, the name of its definition.
     pub fn name(&self) -> String {
-        format!("{}.{}", self.plural, self.group)
+        let dot = if self.group.is_empty() { "" } else { "." };
+        format!("{}{dot}{}", self.plural, self.group)
     }
 
     /// The policies that judge status writes in this version, by their index.

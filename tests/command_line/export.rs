@@ -6,6 +6,7 @@ use crate::command::{Ended, run};
 
 const CRD: &str = "examples/write-a-convention/crd.yaml";
 const POLICIES: &str = "examples/write-a-convention/policies";
+const OBJECTS: &str = "examples/write-a-convention/recorded.yaml";
 
 fn export(arguments: &[&str]) -> Ended {
     run(["export", "health", "--for", "argocd"].iter().chain(arguments))
@@ -40,10 +41,62 @@ fn a_rule_without_a_translation_is_left_out_and_named() {
 fn kinds_without_a_health_are_an_error() {
     let ended = export(&["--crds", CRD]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
-    assert_eq!(ended.err, "no policy with a health selects one of these kinds\n");
+    assert_eq!(ended.err, "no policy with a health selects canaries.flagger.app\n");
+    let ended = export(&["Cargo.toml"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("Cargo.toml:1"), "{}", ended.err);
+}
+
+#[test]
+fn kinds_come_from_one_source() {
     let ended = export(&[]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.err.contains("--crds"), "{}", ended.err);
+    let sources = "<FILE|--file <FILE>|--crds <PATH>|--from-cluster>";
+    assert!(ended.err.contains(sources), "{}", ended.err);
+    for sources in [
+        &["--crds", CRD, OBJECTS][..],
+        &["--crds", CRD, "-f", OBJECTS],
+        &["--crds", CRD, "--from-cluster"],
+        &["--from-cluster", OBJECTS],
+        &["--from-cluster", "--exclude", "a"],
+    ] {
+        let ended = export(sources);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
+        assert!(ended.err.contains("cannot be used with"), "{}", ended.err);
+    }
+}
+
+#[test]
+fn the_kinds_of_objects_have_the_same_script_as_those_of_definitions() {
+    let of_definition = export(&["--crds", CRD, "--policies", POLICIES]);
+    for objects in [&[OBJECTS][..], &["-f", OBJECTS]] {
+        let of_objects = export(&[objects, &["--policies", POLICIES, "--strict"]].concat());
+        assert_eq!((of_objects.code, of_objects.err.as_str()), (Some(0), ""));
+        assert_eq!(of_objects.out, of_definition.out);
+    }
+}
+
+#[test]
+fn objects_give_the_versions_of_their_kinds_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("objects.yaml");
+    let object = |api_version: &str, kind: &str| {
+        format!("{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: a}}}}\n---\n")
+    };
+    let objects = [
+        object("cert-manager.io/v1", "Certificate"),
+        object("example.com/v1", "Example"),
+        object("pkg.crossplane.io/v1beta1", "Function"),
+        object("pkg.crossplane.io/v1", "Function"),
+        object("v1", "Secret"),
+        object("pkg.crossplane.io/v1", "Function"),
+    ];
+    fs::write(&path, objects.concat()).unwrap();
+    let arguments = ["--for", "kro", path.to_str().unwrap(), "--strict"];
+    let ended = run(["export", "health"].iter().chain(&arguments));
+    let left_out = "no policy with a health selects secrets, examples.example.com\n";
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), left_out));
+    insta::assert_snapshot!(ended.out);
 }
 
 #[test]
