@@ -115,3 +115,22 @@ fn the_folder_of_argo_cd_has_a_test_for_each_clause() {
     }
     insta::assert_snapshot!(tests);
 }
+
+#[test]
+fn a_kind_of_the_core_group_has_no_group_in_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let policy = "apiVersion: statusgate.dev/v1alpha1\nkind: StatusPolicy\nmetadata: {name: p}\nspec: \
+        {convention: metav1, resources: [{apiGroups: [''], apiVersions: [v1], resources: [services]}]}\n";
+    fs::write(path("policy.yaml"), policy).unwrap();
+    fs::write(path("service.yaml"), "{apiVersion: v1, kind: Service, metadata: {name: a}}")
+        .unwrap();
+    let arguments = [path("service.yaml"), "--policies".into(), path("policy.yaml")];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let config_map = export(&arguments);
+    assert!(config_map.out.contains("\n  resource.customizations.health.Service: |\n"));
+    let ended = export(&[&arguments[..], &["--out", &path("out")]].concat());
+    assert_eq!((ended.code, ended.text().as_str()), (Some(0), ""));
+    let witness = fs::read_to_string(path("out/Service/testdata/stale.yaml")).unwrap();
+    assert!(witness.contains("apiVersion: v1\n"), "{witness}");
+}

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Program, Readable, Witness};
+use super::{Program, Readable, Witness, in_group};
 use crate::engine::HealthStatus;
 use crate::language::formula::{Bound, Comparison, Formula, List, Question};
 use crate::model::Pointer;
@@ -88,7 +88,7 @@ pub(super) fn config_map(kinds: &[Readable]) -> String {
 
 /// The files of a kind in Argo CD's folder of scripts (`resource_customizations`), and their texts.
 pub fn files(kind: &Readable, witnesses: &[Witness]) -> Vec<(String, String)> {
-    let folder = format!("{}/{}", kind.group, kind.kind);
+    let folder = in_group(&kind.group, &kind.kind);
     let mut tests = "tests:\n".to_owned();
     let mut files = vec![(format!("{folder}/health.lua"), script(kind))];
     for (index, Witness { rule, object, health }) in witnesses.iter().enumerate() {

@@ -52,7 +52,7 @@ impl Readable {
 
     /// `cert-manager.io/v1`.
     fn api_version(&self, version: &str) -> String {
-        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+        in_group(&self.group, version)
     }
 
     /// What no reader can express.
@@ -117,4 +117,9 @@ impl Reader {
             Self::Wait => wait::commands(kinds),
         }
     }
+}
+
+/// `cert-manager.io/v1`, or the name alone in the core group.
+fn in_group(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Program;
 use super::program::Clause;
+use super::{Program, in_group};
 use crate::engine::Health;
 use crate::language::formula::{Bound, Comparison, Formula, List, Question};
 use crate::model::{Object, Pointer, Resource};
@@ -60,7 +60,7 @@ struct Draft {
 
 impl Draft {
     fn new(resource: &Resource<'_>, kind: &str) -> Self {
-        let api_version = format!("{}/{}", resource.group, resource.version);
+        let api_version = in_group(&resource.group, &resource.version);
         let metadata = json!({"name": "example", "generation": 2});
         let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
         Self { object, inner: json!([]) }
