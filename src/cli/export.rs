@@ -135,8 +135,7 @@ impl HealthArgs {
         };
         if self.from_cluster {
             return block_on(async {
-                let resources = self.connection.open().await?.custom_resources(policies).await?;
-                Ok(resources.into_iter().map(|resource| of(resource, &[])).collect())
+                Ok(self.connection.open().await?.custom_resources(policies, of).await?)
             });
         }
         if !self.crds.is_empty() {

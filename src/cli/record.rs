@@ -125,7 +125,7 @@ async fn record_writes(
     let mut signals = Signals::listen()?;
     let cluster: Cluster = args.connection.open().await?;
     let resources = match args.judging.crds.as_slice() {
-        [] => cluster.custom_resources(policies).await?,
+        [] => cluster.custom_resources(policies, |resource, _| resource).await?,
         paths => read_crds(paths, true)?,
     };
     for gap in gaps(policies, &resources) {

@@ -43,15 +43,16 @@ pub enum DefinitionEvent {
 }
 
 impl Cluster {
-    /// The custom resources that policies may select, from their definitions. Discovery would include
-    /// built-in and aggregated kinds, and shows a changed definition some time later.
+    /// What `of` makes of the custom resources that policies may select, and of the JSON of their definitions.
+    /// Discovery would include built-in and aggregated kinds, and shows a changed definition some time later.
     ///
     /// # Errors
     /// When the definitions cannot be read.
-    pub async fn custom_resources(
+    pub async fn custom_resources<T>(
         &self,
         policies: &PolicySet,
-    ) -> Result<Vec<CustomResource>, ClusterError> {
+        of: impl Fn(CustomResource, &[u8]) -> T,
+    ) -> Result<Vec<T>, ClusterError> {
         let what = "list the CustomResourceDefinitions";
         let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.client());
         let mut page = ListParams::default().limit(PAGE);
@@ -60,7 +61,7 @@ impl Cluster {
             let list = self.ask(what, api.list(&page)).await?;
             for name in list.items.iter().filter_map(|item| item.metadata.name.as_deref()) {
                 if policies.may_select(name) {
-                    resources.extend(self.custom_resource(name).await?);
+                    resources.extend(self.custom_resource(name, &of).await?);
                 }
             }
             match list.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -70,18 +71,19 @@ impl Cluster {
         }
     }
 
-    /// A custom resource by the name of its definition; `None` if the definition was deleted.
+    /// The same for one, by the name of its definition; `None` if the definition was deleted.
     ///
     /// # Errors
     /// When the definition cannot be read.
-    pub async fn custom_resource(
+    pub async fn custom_resource<T>(
         &self,
         name: &str,
-    ) -> Result<Option<CustomResource>, ClusterError> {
+        of: impl Fn(CustomResource, &[u8]) -> T,
+    ) -> Result<Option<T>, ClusterError> {
         let what = format!("read the CustomResourceDefinition {name}");
         match self.read(&what, &crd_path(name), Patience::SHORT).await {
             Ok(body) => match CustomResource::read(&body) {
-                Ok(resource) => Ok(Some(resource)),
+                Ok(resource) => Ok(Some(of(resource, &body))),
                 Err(source) => Err(ClusterError::BadAnswer { what, source }),
             },
             Err(ClusterError::Rejected { code: 404, .. }) => Ok(None),

@@ -261,7 +261,7 @@ impl Registrar {
             if memory.resources.get(&name).is_some_and(|(known, _)| *known == revision) {
                 continue;
             }
-            match self.0.cluster.custom_resource(&name).await? {
+            match self.0.cluster.custom_resource(&name, |resource, _| resource).await? {
                 Some(resource) => memory.resources.insert(name, (revision, resource)),
                 None => memory.resources.remove(&name),
             };

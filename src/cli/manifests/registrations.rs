@@ -114,7 +114,7 @@ async fn from_cluster(
     policies: &PolicySet,
 ) -> anyhow::Result<(Vec<CustomResource>, Option<String>)> {
     let cluster: Cluster = args.connection.open().await?;
-    let resources = cluster.custom_resources(policies).await?;
+    let resources = cluster.custom_resources(policies, |resource, _| resource).await?;
     Ok((resources, Some(cluster.version().to_owned())))
 }
 

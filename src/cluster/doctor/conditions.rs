@@ -16,7 +16,7 @@ pub(super) async fn check(input: &CheckInput<'_>) -> Vec<CheckResult> {
     if hooks.is_empty() {
         return Vec::new();
     }
-    match input.cluster.custom_resources(input.policies).await {
+    match input.cluster.custom_resources(input.policies, |resource, _| resource).await {
         Ok(resources) => {
             let calls = Calls::of(input.policies, &resources, true);
             hooks.into_iter().flat_map(|hook| compare(hook, &calls)).collect()

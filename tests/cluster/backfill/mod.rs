@@ -1,10 +1,11 @@
-//! `statusgate backfill`, `statusgate doctor` and `statusgate wait`. One test restarts the API server.
+//! `statusgate backfill`, `statusgate doctor`, `statusgate export` and `statusgate wait`. One test restarts the API server.
 
 mod command;
 mod plane;
 mod writer;
 
 mod doctor;
+mod export;
 mod interrupted;
 mod record;
 mod refused;

@@ -84,7 +84,7 @@ pub(super) fn auto_ready(kinds: &[Readable]) -> String {
 }
 
 /// kro checks the types of expressions.
-const NO_SCHEMA: &str = "  # kro rejects fields that the schema of the kind does not have. With --crds, these are left out.\n";
+const NO_SCHEMA: &str = "  # kro rejects fields that the schema of the kind does not have. With --crds or --from-cluster, these are left out.\n";
 
 /// Parts of the resources of a ResourceGraphDefinition.
 pub(super) fn kro(kinds: &[Readable]) -> String {
