@@ -209,18 +209,6 @@ mod tests {
 
     use super::*;
 
-    fn target() -> Target {
-        Target {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: "foos".into(),
-            kind: "Foo".into(),
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
-        }
-    }
-
     fn report(outcome: Outcome) -> Report {
         let (namespace, name) = ("n".to_owned(), "one".to_owned());
         let object = Named { namespace, name, uid: "u".to_owned(), ..Named::default() };
@@ -248,7 +236,7 @@ mod tests {
     #[test]
     fn each_json_line_is_one_object() {
         let report = report(Outcome::Rejected("no".to_owned()));
-        let line = json_line(&target(), &report, &["p"], false);
+        let line = json_line(&Target::example("foos"), &report, &["p"], false);
         assert_eq!(
             serde_json::from_str::<Value>(&line).unwrap(),
             json!({"outcome": "refused", "reason": "no", "policies": ["p"], "apiVersion": "a.io/v1",
@@ -261,7 +249,7 @@ mod tests {
     fn the_table_format_prints_only_objects_that_need_attention() {
         let policies = Arc::new(PolicySet::compile(&PolicySet::examples()).unwrap());
         let reporter = Reporter::new(policies, Output::Table, false, false, None);
-        let text = |outcome: Outcome| reporter.text(&target(), &report(outcome));
+        let text = |outcome: Outcome| reporter.text(&Target::example("foos"), &report(outcome));
         assert_eq!(text(Outcome::Patched), None);
         assert_eq!(text(Outcome::Unchanged), None);
         assert_eq!(

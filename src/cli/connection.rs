@@ -161,17 +161,7 @@ mod tests {
     }
 
     fn targets() -> Vec<Target> {
-        [("foos", "Foo", true), ("bars", "Bar", false)]
-            .map(|(plural, kind, namespaced)| Target {
-                group: "a.io".into(),
-                version: "v1".into(),
-                plural: plural.into(),
-                kind: kind.into(),
-                namespaced,
-                status_subresource: true,
-                policies: vec![0],
-            })
-            .into()
+        vec![Target::example("foos"), Target { namespaced: false, ..Target::example("bars") }]
     }
 
     fn gaps() -> [Gap; 2] {

@@ -262,15 +262,9 @@ mod tests {
     }
 
     fn served(group: &str, version: &str, plural: &str, status_subresource: bool) -> Target {
-        Target {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            plural: plural.to_owned(),
-            kind: plural.to_owned(),
-            namespaced: true,
-            status_subresource,
-            policies: Vec::new(),
-        }
+        let (group, version) = (group.to_owned(), version.to_owned());
+        let policies = Vec::new();
+        Target { group, version, status_subresource, policies, ..Target::example(plural) }
     }
 
     #[test]

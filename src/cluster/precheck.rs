@@ -218,15 +218,7 @@ mod tests {
         let crd = format!(
             r#"{{"spec":{{"versions":[{{"name":"v1","schema":{{"openAPIV3Schema":{{"properties":{{"status":{status}}}}}}}}}]}}}}"#
         );
-        let target = Target {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: "foos".into(),
-            kind: "Foo".into(),
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
-        };
+        let target = Target::example("foos");
         let definition = Definition::read(crd.as_bytes(), "v1");
         let checks = schema(&policies, &target, &definition);
         let problems = checks.into_iter().filter(|check| check.level == Level::Problem);

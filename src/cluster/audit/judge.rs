@@ -226,12 +226,8 @@ mod tests {
         let appcat = policies.policies().iter().position(|policy| *policy.name == *"appcat");
         Target {
             group: "vshn.appcat.vshn.io".into(),
-            version: "v1".into(),
-            plural: "vshnredis".into(),
-            kind: "VSHNRedis".into(),
-            namespaced: true,
-            status_subresource: true,
             policies: vec![u16::try_from(appcat.unwrap()).unwrap()],
+            ..Target::example("vshnredis")
         }
     }
 
@@ -322,13 +318,8 @@ mod tests {
         };
         let text = policy("a", "Warn") + &policy("b", "Deny");
         let policies = PolicySet::compile(&[Source { name: "p".into(), text }]).unwrap();
-        let target = Target {
-            group: "g".into(),
-            plural: "things".into(),
-            kind: "Thing".into(),
-            policies: vec![0, 1],
-            ..target(&self::policies())
-        };
+        let target =
+            Target { group: "g".into(), policies: vec![0, 1], ..Target::example("things") };
         let judge = Judge::new(&policies, None);
         let text = disagreeing(NOT_READY).replace("\"reason\":\"No\",", "");
         let judged = judge.object(&target, &text, Timestamp::UNIX_EPOCH).unwrap();

@@ -225,18 +225,6 @@ mod tests {
     use statusgate_core::engine::Cause;
     use statusgate_core::model::Metadata;
 
-    fn target() -> Target {
-        Target {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: "foos".into(),
-            kind: "Foo".into(),
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
-        }
-    }
-
     fn add(reports: &mut Reports, namespace: &str, name: &str, actions: &[Action]) {
         let found = |action: &Action| Found {
             policy: "p".into(),
@@ -267,7 +255,7 @@ mod tests {
             since: Some(7),
             broken: None,
         };
-        reports.add(&target(), &judged);
+        reports.add(&Target::example("foos"), &judged);
     }
 
     fn documents(reports: &Reports) -> Vec<Value> {

@@ -225,21 +225,9 @@ mod tests {
     use statusgate_core::engine::Cause;
     use statusgate_core::model::Metadata;
 
-    fn target(plural: &str) -> Target {
-        Target {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: plural.into(),
-            kind: plural.to_uppercase(),
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
-        }
-    }
-
     fn tally(plurals: &[&str]) -> Tally {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
-        let targets: Vec<Target> = plurals.iter().map(|plural| target(plural)).collect();
+        let targets: Vec<Target> = plurals.iter().map(|plural| Target::example(plural)).collect();
         Tally::new(&policies, &targets, 1)
     }
 

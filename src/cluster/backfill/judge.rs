@@ -151,15 +151,8 @@ mod tests {
     }
 
     fn judged_by(policies: &PolicySet, text: &str) -> Judged {
-        let target = Target {
-            group: "vshn.appcat.vshn.io".into(),
-            version: "v1".into(),
-            plural: "vshnredis".into(),
-            kind: "VSHNRedis".into(),
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
-        };
+        let group = "vshn.appcat.vshn.io".into();
+        let target = Target { group, ..Target::example("vshnredis") };
         judge(policies, &target, Object::parse(text).unwrap(), Timestamp::UNIX_EPOCH)
     }
 

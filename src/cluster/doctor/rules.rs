@@ -164,15 +164,7 @@ pub(super) mod tests {
     }
 
     fn target(plural: &str, status_subresource: bool) -> Target {
-        Target {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: plural.into(),
-            kind: plural.into(),
-            namespaced: true,
-            status_subresource,
-            policies: vec![0],
-        }
+        Target { status_subresource, ..Target::example(plural) }
     }
 
     fn rule(version: &str, operations: &[&str], resources: &[&str]) -> RuleWithOperations {

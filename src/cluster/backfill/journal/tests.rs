@@ -2,18 +2,6 @@ use std::os::unix::net::UnixListener;
 
 use super::*;
 
-fn target(plural: &str) -> Target {
-    Target {
-        group: "a.io".into(),
-        version: "v1".into(),
-        plural: plural.into(),
-        kind: "Foo".into(),
-        namespaced: true,
-        status_subresource: true,
-        policies: vec![0],
-    }
-}
-
 fn scope(documents: &[&str]) -> Scope {
     let cluster = "the kube-system one".to_owned();
     Scope::new("https://here/", cluster, documents.iter().copied(), "everything".into())
@@ -23,7 +11,7 @@ fn scope(documents: &[&str]) -> Scope {
 fn the_next_run_knows_patched_and_finished() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
-    let (foos, bars) = (target("foos"), target("bars"));
+    let (foos, bars) = (Target::example("foos"), Target::example("bars"));
     let mut first = Journal::open(&path, &scope(&["p"])).unwrap();
     first.note_patched(&foos, "one").unwrap();
     first.note_patched(&foos, "two").unwrap();
@@ -40,7 +28,7 @@ fn the_next_run_knows_patched_and_finished() {
 fn a_file_cut_anywhere_is_a_shorter_valid_journal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
-    let foos = target("foos");
+    let foos = Target::example("foos");
     let uids = ["one", "two", "three"];
     let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
     for uid in uids {
@@ -89,7 +77,7 @@ fn a_journal_of_version_1_is_rejected() {
 fn a_reinstalled_definition_has_new_objects() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
-    let foos = target("foos");
+    let foos = Target::example("foos");
     let finished = |definition: &str| {
         let mut journal = Journal::open(&path, &scope(&["p"])).unwrap();
         journal.define(&foos, definition);
