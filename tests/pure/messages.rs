@@ -128,7 +128,7 @@ fn a_pattern_is_described_in_words_before_it_is_shown() {
 fn every_pattern_of_a_built_in_convention_has_words() {
     for (name, convention) in built_in().conventions() {
         let members = convention.conditions.iter().flat_map(|list| list.members.iter());
-        let checks = members.flat_map(|(_, checks)| checks);
+        let checks = members.flat_map(|(_, checks)| checks.iter());
         let fields = convention.fields.iter().map(|field| &field.check);
         for check in checks.chain(fields).filter(|check| check.pattern.is_some()) {
             assert!(check.message.is_some(), "{name}: {}", check.rule);

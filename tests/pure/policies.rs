@@ -212,7 +212,7 @@ fn the_example_policies_compile_and_judge_what_they_should() {
 fn billing_services_follow_a_convention_that_extends_metav1() {
     let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
     let movers = |name: &str| {
-        let times = policies.conventions()[name].conditions[0].times.as_ref().unwrap();
+        let times = policies.conventions()[name].conditions[0].transition_time.as_ref().unwrap();
         times.must_move_on.join(", ")
     };
     assert_eq!(movers("metav1"), "status");
@@ -237,9 +237,9 @@ fn a_type_that_is_added_to_an_inherited_family_is_found() {
         NodesReady: {polarity: negative}\n        TaskSucceeded: {polarity: negative}\n        Other: {polarity: negative}\n";
     let set = PolicySet::compile(&[Source::new("a.yaml", text)])
         .unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let types = &set.conventions()["heir"].conditions[0].types;
+    let list = &set.conventions()["heir"].conditions[0];
     let polarity =
-        |name: &str| types.find(name).map(|known| known.polarity.unwrap_or_default().name());
+        |name: &str| list.find(name).map(|known| known.polarity.unwrap_or_default().name());
     for (name, expected) in [
         ("NodesReady", "negative"),
         ("TaskSucceeded", "negative"),

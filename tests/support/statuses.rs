@@ -197,7 +197,7 @@ fn phases(convention: &Convention) -> Vec<&str> {
 }
 
 fn reasons(convention: &Convention) -> BoxedStrategy<Value> {
-    let types = convention.conditions.iter().flat_map(|list| &list.types.known);
+    let types = convention.conditions.iter().flat_map(|list| list.types.values());
     let rows = types.flat_map(|kind| kind.reasons.keys()).map(String::as_str);
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
     let phases = phases.flat_map(|phase| &phase.reasons).map(String::as_str);
@@ -206,7 +206,7 @@ fn reasons(convention: &Convention) -> BoxedStrategy<Value> {
 
 /// An element with members that the list knows.
 fn elements(list: &'static ConditionList, convention: &Convention) -> BoxedStrategy<Value> {
-    let types = list.types.known.iter().map(|kind| kind.name.replace('*', "Node"));
+    let types = list.types.values().map(|kind| kind.name.replace('*', "Node"));
     // Types that other rules read are more frequent: two of thirty rarely meet in one list.
     let in_rules = conditions_in_rules(convention);
     let types = types.chain(in_rules.iter().cycle().take(4 * in_rules.len()).cloned());

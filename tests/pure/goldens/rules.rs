@@ -97,7 +97,8 @@ fn both_versions_of_cluster_api_have_the_same_rules_for_the_same_list() {
     let policies = built_in();
     let rules = |name: &str, path: &str| {
         let lists = &policies.conventions()[name].conditions;
-        let mut list = lists.iter().find(|list| list.path.to_string() == path).unwrap().clone();
+        let list = lists.iter().find(|list| list.path.to_string() == path).unwrap();
+        let mut list = (**list).clone();
         list.path = "/status/conditions".parse().unwrap();
         list.source.clear();
         format!("{list:#?}").replace(&format!("\"{name}/"), "\"")

@@ -4,9 +4,11 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Disposition, ListPointer, Name, Sanction, Sentence, SpecPointer, ZeroOrMore};
-use crate::language::{ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar};
-use crate::model::{ConditionStatus, Id};
+use super::{Check, Disposition, ListPointer, Name, Sanction, Sentence, ZeroOrMore};
+use crate::language::{
+    ElementPredicate, Glob, OneOrMany, Polarity, Predicate, Scalar, SpecPointer,
+};
+use crate::model::{ConditionStatus, Id, Pointer};
 
 document! {
     /// A list of conditions.
@@ -16,6 +18,12 @@ document! {
         /// element of status.parents has its own list. With /status/instances/*, the elements are the
         /// values of the map status.instances, and its keys identify them.
         path: ListPointer,
+        /// The outer list or map, if the path has a `*`. Compiling sets it.
+        #[serde(skip)]
+        outer: Option<OuterList>,
+        /// The id of the rule that the list is a list and its elements are objects. Compiling sets it.
+        #[serde(skip)]
+        shape_rule: Id,
         /// With `*` in the path: the members that identify an element of the outer list. Without them,
         /// `*` stands for the values of a map.
         parent_key?: OneOrMany<String>,
@@ -40,14 +48,14 @@ document! {
         #[schemars(extend("x-merge" = "members"))]
         members = IndexMap<String, ZeroOrMore<Check>>,
         /// What happens when an element has another member. Default: it is accepted.
-        other_members?: Disposition,
+        other_members?: Sanction,
         /// The types of conditions. The first name that matches a type counts.
         #[schemars(extend("x-merge" = "types"))]
         types = IndexMap<String, ConditionType>,
         /// What happens when an element has another type. Default: it is accepted.
-        other_types?: Disposition,
+        other_types?: Sanction,
         /// What happens when known types are not in the order of `types`. Default: it is accepted.
-        order?: Disposition,
+        order?: Sanction,
         /// Lists in the spec by which the object names types of its own, with their polarity.
         polarity_from = Vec<SpecPointer>,
         /// When the transition time of an element changes.
@@ -165,6 +173,17 @@ document! {
         /// The rule is off unless a policy enables it.
         optional = bool,
     }
+}
+
+/// A list or map in which each element has a list of conditions, or a map with the elements themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OuterList {
+    /// `/status/parents`.
+    pub path: Pointer,
+    /// The names from an element to its list of conditions; none if the element is an element of the list.
+    pub inner: Vec<String>,
+    /// The members that identify an element; none for a map.
+    pub key: Vec<String>,
 }
 
 /// An action, for example `Warn`, or `{when: …, action: Warn}`.

@@ -27,8 +27,8 @@ pub(crate) use action::warn;
 pub use action::{Action, Disposition, FixedAction, Sanction};
 pub(crate) use check::{PLACEHOLDER_POINTER, Spec, envelope, spec};
 pub use condition::{
-    ConditionList, ConditionType, ElementRule, GuardedPresence, History, Presence, ReasonMembers,
-    ReasonRow, TransitionTime,
+    ConditionList, ConditionType, ElementRule, GuardedPresence, History, OuterList, Presence,
+    ReasonMembers, ReasonRow, TransitionTime,
 };
 pub use convention::{ConventionKind, ConventionSpec, ResourceVersion, StatusConvention};
 pub use field::{Check, Field, FieldType, Format};
@@ -45,11 +45,9 @@ pub use rule::{
     SteadyWhile, Trigger, TriggerWord, Watch,
 };
 pub(crate) use schema::Merge;
-pub use shapes::{
-    ListPointer, Name, Origin, Sentence, SpecPointer, StatusOrBelow, StatusPointer, Watched,
-};
+pub use shapes::{ListPointer, Name, Origin, Sentence, StatusOrBelow, StatusPointer, Watched};
 
-pub use crate::language::{MemberOf, ZeroOrMore};
+pub use crate::language::{MemberOf, SpecPointer, ZeroOrMore};
 
 /// Whether a key with this value can be left out.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

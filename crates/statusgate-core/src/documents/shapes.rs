@@ -2,20 +2,18 @@
 //! what is wrong with one by the name in `x-check`.
 
 use std::fmt;
-use std::ops::Deref;
 use std::str::FromStr;
 
 use schemars::{Schema, json_schema};
 
-use crate::language::shapes::{self, Text, TextCheck, check, text_shape};
-use crate::model::{Pointer, PointerError};
+use crate::language::shapes::{self, Text, TextCheck, check, fitting, form, pointer, text_shape};
+use crate::model::Pointer;
 
 /// The forms of documents that the language does not have.
-const CHECKS: [TextCheck; 8] = [
+const CHECKS: [TextCheck; 7] = [
     check::<ListPointer>(),
     check::<StatusPointer>(),
     check::<StatusOrBelow>(),
-    check::<SpecPointer>(),
     check::<Name>(),
     check::<Sentence>(),
     check::<Origin>(),
@@ -39,10 +37,6 @@ pub struct ListPointer(Pointer);
 /// A pointer to `.status` or to something inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusOrBelow(Pointer);
-
-/// A pointer to something inside `.spec`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpecPointer(Pointer);
 
 /// A name that becomes a part of a rule id, and so of metric labels and responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,42 +82,6 @@ pub enum Watched {
     Condition(String),
 }
 
-/// The common parts of a string with a form: it is its content, and it is read from text.
-macro_rules! form {
-    ($name:ident($content:ty), $form:literal, $schema:tt, |$text:ident| $read:expr) => {
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str($text: &str) -> Result<Self, String> {
-                $read.map(Self)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(formatter)
-            }
-        }
-
-        impl Deref for $name {
-            type Target = $content;
-
-            fn deref(&self) -> &$content {
-                &self.0
-            }
-        }
-
-        impl Text for $name {
-            const CHECK: &'static str = $form;
-
-            fn schema() -> Schema {
-                json_schema!($schema)
-            }
-        }
-        text_shape!($name);
-    };
-}
-
 form!(
     StatusPointer(Pointer),
     "status-pointer",
@@ -151,12 +109,6 @@ form!(
     )
 );
 form!(
-    SpecPointer(Pointer),
-    "spec-pointer",
-    {"description": "A JSON pointer below /spec.", "type": "string", "pattern": "^/spec/."},
-    |text| pointer(text, |found| !found.below_spec().is_empty(), "this must point below /spec")
-);
-form!(
     Name(String),
     "name",
     {
@@ -173,19 +125,6 @@ form!(
     {"description": "One line of text.", "type": "string", "minLength": 1, "maxLength": MAX_SENTENCE},
     |text| sentence(text)
 );
-
-fn pointer(text: &str, fits: fn(&Pointer) -> bool, what: &str) -> Result<Pointer, String> {
-    fitting(text.parse(), fits, what)
-}
-
-fn fitting(
-    read: Result<Pointer, PointerError>,
-    fits: fn(&Pointer) -> bool,
-    what: &str,
-) -> Result<Pointer, String> {
-    let pointer = read.map_err(|error| error.to_string())?;
-    if fits(&pointer) { Ok(pointer) } else { Err(what.to_owned()) }
-}
 
 fn name(text: &str) -> Result<String, String> {
     let letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();

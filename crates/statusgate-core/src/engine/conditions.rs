@@ -83,11 +83,12 @@ fn judge_list<'p: 's, 's, 'a>(
     let circumstances = Circumstances { facts: &facts, ..circumstances };
     let (mut duplicates, mut stored_by_key) = (Duplicates::new(items, list), ByKey::new(stored));
     // In a history or without a key, only the index identifies an element.
-    let keyed = !list.key.is_empty();
+    let keyed = !list.key().is_empty();
     // While both lists have the same unique keys at the same indices, the stored element of a key is at
     // the same index. This does not apply to types with their own key, or to tables, which look up types
     // first.
-    let mut in_step = !list.types.has_keys && stored.len() <= SCAN_LIMIT;
+    let has_keys = list.has_keys_of_types();
+    let mut in_step = !has_keys && stored.len() <= SCAN_LIMIT;
     for (index, item) in items.iter().enumerate() {
         if !matches!(item, Json::Object(_)) {
             let message = format!("must be an object, it is {}", item.kind());
@@ -98,9 +99,9 @@ fn judge_list<'p: 's, 's, 'a>(
             continue;
         }
         let kind = item.get("type").and_then(Json::as_str);
-        let find = || kind.and_then(|kind| list.types.find(kind));
+        let find = || kind.and_then(|kind| list.find(kind));
         // The type's rules are looked up only if needed: most elements did not change.
-        let known = if list.types.has_keys { find() } else { None };
+        let known = if has_keys { find() } else { None };
         let key = Key::of(list, known);
         let twin = keyed && duplicates.is_duplicate(index, item, key);
         let position = Position::Index(index);
@@ -162,7 +163,7 @@ fn answers<'p, 's, 'a>(
     (count > SCAN_LIMIT).then(|| {
         let each = list.each.iter().map(|rule| &rule.when.0);
         let removed = circumstances.backfill.iter().filter_map(|fill| match &fill.filling {
-            Filling::AbsentMember { list: path, of, .. } if *path == list.path => {
+            Filling::AbsentMember { list: path, of, .. } if *path == *list.path => {
                 Some(fill.when.iter().chain([of]))
             }
             _ => None,
@@ -196,7 +197,7 @@ fn judge_presence<'p>(
         Violation::by(sanction, path.field(), format!("condition {kind} {message}"))
             .at(format!("{}[type={kind}]", path.place()))
     };
-    for known in path.list.types.known.iter().filter(|known| known.is_looked_for()) {
+    for known in path.list.types.values().filter(|known| known.is_looked_for()) {
         let present = has(items, known);
         let lacks = !present && !may_lack;
         if let Some(missing) = known.missing.as_ref().filter(|_| written && lacks).and_then(holding)
@@ -215,12 +216,11 @@ fn judge_presence<'p>(
 /// Judges the order of known types.
 fn judge_order<'p>(path: Path<'p, '_, '_>, items: &[Json<'_>], violations: &mut dyn Sink<'p>) {
     let list = path.list;
-    let Some(sanction) = &list.types.order else { return };
-    let position =
-        |item: &Json<'_>| list.types.known.iter().position(|known| is_of_type(item, known));
-    let positions = items.iter().filter_map(position);
+    let Some(sanction) = &list.order else { return };
+    let kinds = items.iter().filter_map(|item| item.get("type").and_then(Json::as_str));
+    let positions = kinds.filter_map(|kind| list.rank(kind));
     if !positions.is_sorted() {
-        let names: Vec<&str> = list.types.known.iter().map(|known| known.name.as_str()).collect();
+        let names: Vec<&str> = list.types.values().map(|known| known.name.as_str()).collect();
         let message = format!("must be in the order {}", names.join(", "));
         let found = Violation::by(sanction, path.field(), message);
         violations.push(found.at(path.place().into()));

@@ -63,7 +63,7 @@ impl<'j, 'a> Stored<'j, 'a> {
         let kind = item.get("type").and_then(Json::as_str);
         match self.rules {
             Some(rules) => {
-                let known = kind.and_then(|kind| rules.types.find(kind));
+                let known = kind.and_then(|kind| rules.find(kind));
                 self.by_key.find(item, Key::of(rules, known))
             }
             None => self.by_type.find(kind?),
@@ -198,41 +198,37 @@ impl Defaults<'_, '_, '_> {
     /// the validating webhook would reject the write because of the default.
     fn accepts(&self, list: &Pointer, items: &[Json<'_>], element: &Map<String, Value>) -> bool {
         let Some(rules) = self.rules_of(list) else { return true };
-        let required = |(member, checks): &(String, Vec<Check>)| {
-            let wanted =
-                checks.iter().any(|check| check.required && check.action() == Disposition::Deny);
-            !wanted || element.contains_key(member)
-        };
-        rules.max_items.is_none_or(|most| items.len() < most) && rules.members.iter().all(required)
+        let wanted = |check: &Check| check.required && check.action() == Disposition::Deny;
+        rules.max_items.is_none_or(|most| items.len() < most)
+            && rules
+                .members
+                .iter()
+                .all(|(member, checks)| element.contains_key(member) || !checks.iter().any(wanted))
     }
 
     /// Whether a copied value is valid as a member of a condition. An invalid value is not copied.
     fn fits(&self, value: &Json<'_>, wanted: &Wanted<'_>) -> bool {
         let Some(Member { list, name: member, .. }) = wanted.member else { return true };
         let Some(rules) = self.rules_of(list) else { return true };
-        if let Some(times) = rules.times.as_ref().filter(|times| times.member == member)
+        if let Some(times) = rules.transition_time.as_ref().filter(|times| times.member == member)
             && let Some(time) = value.as_str().and_then(parse_rfc3339)
             && time > self.now.saturating_add(times.skew())
         {
             return false;
         }
-        let members = rules.members.iter();
-        let checks = members.filter(|(name, _)| name == member).flat_map(|(_, checks)| checks);
+        let checks = rules.checks(member).iter();
         let mut denying = checks.filter(|check| check.action() == Disposition::Deny);
         denying.all(|check| fields::violation(check, Some(value)).is_none())
     }
 
     /// The index of a new element: at the end, or according to the order of types.
     fn place_for(&self, list: &Pointer, items: &[Json<'_>], kind: &str) -> usize {
-        let rules = self.rules_of(list);
-        let Some(types) = rules.map(|list| &list.types) else { return items.len() };
-        if types.order.is_none() {
-            return items.len();
-        }
-        let rank = |name: &str| types.known.iter().position(|known| known.matches(name));
-        let own = rank(kind);
+        let rules = self.rules_of(list).filter(|rules| rules.order.is_some());
+        let Some(rules) = rules else { return items.len() };
+        let own = rules.rank(kind);
         let later = |item: &Json<'_>| {
-            let other = item.get("type").and_then(Json::as_str).and_then(rank);
+            let kind = item.get("type").and_then(Json::as_str);
+            let other = kind.and_then(|kind| rules.rank(kind));
             other.is_some() && other > own
         };
         items.iter().position(later).unwrap_or(items.len())
@@ -284,7 +280,7 @@ impl Defaults<'_, '_, '_> {
                 false => facts,
             };
             let kind = item.get("type").and_then(Json::as_str);
-            let kind = kind.and_then(|kind| rules.types.find(kind));
+            let kind = kind.and_then(|kind| rules.find(kind));
             let before = stored.get_or_insert_with(|| self.stored_list(list)).find(item);
             if with_element(facts, item, before, kind).ask(of) == Truth::True {
                 draft.remove_member(list, index, member);

@@ -181,7 +181,7 @@ impl<'p, 'a> Judging<'p, '_, 'a> {
             backfill: &self.policy.backfill,
             now: self.now,
         };
-        for list in convention.conditions.iter().filter(|list| list.applies_to(&resource.version)) {
+        for list in convention.lists(&resource.version) {
             conditions::judge(list, circumstances, violations);
         }
         // The rules about fields and owners and those in CEL have a fixed action.

@@ -39,10 +39,7 @@ pub(crate) fn rules(convention: &Convention) -> impl Iterator<Item = Clause<'_>>
     convention.rules.iter().map(|rule| Clause {
         id: &rule.rule,
         when: Cow::Borrowed(&rule.when),
-        list: rule
-            .list
-            .as_ref()
-            .and_then(|path| convention.conditions.iter().find(|list| list.path == **path)),
+        list: rule.list.as_ref().and_then(|path| convention.list_of_any_version(path)),
         of_element: false,
         action: rule.action,
         trigger: rule.trigger.as_ref(),

@@ -307,7 +307,7 @@ pub(crate) fn version_of(convention: &Convention) -> String {
 
 /// All API versions that a convention names, or `v1`.
 pub(crate) fn versions_of(convention: &Convention) -> Vec<String> {
-    let globs = convention.conditions.iter().flat_map(|list| &list.versions);
+    let globs = convention.conditions.iter().flat_map(|list| &list.api_versions);
     let versions: IndexSet<String> = globs.map(Glob::sample).collect();
     if versions.is_empty() { vec!["v1".to_owned()] } else { versions.into_iter().collect() }
 }

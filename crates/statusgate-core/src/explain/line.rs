@@ -150,7 +150,7 @@ impl<'c> Lines<'c> {
         let shape = format!("{path} is not {shape}, or an element is not an object");
         self.add(&list.shape_rule, Disposition::Deny, shape);
         self.given(list.duplicate.as_ref(), || {
-            format!("two elements of {path} have the same {}", list.key.join(" and "))
+            format!("two elements of {path} have the same {}", list.key().join(" and "))
         });
         let most = list.max_items.unwrap_or_default();
         self.given(list.too_long.as_ref(), || format!("{path} has more than {most} elements"));
@@ -172,21 +172,21 @@ impl<'c> Lines<'c> {
             let names = words::any_of(list.members.iter().map(|(name, _)| name.clone()));
             format!("an element of {path} has a member other than {names}")
         });
-        let types = || list.types.known.iter().map(|kind| kind.name.clone());
-        self.given(list.types.other.as_ref(), || {
+        let types = || list.types.values().map(|kind| kind.name.clone());
+        self.given(list.other_types.as_ref(), || {
             format!("an element of {path} has a type other than {}", words::any_of(types()))
         });
-        self.given(list.types.order.as_ref(), || {
+        self.given(list.order.as_ref(), || {
             let names = types().collect::<Vec<_>>().join(", ");
             format!("the types in {path} are not in the order {names}")
         });
-        for kind in &list.types.known {
+        for kind in list.types.values() {
             self.subject = Some((&kind.name, &kind.meaning));
             let of_list = if several { format!(" in {path}") } else { String::new() };
             self.condition(list, kind, &format!("condition {}{of_list}", kind.name));
         }
         self.subject = None;
-        if let Some(times) = &list.times {
+        if let Some(times) = &list.transition_time {
             self.times(path, times);
         }
         self.elsewhere(|lines| {

@@ -179,7 +179,7 @@ impl<'c> Stage<'c> {
             builder.side(true).push(&place, before.into())?;
         }
         builder.object.push(&place, item.into())?;
-        for path in self.list_at(list).map(|list| &list.types.polarity_from).into_iter().flatten() {
+        for path in self.list_at(list).map(|list| &list.polarity_from).into_iter().flatten() {
             for (kind, polarity) in facts::GATES {
                 builder.object.push(path, json!({"conditionType": kind, "polarity": polarity}))?;
             }
@@ -241,7 +241,7 @@ impl<'c> Stage<'c> {
             let item = element_at(&object, &place)?;
             let before = old.as_ref().and_then(|old| element_at(old, &place));
             let kind = item.get("type").and_then(Json::as_str);
-            let kind = kind.and_then(|kind| self.list_at(path)?.types.find(kind));
+            let kind = kind.and_then(|kind| self.list_at(path)?.find(kind));
             facts = with_element(facts, item, before, kind);
         }
         Some(ask(&facts))

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::{Answers, AnyWord, Polarity, Predicate, Reference, Truth};
+use super::{Answers, AnyWord, Polarity, Predicate, Reference, SpecPointer, Truth};
 use crate::model::{Conditions, Json, Object, Pointer, Resource};
 
 /// The input of predicates. A caller changes a part with a struct update, such as another phase.
@@ -43,7 +43,7 @@ pub struct List<'s> {
     /// Its path.
     pub path: &'s Pointer,
     /// Lists of `{conditionType, polarity}` in `.spec` that name the object's own types.
-    pub polarity_from: &'s [Pointer],
+    pub polarity_from: &'s [SpecPointer],
 }
 
 /// The facts of the element that a rule is about.

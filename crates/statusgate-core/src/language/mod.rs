@@ -102,7 +102,7 @@ pub use predicate::{ElementPredicate, Predicate, Scope};
 pub use resource::ResourceName;
 pub use selector::plural_of_kind;
 pub use set::Set;
-pub use shapes::{AnyPointer, OneOrMany, Scalar, ZeroOrMore};
+pub use shapes::{AnyPointer, OneOrMany, Scalar, SpecPointer, ZeroOrMore};
 pub use truth::Truth;
 pub(crate) use value::SKEW_SECONDS;
 pub use value::{Bound, MemberOf, Operand, Reference, Value};

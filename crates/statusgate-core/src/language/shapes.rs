@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Glob, Operand, Pattern, Span};
-use crate::model::{ConditionStatus, Pointer};
+use crate::model::{ConditionStatus, Pointer, PointerError};
 
 /// One value or a list of at least `MIN` values. One value is written without a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,8 +191,9 @@ pub trait Text: FromStr<Err: fmt::Display> {
 pub type TextCheck = (&'static str, fn(&str) -> Result<(), String>);
 
 /// The syntaxes of the language, by the name in `x-check`.
-pub const CHECKS: [TextCheck; 5] = [
+pub const CHECKS: [TextCheck; 6] = [
     check::<AnyPointer>(),
+    check::<SpecPointer>(),
     check::<Operand>(),
     check::<Pattern>(),
     check::<Glob>(),
@@ -239,38 +240,99 @@ macro_rules! text_shape {
 }
 pub(crate) use text_shape;
 
+/// The common parts of a string with a form: it is its content, and it is read from text.
+macro_rules! form {
+    ($name:ident($content:ty), $form:literal, $schema:tt, |$text:ident| $read:expr) => {
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str($text: &str) -> Result<Self, String> {
+                $read.map(Self)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(formatter)
+            }
+        }
+
+        impl std::ops::Deref for $name {
+            type Target = $content;
+
+            fn deref(&self) -> &$content {
+                &self.0
+            }
+        }
+
+        impl $crate::language::shapes::Text for $name {
+            const CHECK: &'static str = $form;
+
+            fn schema() -> schemars::Schema {
+                schemars::json_schema!($schema)
+            }
+        }
+        $crate::language::shapes::text_shape!($name);
+    };
+}
+pub(crate) use form;
+
 /// A pointer that a predicate can use: inside `.status` or `.spec`, or to a label or an annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnyPointer(Pointer);
 
-impl Deref for AnyPointer {
-    type Target = Pointer;
+form!(
+    AnyPointer(Pointer),
+    "any-pointer",
+    {
+        "description": "A JSON pointer below /status or /spec, or to a label or an annotation.",
+        "type": "string",
+        "pattern": "^/(status/.|spec/.|metadata/(labels|annotations)/[^/]+$)",
+    },
+    |text| pointer(text, is_any, ANY)
+);
 
-    fn deref(&self) -> &Pointer {
-        &self.0
-    }
+/// A pointer to something inside `.spec`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecPointer(Pointer);
+
+form!(
+    SpecPointer(Pointer),
+    "spec-pointer",
+    {"description": "A JSON pointer below /spec.", "type": "string", "pattern": "^/spec/."},
+    |text| pointer(text, |found| !found.below_spec().is_empty(), "this must point below /spec")
+);
+
+/// Reads a pointer of a form.
+pub(crate) fn pointer(
+    text: &str,
+    fits: fn(&Pointer) -> bool,
+    what: &str,
+) -> Result<Pointer, String> {
+    fitting(text.parse(), fits, what)
 }
 
-impl FromStr for AnyPointer {
-    type Err = String;
+pub(crate) fn fitting(
+    read: Result<Pointer, PointerError>,
+    fits: fn(&Pointer) -> bool,
+    what: &str,
+) -> Result<Pointer, String> {
+    let pointer = read.map_err(|error| error.to_string())?;
+    if fits(&pointer) { Ok(pointer) } else { Err(what.to_owned()) }
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::try_from(text.parse::<Pointer>().map_err(|error| error.to_string())?)
-            .map_err(str::to_owned)
-    }
+const ANY: &str = "this must point below /status or /spec, or to a label or an annotation such as \
+                   /metadata/annotations/example.com~1paused";
+
+fn is_any(pointer: &Pointer) -> bool {
+    pointer.is_below_status() || !pointer.below_spec().is_empty() || pointer.in_metadata().is_some()
 }
 
 impl TryFrom<Pointer> for AnyPointer {
     type Error = &'static str;
 
     fn try_from(pointer: Pointer) -> Result<Self, Self::Error> {
-        let is_outside = !pointer.below_spec().is_empty() || pointer.in_metadata().is_some();
-        if pointer.is_below_status() || is_outside {
-            Ok(Self(pointer))
-        } else {
-            Err("this must point below /status or /spec, or to a label or an annotation such as \
-                 /metadata/annotations/example.com~1paused")
-        }
+        if is_any(&pointer) { Ok(Self(pointer)) } else { Err(ANY) }
     }
 }
 
@@ -279,25 +341,6 @@ impl From<AnyPointer> for Pointer {
         pointer.0
     }
 }
-
-impl fmt::Display for AnyPointer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-impl Text for AnyPointer {
-    const CHECK: &'static str = "any-pointer";
-
-    fn schema() -> Schema {
-        json_schema!({
-            "description": "A JSON pointer below /status or /spec, or to a label or an annotation.",
-            "type": "string",
-            "pattern": "^/(status/.|spec/.|metadata/(labels|annotations)/[^/]+$)",
-        })
-    }
-}
-text_shape!(AnyPointer);
 
 impl Text for Glob {
     const CHECK: &'static str = "glob";

@@ -115,7 +115,7 @@ fn removals<'l>(lint: &'l Lint<'_>) -> Vec<Removal<'l>> {
         Filling::AbsentMember { list, member, of } => Some(Removal {
             name: &fill.name,
             member,
-            list: lint.convention.conditions.iter().find(|known| known.path == *list),
+            list: lint.convention.list_of_any_version(list),
             applies: taken(fill, member, of),
         }),
         _ => None,
@@ -146,7 +146,7 @@ pub(super) fn patched(convention: &Convention, version: &str, backfill: &[Backfi
     spaces.extend(imposed.map(|imposed| space(&[Question::plain(&imposed.when)])));
     for fill in backfill {
         spaces.extend(fill.when.as_ref().map(|when| space(&[Question::plain(when)])));
-        let known = |list: &Pointer| convention.conditions.iter().find(|known| known.path == *list);
+        let known = |list: &Pointer| convention.list_of_any_version(list);
         match &fill.filling {
             Filling::AbsentMember { list, member, of } => {
                 let predicate = &taken(fill, member, of);

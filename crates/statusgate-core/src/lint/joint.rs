@@ -67,8 +67,7 @@ pub(super) fn conditions_can_be_written(lint: &Lint<'_>) -> Vec<Remark> {
 
 impl<'c> Lint<'c> {
     fn lists(&self, stage: Stage<'c>) -> Vec<&'c ConditionList> {
-        let lists = self.convention.conditions.iter();
-        lists.filter(|list| list.applies_to(stage.version)).collect()
+        self.convention.lists(stage.version).collect()
     }
 
     fn elements(&self, stage: Stage<'c>, list: &'c ConditionList, remarks: &mut Vec<Remark>) {
@@ -76,8 +75,8 @@ impl<'c> Lint<'c> {
         if rulings.is_empty() {
             return;
         }
-        let other = (!list.types.other.as_ref().is_some_and(rejects)).then(|| "Example".to_owned());
-        let known = list.types.known.iter().map(|kind| (Some(kind), kind.sample()));
+        let other = (!list.other_types.as_ref().is_some_and(rejects)).then(|| "Example".to_owned());
+        let known = list.types.values().map(|kind| (Some(kind), kind.sample()));
         let named: Vec<(Option<&ConditionType>, String)> =
             known.chain(other.map(|name| (None, name))).collect();
         let mut rejected: Vec<(Option<&ConditionType>, &str, Vec<String>, Scene)> = Vec::new();

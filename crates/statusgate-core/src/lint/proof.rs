@@ -141,7 +141,7 @@ impl<'c> Search<'_, 'c> {
             Fact::Field { path, .. } | Fact::Length(path) => vec![path],
             Fact::Gates(path) => {
                 let list = convention.primary_conditions(self.stage.version);
-                [path].into_iter().chain(list.map(|list| &list.path)).collect()
+                [path].into_iter().chain(list.map(|list| &*list.path)).collect()
             }
             Fact::Condition { list, .. } | Fact::OfCondition { list, .. } => list.iter().collect(),
             Fact::Member { .. } => space.element_of.iter().collect(),

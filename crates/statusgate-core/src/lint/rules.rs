@@ -263,15 +263,12 @@ enum Found {
 
 /// Whether a rule requires a polarity that no type of its list has and that the spec cannot set.
 fn waits_for_type(clause: &Clause<'_>) -> bool {
-    let list = clause.list.filter(|list| list.types.polarity_from.is_empty());
+    let list = clause.list.filter(|list| list.polarity_from.is_empty());
     list.is_some_and(|list| {
         let mut asked = Polarities::default();
         clause.when.asks(&mut asked);
         let known = |wanted: &&[Polarity]| {
-            list.types
-                .known
-                .iter()
-                .any(|kind| kind.polarity.is_some_and(|own| wanted.contains(&own)))
+            list.types.values().any(|kind| kind.polarity.is_some_and(|own| wanted.contains(&own)))
         };
         !asked.0.iter().all(known)
     })

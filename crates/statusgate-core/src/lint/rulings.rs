@@ -35,7 +35,7 @@ impl<'c> Lint<'c> {
     pub(super) fn rulings_of_status(&self, lists: &[&'c ConditionList]) -> Vec<Ruling<'c>> {
         let mut rulings = self.rulings_of_clauses(lists);
         for list in lists {
-            for kind in &list.types.known {
+            for kind in list.types.values() {
                 for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
                     rulings.push(Ruling::new(&sanction.rule, vec![is_true(kind)], Some(list)));
                 }
@@ -99,7 +99,7 @@ impl<'c> Lint<'c> {
         let mut rulings: Vec<Ruling<'c>> = of_list
             .map(|clause| ruling(clause.id, vec![clause.when.clone().into_owned()]))
             .collect();
-        for kind in &list.types.known {
+        for kind in list.types.values() {
             for sanction in kind.not_true.iter().filter(|sanction| rejects(sanction)) {
                 rulings.push(ruling(&sanction.rule, Vec::new()));
             }
@@ -112,7 +112,7 @@ impl<'c> Lint<'c> {
                 rulings.push(ruling(&kind.reason_rule, asks));
             }
         }
-        for (member, checks) in list.members.iter().filter(|(member, _)| member != "type") {
+        for (member, checks) in list.members.iter().filter(|(member, _)| *member != "type") {
             for check in checks.iter().filter(|check| check.action() == Disposition::Deny) {
                 let reference = Reference::Member(member.clone());
                 let all: Vec<&Check> = checks.iter().collect();

@@ -132,11 +132,6 @@ impl<'c> Sourced<'c> {
         Sanction { rule: self.rule(rule, action), action }
     }
 
-    /// A rule that exists where a document has an action for it.
-    pub(crate) fn optional(&self, rule: &str, action: Option<Disposition>) -> Option<Sanction> {
-        action.map(|action| self.sanction(rule, action))
-    }
-
     /// Gives the sanction of a document its id.
     pub(crate) fn name(&self, rule: &str, sanction: Option<&mut Sanction>) {
         if let Some(sanction) = sanction {

@@ -183,7 +183,7 @@ impl Builder<'_> {
         let outer = list.and_then(|list| list.outer.as_ref());
         let place = list.map(|list| match outer {
             Some(_) => List::OfElement,
-            None => List::At(list.path.clone()),
+            None => List::At((*list.path).clone()),
         });
         let kind = self.kind(place.as_ref());
         let mut formula = when.sides(kind)?.yes;

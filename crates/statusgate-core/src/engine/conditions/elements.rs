@@ -31,7 +31,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
     ) {
         self.judge_members(violations);
         self.judge_type(violations);
-        if let Some(times) = &self.path.list.times {
+        if let Some(times) = &self.path.list.transition_time {
             self.judge_time(times, circumstances, violations);
         }
         if let Some(generations) = circumstances.generations {
@@ -78,8 +78,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let Some(sanction) = &self.path.list.other_members else { return };
         let Json::Object(members) = self.item else { return };
         for (name, value) in members.iter() {
-            let known = self.path.list.members.iter().any(|(known, _)| known == name);
-            if !known && !value.is_null() {
+            if !self.path.list.members.contains_key(name) && !value.is_null() {
                 let message = "is not a known member of this condition";
                 violations.push(self.violation(sanction, &escaped(name), message));
             }
@@ -89,8 +88,8 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
     fn judge_type(&self, violations: &mut dyn Sink<'p>) {
         let Some(kind) = self.kind else { return };
         let Some(known) = self.known else {
-            if let Some(sanction) = &self.path.list.types.other {
-                let names = self.path.list.types.known.iter().map(|known| &known.name);
+            if let Some(sanction) = &self.path.list.other_types {
+                let names = self.path.list.types.values().map(|known| &known.name);
                 let message = fields::unsupported(kind, names);
                 let found = self.violation(sanction, "type", message).cause(Cause::NotSupported);
                 violations.push(found.of_value(self.item.get("type")));
@@ -192,7 +191,7 @@ impl<'p: 's, 's, 'a> JudgedElement<'p, 's, 'a> {
         let holds = |facts: &Facts<'s, 'a>, when: &Predicate| facts.ask(when) == Truth::True;
         circumstances.backfill.iter().any(|fill| match &fill.filling {
             Filling::AbsentMember { list, member: removed, of } => {
-                *list == self.path.list.path
+                *list == *self.path.list.path
                     && removed == member
                     && fill.when.as_ref().is_none_or(|when| holds(circumstances.facts, when))
                     && holds(&of_element, of)

@@ -16,7 +16,7 @@ pub(crate) struct Key<'p> {
 impl<'p> Key<'p> {
     /// The key of a type's elements: its own, otherwise the list's.
     pub(crate) fn of(list: &'p ConditionList, known: Option<&'p ConditionType>) -> Self {
-        let members = known.and_then(|known| known.key.as_deref()).unwrap_or(&list.key);
+        let members = known.and_then(|known| known.key.as_deref()).unwrap_or_else(|| list.key());
         Self { members }
     }
 
@@ -102,7 +102,7 @@ pub(super) enum Duplicates<'p, 'j, 'a> {
 
 impl<'p: 'j, 'j, 'a> Duplicates<'p, 'j, 'a> {
     pub(super) fn new(items: &'j [Json<'a>], list: &ConditionList) -> Self {
-        if items.len() <= SCAN_LIMIT && !list.types.has_keys && list.key.len() == 1 {
+        if items.len() <= SCAN_LIMIT && !list.has_keys_of_types() && list.key().len() == 1 {
             Self::Texts([None; SCAN_LIMIT])
         } else {
             Self::ByKey(ByKey::new(items))

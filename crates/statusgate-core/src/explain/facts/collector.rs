@@ -86,7 +86,7 @@ impl<'c> Collector<'c> {
     }
 
     fn condition_fact(&mut self, old: bool, kind: &str) -> usize {
-        let list = self.list().map(|list| list.path.clone());
+        let list = self.list().map(|list| (*list.path).clone());
         self.fact(Fact::Condition { old, list, kind: kind.to_owned() })
     }
 
@@ -108,7 +108,7 @@ impl<'c> Collector<'c> {
             Reference::Member(name) => Fact::Member { old: false, name: name.clone() },
             Reference::OldMember(name) => Fact::Member { old: true, name: name.clone() },
             Reference::OfCondition(of) => {
-                let list = self.list().map(|list| list.path.clone());
+                let list = self.list().map(|list| (*list.path).clone());
                 Fact::OfCondition { list, of: of.clone() }
             }
         };
@@ -126,7 +126,7 @@ impl<'c> Collector<'c> {
         Space {
             facts,
             answers,
-            element_of: self.element_of.map(|list| list.path.clone()),
+            element_of: self.element_of.map(|list| (*list.path).clone()),
             changed: self.changed.len(),
             touched: false,
             open: self.facts.iter().any(|(fact, wanted)| self.is_open(fact, wanted)),
@@ -303,9 +303,9 @@ impl<'c> Collector<'c> {
                 answers.push(answer);
             }
         };
-        let known = self.element_of.map(|list| list.types.known.as_slice()).unwrap_or_default();
-        known.iter().for_each(|kind| push(kind.sample(), Represents::Itself));
-        if self.element_of.is_some_and(|list| !list.types.polarity_from.is_empty()) {
+        let known = self.element_of.iter().flat_map(|list| list.types.values());
+        known.for_each(|kind| push(kind.sample(), Represents::Itself));
+        if self.element_of.is_some_and(|list| !list.polarity_from.is_empty()) {
             sample::GATES.iter().for_each(|(name, _)| push((*name).to_owned(), Represents::Itself));
         }
         for value in &wanted.literals {

@@ -50,8 +50,7 @@ pub(super) fn checks_of<'c>(convention: &'c Convention, path: &Pointer) -> Vec<&
 
 /// The checks of a member of a list's elements.
 pub(super) fn checks_of_member<'c>(list: &'c ConditionList, name: &str) -> Vec<&'c Check> {
-    let found = list.members.iter().find(|(known, _)| known == name);
-    found.into_iter().flat_map(|(_, checks)| checks).collect()
+    list.checks(name).iter().collect()
 }
 
 fn type_of(checks: &[&Check]) -> Option<FieldType> {
@@ -127,7 +126,7 @@ pub(crate) fn reason(
         let mut of_status = row.expects().filter(|(member, _)| *member == "status");
         of_status.all(|(_, mut values)| values.any(|value| value == status.name()))
     };
-    let known = list.and_then(|list| list.types.find(kind));
+    let known = list.and_then(|list| list.find(kind));
     let mut rows = known.iter().flat_map(|known| &known.reasons);
     let row = rows.find(|(reason, row)| goes(row) && !taken.contains(reason));
     row.map_or_else(|| REASON.to_owned(), |(reason, _)| reason.clone())
@@ -150,13 +149,10 @@ pub(crate) fn condition(
         condition.insert("reason".to_owned(), reason.into());
         return condition.into();
     };
-    let time = list.times.as_ref().map_or("lastTransitionTime", |times| times.member.as_str());
-    let knows = |name: &str| {
-        let member = list.members.iter().find(|(known, _)| known == name);
-        match member {
-            Some((_, checks)) => !checks.iter().any(|check| check.forbidden),
-            None => list.members.is_empty() && !list.is_map(),
-        }
+    let time = list.time_member();
+    let knows = |name: &str| match list.members.get(name) {
+        Some(checks) => !checks.iter().any(|check| check.forbidden),
+        None => list.members.is_empty() && !list.is_map(),
     };
     if knows("reason") {
         condition.insert("reason".to_owned(), reason.into());
@@ -165,7 +161,7 @@ pub(crate) fn condition(
         condition.insert(time.to_owned(), since.into());
     }
     // First the members that the reason determines, then the other required members.
-    let known: Option<&ConditionType> = list.types.find(kind);
+    let known: Option<&ConditionType> = list.find(kind);
     let row = known.and_then(|known| known.reasons.get(reason));
     for (member, values) in row.into_iter().flat_map(ReasonRow::expects) {
         let first = values.clone().find(|value| !value.is_empty());

@@ -14,7 +14,7 @@ impl Page {
             })
         });
         self.table(["member", "requirement", "rule", "source"], rows.collect());
-        let rows = list.types.known.iter().map(|kind| {
+        let rows = list.types.values().map(|kind| {
             let polarity = kind.polarity.unwrap_or_default().name().to_owned();
             [kind.name.clone(), polarity, remarks(kind), kind.meaning.clone(), kind.source.clone()]
         });
@@ -36,7 +36,7 @@ impl Page {
 
     fn reasons(&mut self, list: &ConditionList) {
         let mut rows: Vec<[String; 5]> = Vec::new();
-        for kind in &list.types.known {
+        for kind in list.types.values() {
             for (reason, row) in &kind.reasons {
                 let expects = row.expects().map(|(member, values)| {
                     format!("{member} {}", words::texts(&values.collect::<Vec<_>>()))
@@ -62,25 +62,25 @@ impl Page {
 /// The properties of a list as a whole.
 fn about(list: &ConditionList) -> Vec<String> {
     let mut points = Vec::new();
-    if !list.versions.is_empty() {
-        let versions = list.versions.iter().map(ToString::to_string);
+    if !list.api_versions.is_empty() {
+        let versions = list.api_versions.iter().map(ToString::to_string);
         points.push(format!("of objects of version {}", words::any_of(versions)));
     }
     if list.history.is_some() {
         points.push("a history: it grows at its end, and what is in it does not change".to_owned());
     } else if list.is_map() {
         points.push("the elements are the values of a map, and its keys identify them".to_owned());
-    } else if list.key.is_empty() {
+    } else if list.key().is_empty() {
         points.push("elements have no key".to_owned());
     }
-    if !list.types.polarity_from.is_empty() {
-        let paths = list.types.polarity_from.iter().map(|path| path.field().to_owned());
+    if !list.polarity_from.is_empty() {
+        let paths = list.polarity_from.iter().map(|path| path.field().to_owned());
         points.push(format!("types of the object's own: {}", words::any_of(paths)));
     }
     if !list.source.is_empty() {
         points.push(format!("source: {}", list.source));
     }
-    let times = list.times.as_ref().filter(|times| !times.source.is_empty());
+    let times = list.transition_time.as_ref().filter(|times| !times.source.is_empty());
     points.extend(times.map(|times| format!("source of the transition times: {}", times.source)));
     points
 }

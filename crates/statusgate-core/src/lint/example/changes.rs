@@ -66,7 +66,7 @@ impl Search<'_> {
             variants.extend(values.filter_map(|value| replaced(object, place, value)));
         }
         for list in self.lists() {
-            let time = list.times.as_ref().map_or("lastTransitionTime", |times| &times.member);
+            let time = list.time_member();
             for (at, item) in self.stage.elements(list, object) {
                 for (place, values) in self.element(list, &at, item, wrong) {
                     for value in values {
@@ -98,8 +98,8 @@ impl Search<'_> {
         item: &Value,
         wrong: bool,
     ) -> Vec<Variation> {
-        let known = item.get("type").and_then(Value::as_str).and_then(|kind| list.types.find(kind));
-        let time = list.times.as_ref().map_or("lastTransitionTime", |times| &times.member);
+        let known = item.get("type").and_then(Value::as_str).and_then(|kind| list.find(kind));
+        let time = list.time_member();
         // The type last: another type is another condition.
         let own = list.members.iter().map(|(name, _)| name.as_str());
         let mut names: Vec<&str> = Vec::new();
@@ -110,8 +110,7 @@ impl Search<'_> {
         }
         let mut variations: Vec<Variation> = Vec::new();
         for name in names {
-            let checks = list.members.iter().filter(|(member, _)| member == name);
-            let checks: Vec<&Check> = checks.flat_map(|(_, checks)| checks).collect();
+            let checks: Vec<&Check> = list.checks(name).iter().collect();
             // Members that the list does not know would be findings.
             if checks.is_empty() && !list.members.is_empty() && !wrong {
                 continue;
@@ -142,7 +141,7 @@ impl Search<'_> {
         match name {
             "status" => texts(&["True", "False", "Unknown"]),
             "type" => {
-                let known = list.types.known.iter().map(|kind| kind.sample().into());
+                let known = list.types.values().map(|kind| kind.sample().into());
                 known.chain([OTHER.into()]).collect()
             }
             "reason" => {
@@ -232,7 +231,7 @@ impl Search<'_> {
             let has = |kind: &Value| items.iter().any(|item| item.get("type") == Some(kind));
             let others = other.and_then(|other| other.pointer(&path)?.as_array());
             let copied = others.into_iter().flatten().cloned();
-            let known = list.types.known.iter().flat_map(|kind| {
+            let known = list.types.values().flat_map(|kind| {
                 ["True", "False", "Unknown"]
                     .map(|status| self.stage.condition(list, &kind.sample(), status))
             });
@@ -248,7 +247,7 @@ impl Search<'_> {
             let mut sorted = items.clone();
             sorted.sort_by_key(|item| {
                 let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
-                list.types.known.iter().position(|known| known.matches(kind))
+                list.rank(kind)
             });
             if !sorted.is_empty() {
                 larger.extend(replaced(object, &path, Some(sorted.into())));
@@ -259,8 +258,7 @@ impl Search<'_> {
 
     /// Two values of a member.
     fn turns(list: &ConditionList, member: &str) -> Vec<Value> {
-        let checks = list.members.iter().filter(|(name, _)| name == member);
-        let checks: Vec<&Check> = checks.flat_map(|(_, checks)| checks).collect();
+        let checks: Vec<&Check> = list.checks(member).iter().collect();
         let good = good(&checks).into_iter().chain([json!("One"), json!("Two")]);
         good.filter(|value| *value != json!("")).take(2).collect()
     }
@@ -296,7 +294,7 @@ impl Search<'_> {
                     history.map(|member| (member, Self::turns(list, member))).collect();
                 let all = (0..=most).map(|number| {
                     let mut item = first.clone();
-                    if item.is_object() && !list.key.is_empty() {
+                    if item.is_object() && !list.key().is_empty() {
                         item["type"] = format!("{OTHER}{number}").into();
                     }
                     for (member, values) in &turns {
@@ -308,7 +306,7 @@ impl Search<'_> {
                 });
                 with(all.collect());
             }
-            for kind in &list.types.known {
+            for kind in list.types.values() {
                 for status in ["True", "False"] {
                     let more = self.stage.condition(list, &kind.sample(), status);
                     with(std::iter::once(&more).chain(items).cloned().collect());

@@ -118,7 +118,7 @@ impl<'s> Search<'s> {
         let mut writes = self.changes(&empty, true);
         writes.push(empty);
         for list in self.lists() {
-            for (at, kind) in list.types.known.iter().map(|kind| kind.sample()).enumerate() {
+            for (at, kind) in list.types.values().map(|kind| kind.sample()).enumerate() {
                 self.add_conditions(list, &kind, at == 0, &mut writes);
             }
             self.add_conditions(list, OTHER, true, &mut writes);
@@ -138,8 +138,7 @@ impl<'s> Search<'s> {
     }
 
     pub(in super::super) fn lists(&self) -> impl Iterator<Item = &'s ConditionList> + use<'s> {
-        let (convention, version) = (self.stage.convention, self.stage.version);
-        convention.conditions.iter().filter(|list| list.applies_to(version))
+        self.stage.convention.lists(self.stage.version)
     }
 
     pub(super) fn scene(&self, object: Value, old: Option<Value>) -> Scene {
@@ -162,11 +161,10 @@ impl<'s> Search<'s> {
     fn add_conditions(&self, list: &ConditionList, kind: &str, all: bool, writes: &mut Vec<Scene>) {
         let of = |status: &str, since: &str| {
             let mut condition = self.stage.condition(list, kind, status);
-            let time = list.times.as_ref().map_or("lastTransitionTime", |times| &times.member);
-            if let Some(time) = condition.get_mut(time) {
+            if let Some(time) = condition.get_mut(list.time_member()) {
                 *time = since.into();
             }
-            if list.members.iter().any(|(name, _)| name == "observedGeneration") {
+            if list.members.contains_key("observedGeneration") {
                 condition["observedGeneration"] = GENERATION.into();
             }
             self.object(|object| self.stage.set_element(object, list, condition))

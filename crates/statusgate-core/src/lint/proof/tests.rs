@@ -29,13 +29,11 @@ fn each_search(policies: &PolicySet, name: &str, compare: impl Fn(&Search<'_, '_
     let versions = versions_of(gate.convention());
     let lint = Lint::new(&gate, &versions);
     for stage in lint.stages(&[]) {
-        let lists = lint.convention.conditions.iter();
-        let lists: Vec<&ConditionList> =
-            lists.filter(|list| list.applies_to(stage.version)).collect();
+        let lists: Vec<&ConditionList> = lint.convention.lists(stage.version).collect();
         let search = Search { stage, gate: &gate, element: None };
         compare(&search, &lint.rulings_of_status(&lists));
         for list in lists {
-            let kinds: Vec<String> = list.types.known.iter().map(|kind| kind.sample()).collect();
+            let kinds: Vec<String> = list.types.values().map(|kind| kind.sample()).collect();
             for kind in kinds.iter().map(String::as_str).take(2).chain(["Example"]) {
                 let search = Search { stage, gate: &gate, element: Some((list, kind)) };
                 compare(&search, &lint.rulings_of_element(list));

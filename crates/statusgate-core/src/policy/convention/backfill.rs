@@ -1,5 +1,7 @@
 //! Defaults for absent fields, members of conditions and whole conditions; and members to remove.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::super::compile::Compiler;
@@ -175,7 +177,7 @@ impl Compiler<'_> {
     pub(crate) fn backfill(
         &self,
         documents: &[documents::Backfill],
-        lists: &[ConditionList],
+        lists: &[Arc<ConditionList>],
         inherited: &[Backfill],
         at: At<'_>,
     ) -> Vec<Backfill> {
@@ -350,22 +352,19 @@ fn steady_status(document: &documents::Backfill, at: At<'_>) -> Option<Filling> 
 }
 
 /// The validating webhook judges the result, and would reject a write without a required member.
-fn check_removed(path: &Pointer, member: &str, lists: &[ConditionList], at: At<'_>) {
-    for list in lists.iter().filter(|list| list.path == *path) {
+fn check_removed(path: &Pointer, member: &str, lists: &[Arc<ConditionList>], at: At<'_>) {
+    for list in lists.iter().filter(|list| *list.path == *path) {
         if list.history.is_some() {
             let message = format!("{path} is a history: its elements do not change");
             at.key("list").report(message);
         }
         let wanted = |check: &Check| check.required && check.action() == Disposition::Deny;
-        let checks = list.members.iter().filter(|(known, _)| known == member);
         let key = |key: &[String]| key.iter().any(|part| part == member);
-        let keys = list.types.known.iter().filter_map(|kind| kind.key.as_deref());
-        if std::iter::once(list.key.as_slice()).chain(keys).any(key) {
+        let keys = list.types.values().filter_map(|kind| kind.key.as_deref());
+        if std::iter::once(list.key()).chain(keys).any(key) {
             at.key("member")
                 .report(format!("{member} cannot be removed: it is part of the key of an element"));
-        } else if let Some(check) =
-            checks.flat_map(|(_, checks)| checks).find(|check| wanted(check))
-        {
+        } else if let Some(check) = list.checks(member).iter().find(|check| wanted(check)) {
             let message = format!("{member} cannot be removed: it is required");
             let help = format!("{} would reject an element without it", check.rule);
             at.key("member").report_with_help(message, help);

@@ -5,59 +5,13 @@ use std::sync::Arc;
 use super::super::compile::Compiler;
 use super::super::rules::{DeclaredRule, Declarer};
 use super::super::schema::member_id;
-use super::super::{Check, Disposition, Id};
+use super::super::{Check, Disposition};
 use super::times::ANYTHING;
-use super::{ConditionTypes, ElementRule, History, Sanction, TransitionTime};
-use crate::documents::{self, ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
+use super::{ConditionList, ConditionType, ElementRule, OuterList};
+use crate::documents::{ConventionSpec, Name, PLACEHOLDER_POINTER, ReasonRow};
 use crate::language::{Glob, List};
 use crate::model::{Json, Members, Object, Pointer};
 use crate::source::tree::{At, near};
-
-/// A list of conditions and what its elements look like.
-#[derive(Clone, Debug)]
-pub struct ConditionList {
-    /// `/status/conditions`, `/status/parents/*/conditions` or `/status/instances/*`.
-    pub path: Pointer,
-    /// The outer list or map, if each of its elements has such a list, or its values are the elements.
-    pub outer: Option<OuterList>,
-    /// Objects of these API versions have this list at this path; empty means all versions.
-    pub versions: Vec<Glob>,
-    /// The rule id for a list that is no list, or an element that is no object.
-    pub shape_rule: Id,
-    /// The members that identify an element; none in a history.
-    pub key: Vec<String>,
-    /// Two elements have one key. None in a history.
-    pub duplicate: Option<Sanction>,
-    /// The largest number of elements.
-    pub max_items: Option<usize>,
-    /// There are more. None without a largest number.
-    pub too_long: Option<Sanction>,
-    /// For an append-only list.
-    pub history: Option<History>,
-    /// The checks of each member of an element, in the order of the document.
-    pub members: Arc<[(String, Vec<Check>)]>,
-    /// An element has a member that is not among them.
-    pub other_members: Option<Sanction>,
-    /// The types of its elements.
-    pub types: Arc<ConditionTypes>,
-    /// How `lastTransitionTime` moves.
-    pub times: Option<TransitionTime>,
-    /// Rules about each element.
-    pub each: Vec<ElementRule>,
-    /// Where all this comes from.
-    pub source: String,
-}
-
-/// A list or map in which each element has a list of conditions, or a map with the elements themselves.
-#[derive(Clone, Debug)]
-pub struct OuterList {
-    /// `/status/parents`.
-    pub path: Pointer,
-    /// The names from an element to its list of conditions; none if the element is an element of the list.
-    pub inner: Vec<String>,
-    /// The members that identify an element; none for a map.
-    pub key: Vec<String>,
-}
 
 /// Where an element is in an outer list or map.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +42,7 @@ impl OuterList {
 impl ConditionList {
     /// Whether objects of this version have the list.
     pub fn applies_to(&self, version: &str) -> bool {
-        self.versions.is_empty() || self.versions.iter().any(|glob| glob.matches(version))
+        self.api_versions.is_empty() || self.api_versions.iter().any(|glob| glob.matches(version))
     }
 
     /// Whether the elements are the values of a map.
@@ -121,15 +75,41 @@ impl ConditionList {
 
     /// The member with the transition time: that of the convention, otherwise that of metav1.
     pub fn time_member(&self) -> &str {
-        match &self.times {
+        match &self.transition_time {
             Some(times) if !times.member.is_empty() => &times.member,
             _ => "lastTransitionTime",
         }
     }
 
+    /// The members that identify an element; none in a history or a map.
+    pub fn key(&self) -> &[String] {
+        self.key.as_deref().unwrap_or_default()
+    }
+
+    /// The checks of a member of an element.
+    pub(crate) fn checks(&self, member: &str) -> &[Check] {
+        self.members.get(member).map(|checks| &**checks).unwrap_or_default()
+    }
+
+    /// The first entry that matches a type: a family comes after its exceptions. Tables have up to two
+    /// dozen types, so comparing short names costs less than hashing one.
+    pub fn find(&self, name: &str) -> Option<&ConditionType> {
+        self.types.values().find(|known| known.matches(name))
+    }
+
+    /// The place of a type in the order of types.
+    pub(crate) fn rank(&self, name: &str) -> Option<usize> {
+        self.types.values().position(|known| known.matches(name))
+    }
+
+    /// Whether some type has a key of its own.
+    pub(crate) fn has_keys_of_types(&self) -> bool {
+        self.types.values().any(|kind| kind.key.is_some())
+    }
+
     /// What predicates need to know of it.
     pub(crate) fn for_predicates(&self) -> List<'_> {
-        List { path: &self.path, polarity_from: &self.types.polarity_from }
+        List { path: &self.path, polarity_from: &self.polarity_from }
     }
 }
 
@@ -143,14 +123,19 @@ const NOT_OF_MAPS: [&str; 8] =
 
 impl Compiler<'_> {
     /// All lists. Of two at one path an object has one, by its version.
-    pub(super) fn condition_lists(&self, spec: &ConventionSpec, at: At<'_>) -> Vec<ConditionList> {
-        let mut lists: Vec<ConditionList> = Vec::new();
+    pub(super) fn condition_lists(
+        &self,
+        spec: &ConventionSpec,
+        at: At<'_>,
+    ) -> Vec<Arc<ConditionList>> {
+        let mut lists: Vec<Arc<ConditionList>> = Vec::new();
         for (index, document) in spec.conditions.iter().enumerate() {
             let at = at.key("conditions").item(index);
             let always = spec.resource_version.as_ref().is_some_and(|version| version.always);
             let list = self.condition_list(document, always, at);
-            let same = |known: &ConditionList| {
-                known.path == list.path && Glob::any_overlap(&known.versions, &list.versions)
+            let same = |known: &Arc<ConditionList>| {
+                known.path == list.path
+                    && Glob::any_overlap(&known.api_versions, &list.api_versions)
             };
             if lists.iter().any(same) {
                 at.key("path").report_with_help(
@@ -158,70 +143,61 @@ impl Compiler<'_> {
                     "give each its own \"apiVersions\"",
                 );
             }
-            lists.push(list);
+            lists.push(Arc::new(list));
         }
         lists
     }
 
     fn condition_list(
         &self,
-        document: &documents::ConditionList,
+        document: &ConditionList,
         resource_version: bool,
         at: At<'_>,
     ) -> ConditionList {
         let rules = self.tables(&[&document.source]);
-        let members = document.members.iter().map(|(name, checks)| {
-            let at = at.key("members").key(name);
-            let checks = checks.iter().enumerate().map(|(index, check)| {
-                self.check(check, &member_id(name), &document.source, at.item(index))
-            });
-            (name.clone(), checks.collect())
-        });
+        let mut list = document.clone();
         // Without a limit the list would grow forever, because no writer may shorten it.
-        if document.history.is_some() && document.max_items.is_none() && self.complete {
+        if list.history.is_some() && list.max_items.is_none() && self.complete {
             at.report_with_help(
                 "a history forgets its oldest elements at some length",
                 "add \"maxItems\"",
             );
         }
         self.check_member_names(document, at);
-        let outer = self.outer_list(document, at);
-        let is_map = outer.as_ref().is_some_and(|outer| outer.inner.is_empty());
-        let key = match &document.key {
-            Some(key) => key.to_vec(),
-            None if document.history.is_some() || is_map => Vec::new(),
-            None => vec!["type".to_owned()],
-        };
-        let action = |sanction: &Sanction| sanction.action;
-        let duplicate = document.duplicate.as_ref().filter(|_| !key.is_empty()).map(action);
-        let too_long = document.too_long.as_ref().filter(|_| document.max_items.is_some());
-        ConditionList {
-            path: (*document.path).clone(),
-            outer,
-            versions: document.api_versions.clone(),
-            shape_rule: rules.rule("condition-shape", Disposition::Deny),
-            duplicate: rules.optional("condition-duplicate", duplicate),
-            key,
-            max_items: document.max_items,
-            too_long: rules.optional("conditions-length", too_long.map(action)),
-            history: document.history.clone().map(|mut history| {
-                rules.name("history-rewritten", history.rewritten.as_mut());
-                rules.name("history-repeated", history.repeated.as_mut());
-                history
-            }),
-            members: members.collect(),
-            other_members: rules.optional("condition-member-unknown", document.other_members),
-            types: Arc::new(self.condition_types(document, at)),
-            times: document.transition_time.as_ref().map(|times| {
-                self.transition_times(times, document, resource_version, at.key("transitionTime"))
-            }),
-            each: Vec::new(),
-            source: document.source.clone(),
+        list.outer = self.outer_list(document, at);
+        if list.key.is_none() && list.history.is_none() && !list.is_map() {
+            list.key = Some("type".to_owned().into());
         }
+        list.shape_rule = rules.rule("condition-shape", Disposition::Deny);
+        list.duplicate.take_if(|_| list.key.is_none());
+        rules.name("condition-duplicate", list.duplicate.as_mut());
+        list.too_long.take_if(|_| list.max_items.is_none());
+        rules.name("conditions-length", list.too_long.as_mut());
+        if let Some(history) = &mut list.history {
+            rules.name("history-rewritten", history.rewritten.as_mut());
+            rules.name("history-repeated", history.repeated.as_mut());
+        }
+        for (name, checks) in &mut list.members {
+            let at = at.key("members").key(name);
+            for (index, check) in checks.0.iter_mut().enumerate() {
+                *check = self.check(check, &member_id(name), &document.source, at.item(index));
+            }
+        }
+        rules.name("condition-member-unknown", list.other_members.as_mut());
+        self.condition_types(&mut list, at);
+        if let Some(times) = &mut list.transition_time {
+            self.transition_times(
+                times,
+                &document.source,
+                resource_version,
+                at.key("transitionTime"),
+            );
+        }
+        list
     }
 
     /// Without a `parentKey`, the outer one is a map.
-    fn outer_list(&self, document: &documents::ConditionList, at: At<'_>) -> Option<OuterList> {
+    fn outer_list(&self, document: &ConditionList, at: At<'_>) -> Option<OuterList> {
         let key: Vec<String> = document.parent_key.iter().flat_map(|key| key.to_vec()).collect();
         let Some((path, inner)) = document.path.outer_list() else {
             if !key.is_empty() && document.path.to_string() != PLACEHOLDER_POINTER {
@@ -243,11 +219,7 @@ impl Compiler<'_> {
     }
 
     /// The rules about each element.
-    pub(super) fn element_rules(
-        &self,
-        document: &documents::ConditionList,
-        at: At<'_>,
-    ) -> Vec<ElementRule> {
+    pub(super) fn element_rules(&self, document: &ConditionList, at: At<'_>) -> Vec<ElementRule> {
         let mut known: Vec<&Name> = Vec::new();
         let rules = document.each.iter().enumerate().map(|(index, rule)| {
             let at = at.key("each").item(index);
@@ -270,7 +242,7 @@ impl Compiler<'_> {
 
     /// Reports misspelled names of members in the tables. A list may have other members, so only a name
     /// that is similar to a known one is an error.
-    fn check_member_names(&self, document: &documents::ConditionList, at: At<'_>) {
+    fn check_member_names(&self, document: &ConditionList, at: At<'_>) {
         let members = document.members.keys().map(String::as_str);
         let known = members.chain(MEMBERS);
         let check = |at: At<'_>, name: &str, word: &'static str| {

@@ -14,17 +14,15 @@ mod times;
 mod types;
 
 pub use crate::documents::{
-    ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves, PhaseReason,
-    PhaseTimeRules, Presence, ReasonRow, RepairStep, ResourceVersion, Rule, Sanction, Since,
-    TransitionTime, Trigger, TriggerWord, Watch, Watched,
+    ConditionList, ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves,
+    OuterList, PhaseReason, PhaseTimeRules, Presence, ReasonRow, RepairStep, ResourceVersion, Rule,
+    Sanction, Since, TransitionTime, Trigger, TriggerWord, Watch, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
-pub use conditions::{ConditionList, OuterList};
 pub(crate) use health::PHASE;
 pub use health::{Health, HealthClass};
 pub use phase::{Phase, PhaseRules};
 pub(crate) use phase::{REQUESTED, STORED};
-pub use types::ConditionTypes;
 
 pub(crate) use conditions::Position;
 pub(crate) use names::Names;
@@ -58,7 +56,7 @@ pub struct Convention {
     /// The rule id for a status that is not an object at all.
     pub status_rule: Id,
     /// The condition lists it knows. Lists that are not named here are exempt.
-    pub conditions: Vec<ConditionList>,
+    pub conditions: Vec<Arc<ConditionList>>,
     /// The phase, where the convention has one.
     pub phase: Option<Arc<PhaseRules>>,
     /// How generations relate.
@@ -83,12 +81,23 @@ impl Convention {
     /// The conditions that predicates read in an object of this version: the first list that such an object
     /// has. Lists inside other lists are read only by their own rules.
     pub fn primary_conditions(&self, version: &str) -> Option<&ConditionList> {
-        self.conditions.iter().find(|list| list.outer.is_none() && list.applies_to(version))
+        self.lists(version).find(|list| list.outer.is_none())
     }
 
     /// The list of conditions at a path in an object of this version.
     pub(crate) fn list_at(&self, path: &Pointer, version: &str) -> Option<&ConditionList> {
-        self.conditions.iter().find(|list| list.path == *path && list.applies_to(version))
+        self.lists(version).find(|list| *list.path == *path)
+    }
+
+    /// The first list of conditions at a path.
+    pub(crate) fn list_of_any_version(&self, path: &Pointer) -> Option<&ConditionList> {
+        self.conditions.iter().map(AsRef::as_ref).find(|list: &&ConditionList| *list.path == *path)
+    }
+
+    /// The lists of conditions in an object of this version.
+    pub(crate) fn lists(&self, version: &str) -> impl Iterator<Item = &ConditionList> + Clone {
+        let lists = self.conditions.iter().map(AsRef::as_ref);
+        lists.filter(move |list: &&ConditionList| list.applies_to(version))
     }
 
     /// The names that a policy may `enable`: rules and defaults that are off by default.
@@ -108,7 +117,9 @@ impl Convention {
         let mut convention = self.clone();
         convention.rules.retain(|rule| on(rule.optional, &rule.id));
         for list in &mut convention.conditions {
-            list.each.retain(|rule| on(rule.optional, &rule.id));
+            if list.each.iter().any(|rule| !on(rule.optional, &rule.id)) {
+                Arc::make_mut(list).each.retain(|rule| on(rule.optional, &rule.id));
+            }
         }
         convention.backfill.retain(|default| !default.optional || wants(&default.name));
         convention
@@ -141,7 +152,8 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
         rules.filter_map(|(index, rule)| compiler.rule(rule, path, at.key("rules").item(index)));
     let rules = rules.map(Arc::new).collect();
     for (index, (list, document)) in conditions.iter_mut().zip(&spec.conditions).enumerate() {
-        list.each = compiler.element_rules(document, at.key("conditions").item(index));
+        let each = compiler.element_rules(document, at.key("conditions").item(index));
+        Arc::make_mut(list).each = each;
     }
     let mut declared = compiler.into_rules();
     declared.set_default_source(&spec.source);
@@ -169,7 +181,7 @@ pub(crate) fn compile(name: &str, spec: &ConventionSpec, complete: bool, at: At<
 /// otherwise the transition times.
 fn times_of(
     backfill: &[Backfill],
-    lists: &[ConditionList],
+    lists: &[Arc<ConditionList>],
     phase: Option<&PhaseRules>,
 ) -> Arc<[String]> {
     let steady = backfill.iter().find_map(|default| match &default.filling {

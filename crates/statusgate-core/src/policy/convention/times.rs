@@ -3,7 +3,6 @@
 use super::super::Disposition;
 use super::super::compile::Compiler;
 use super::{Sanction, TransitionTime};
-use crate::documents;
 use crate::language::SKEW_SECONDS;
 use crate::source::tree::At;
 
@@ -39,25 +38,25 @@ impl TransitionTime {
 impl Compiler<'_> {
     pub(super) fn transition_times(
         &self,
-        document: &TransitionTime,
-        list: &documents::ConditionList,
+        times: &mut TransitionTime,
+        source: &str,
         resource_version: bool,
         at: At<'_>,
-    ) -> TransitionTime {
-        if document.skew() < 0 {
+    ) {
+        if times.skew() < 0 {
             at.key("skewSeconds").report("a difference of clocks cannot be negative");
         }
-        if document.skew() > MAX_SKEW_SECONDS {
+        if times.skew() > MAX_SKEW_SECONDS {
             let message = format!("clocks differ by at most {MAX_SKEW_SECONDS} seconds, a day");
             at.key("skewSeconds").report(message);
         }
-        for name in document.must_move_on.iter() {
-            if self.complete && !document.may_move_on(name) {
+        for name in times.must_move_on.iter() {
+            if self.complete && !times.may_move_on(name) {
                 at.report(format!("\"{name}\" must move the time but is not in mayMoveOn"));
             }
         }
-        let rules = self.tables(&[&document.source, &list.source]);
-        let mut times = document.clone();
+        let own = times.source.clone();
+        let rules = self.tables(&[&own, source]);
         rules.name("transition-time-backwards", times.backwards.as_mut());
         // Without a resourceVersion, a writer with a stale cache repeats an older time.
         let backwards = times.backwards.as_ref().map(|changed| changed.action);
@@ -67,12 +66,12 @@ impl Compiler<'_> {
             Some(written) => written.as_ref().map(|written| written.action),
             None => unchanged,
         };
-        times.backwards_unchanged = Some(rules.optional("transition-time-backwards", unchanged));
+        let unchanged = unchanged.map(|action| rules.sanction("transition-time-backwards", action));
+        times.backwards_unchanged = Some(unchanged);
         times.kept = times.kept.take().filter(|_| !times.must_move_on.is_empty());
         rules.name("transition-time-kept", times.kept.as_mut());
         times.moved = times.moved.take().filter(|_| !times.moves_freely());
         rules.name("transition-time-moved", times.moved.as_mut());
         rules.name("transition-time-future", times.future.as_mut());
-        times
     }
 }

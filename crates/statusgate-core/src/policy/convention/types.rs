@@ -5,34 +5,10 @@ use serde_json::Value;
 use super::super::Disposition;
 use super::super::compile::Compiler;
 use super::super::schema::kebab;
-use super::{ConditionType, Presence, ReasonRow, Sanction};
-use crate::documents;
-use crate::language::{Predicate, Scalar};
-use crate::model::{ConditionStatus, Pointer};
+use super::{ConditionList, ConditionType, Presence, ReasonRow, Sanction};
+use crate::language::{Glob, Predicate, Scalar};
+use crate::model::ConditionStatus;
 use crate::source::tree::At;
-
-/// The types of a list.
-#[derive(Clone, Debug, Default)]
-pub struct ConditionTypes {
-    /// The declared types, in the order of the document.
-    pub known: Vec<ConditionType>,
-    /// An element has another type. `None` accepts all types.
-    pub other: Option<Sanction>,
-    /// Known types are not in the order of the document.
-    pub order: Option<Sanction>,
-    /// Lists of `{conditionType, polarity}` in `.spec`: types that the object itself declares.
-    pub polarity_from: Vec<Pointer>,
-    /// Whether some type has a key of its own.
-    pub(crate) has_keys: bool,
-}
-
-impl ConditionTypes {
-    /// The first entry that matches a type: a family comes after its exceptions. Tables have up to two
-    /// dozen types, so comparing short names costs less than hashing one.
-    pub fn find(&self, name: &str) -> Option<&ConditionType> {
-        self.known.iter().find(|known| known.matches(name))
-    }
-}
 
 impl ConditionType {
     /// Whether this is its name, or a name of its family.
@@ -85,42 +61,27 @@ impl ReasonRow {
 }
 
 impl Compiler<'_> {
-    pub(super) fn condition_types(
-        &self,
-        list: &documents::ConditionList,
-        at: At<'_>,
-    ) -> ConditionTypes {
-        let mut known: Vec<ConditionType> = Vec::new();
-        for (name, document) in &list.types {
+    pub(super) fn condition_types(&self, list: &mut ConditionList, at: At<'_>) {
+        let mut known: Vec<&str> = Vec::new();
+        for (name, kind) in &mut list.types {
             let at = at.key("types").key(name);
-            let found = self.condition_type(name, document.clone(), list, at);
+            self.condition_type(name, kind, &list.source, at);
             // What an entry above matches is not found below.
-            if let Some(other) = known.iter().find(|other| other.matches(name)) {
-                let message = format!("type {name} is \"{}\" above already", other.name);
+            if let Some(other) = known.iter().find(|other| Glob::from(**other).matches(name)) {
+                let message = format!("type {name} is \"{other}\" above already");
                 let help = "the first entry that fits counts: put this one above it";
                 at.name().report_with_help(message, help);
             }
-            known.push(found);
+            known.push(name);
         }
         let rules = self.tables(&[&list.source]);
-        ConditionTypes {
-            has_keys: known.iter().any(|known| known.key.is_some()),
-            known,
-            other: rules.optional("condition-type-unknown", list.other_types),
-            order: rules.optional("condition-order", list.order),
-            polarity_from: list.polarity_from.iter().map(|path| (**path).clone()).collect(),
-        }
+        rules.name("condition-type-unknown", list.other_types.as_mut());
+        rules.name("condition-order", list.order.as_mut());
     }
 
-    fn condition_type(
-        &self,
-        name: &str,
-        mut kind: ConditionType,
-        list: &documents::ConditionList,
-        at: At<'_>,
-    ) -> ConditionType {
-        let source = kind.source.clone();
-        let rules = self.tables(&[&source, &list.source]);
+    fn condition_type(&self, name: &str, kind: &mut ConditionType, source: &str, at: At<'_>) {
+        let own = kind.source.clone();
+        let rules = self.tables(&[&own, source]);
         let id = |what: &str| format!("{}-{what}", kebab(name));
         for (key, presence) in [("missing", &mut kind.missing), ("present", &mut kind.present)] {
             let sanction = presence.as_mut().map(|presence| match presence {
@@ -139,7 +100,7 @@ impl Compiler<'_> {
             kind.reason_rule = rules.rule(&id("reason"), row.action());
             check_texts(row, at.key("reasons").key(reason));
         }
-        ConditionType { name: name.to_owned(), glob: name.into(), ..kind }
+        (kind.name, kind.glob) = (name.to_owned(), name.into());
     }
 }
 
