@@ -1,11 +1,10 @@
 //! `condition` and `oldCondition`: one condition of the object, or of the stored one.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::checker::{Checker, Segment};
+use super::shapes::described;
 use super::words::not;
 use super::{
     Around, Asks, Facts, Kind, NoFormula, OneOrMany, Question, Reasons, Sides, Truth, Word, any_of,
@@ -302,18 +301,12 @@ fn has_one_of(condition: &str, member: &str, names: &[String], negated: bool) ->
     }
 }
 
-impl JsonSchema for ConditionOf {
-    fn schema_name() -> Cow<'static, str> {
-        "ConditionOf".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "object", "properties": {
-            "condition": {
-                "description": "A condition of this write; ask is, isNot, reason, severity, present or changed.",
-                "type": "string",
-            },
-            "oldCondition": {"description": "A condition of the stored object.", "type": "string"},
-        }})
-    }
-}
+described!(ConditionOf, inline: false, |_| {
+    json_schema!({"type": "object", "properties": {
+        "condition": {
+            "description": "A condition of this write; ask is, isNot, reason, severity, present or changed.",
+            "type": "string",
+        },
+        "oldCondition": {"description": "A condition of the stored object.", "type": "string"},
+    }})
+});

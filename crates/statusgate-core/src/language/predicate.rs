@@ -1,13 +1,13 @@
 //! Predicates: words that must all hold.
 
-use std::borrow::Cow;
 use std::ops::Deref;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::shapes::described;
 use super::{All, AnyWord, Asks, Checker, ENTRIES, Entry, Report};
 
 /// A question about an object: the words of one mapping, all of which must hold.
@@ -151,25 +151,8 @@ impl Serialize for Predicate {
     }
 }
 
-impl JsonSchema for Predicate {
-    fn schema_name() -> Cow<'static, str> {
-        "Predicate".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Scope::Object.schema(generator)
-    }
-}
-
-impl JsonSchema for ElementPredicate {
-    fn schema_name() -> Cow<'static, str> {
-        "ElementPredicate".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Scope::Element.schema(generator)
-    }
-}
+described!(Predicate, inline: false, |generator| Scope::Object.schema(generator));
+described!(ElementPredicate, inline: false, |generator| Scope::Element.schema(generator));
 
 impl Scope {
     /// The schema of a nested predicate.

@@ -128,19 +128,7 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-impl JsonSchema for Scalar {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Scalar".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"]})
-    }
-}
+described!(Scalar, inline: true, |_| json_schema!({"type": ["string", "number", "boolean"]}));
 
 /// YAML reads an unquoted `True` as a boolean; in a condition it can only mean the status.
 impl<'de> Deserialize<'de> for ConditionStatus {
@@ -162,19 +150,9 @@ impl Serialize for ConditionStatus {
     }
 }
 
-impl JsonSchema for ConditionStatus {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ConditionStatus".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"enum": ["True", "False", "Unknown", true, false]})
-    }
-}
+described!(ConditionStatus, inline: true, |_| {
+    json_schema!({"enum": ["True", "False", "Unknown", true, false]})
+});
 
 /// A string with a syntax. Its schema names the syntax in `x-check`, so that the structural check can
 /// report errors in it.
@@ -205,6 +183,26 @@ pub const fn check<T: Text>() -> TextCheck {
     (T::CHECK, |text| text.parse::<T>().map(drop).map_err(|error| error.to_string()))
 }
 
+/// Describes a type: under its name, or `inline` at each place.
+macro_rules! described {
+    ($name:ident, inline: $inline:literal, |$generator:pat_param| $schema:expr) => {
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                $inline
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(crate) use described;
+
 /// Reads, writes and describes a [`Text`] that has `Display`.
 macro_rules! text_shape {
     ($name:ident) => {
@@ -220,22 +218,12 @@ macro_rules! text_shape {
             }
         }
 
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let mut schema = <Self as $crate::language::shapes::Text>::schema();
-                let check = <Self as $crate::language::shapes::Text>::CHECK;
-                schema.insert("x-check".to_owned(), check.into());
-                schema
-            }
-        }
+        $crate::language::shapes::described!($name, inline: true, |_| {
+            let mut schema = <Self as $crate::language::shapes::Text>::schema();
+            let check = <Self as $crate::language::shapes::Text>::CHECK;
+            schema.insert("x-check".to_owned(), check.into());
+            schema
+        });
     };
 }
 pub(crate) use text_shape;

@@ -1,18 +1,17 @@
 //! `field`, `oldField`, `member` and `oldMember`: one value of the object, or of the element of a list.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Number;
 
 use super::checker::{Checker, Segment};
 use super::formula::{self, Comparison};
-use super::shapes::Text;
+use super::shapes::{Text, described};
 use super::words::not;
 use super::{
     Answers, AnyPointer, Around, Asks, Facts, Kind, NoFormula, OneOrMany, Pattern, Question,
@@ -484,27 +483,19 @@ impl fmt::Display for Reference {
     }
 }
 
-impl JsonSchema for Reference {
-    fn schema_name() -> Cow<'static, str> {
-        "Reference".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let pointer = |generator: &mut SchemaGenerator, description: &str| {
-            let mut schema = generator.subschema_for::<AnyPointer>();
-            schema.insert("description".to_owned(), description.into());
-            schema
-        };
-        let field = pointer(generator, "A field of this write.");
-        let old_field = pointer(generator, "A field of the stored object.");
-        json_schema!({"type": "object", "properties": {
-            "field": field,
-            "oldField": old_field,
-            "member": {"description": "A member of the element.", "type": "string"},
-            "oldMember": {"description": "A member of the stored element.", "type": "string"},
-        }})
-    }
-}
+described!(Reference, inline: false, |generator| {
+    let mut pointer = |description: &str| {
+        let mut schema = generator.subschema_for::<AnyPointer>();
+        schema.insert("description".to_owned(), description.into());
+        schema
+    };
+    json_schema!({"type": "object", "properties": {
+        "field": pointer("A field of this write."),
+        "oldField": pointer("A field of the stored object."),
+        "member": {"description": "A member of the element.", "type": "string"},
+        "oldMember": {"description": "A member of the stored element.", "type": "string"},
+    }})
+});
 
 impl FromStr for Operand {
     type Err = String;
@@ -544,20 +535,10 @@ impl Serialize for Operand {
     }
 }
 
-impl JsonSchema for Operand {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Operand".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of = generator.subschema_for::<MemberOf>();
-        json_schema!({"anyOf": [{"type": "string", "x-check": Self::CHECK}, of]})
-    }
-}
+described!(Operand, inline: true, |generator| {
+    let of = generator.subschema_for::<MemberOf>();
+    json_schema!({"anyOf": [{"type": "string", "x-check": Self::CHECK}, of]})
+});
 
 impl fmt::Display for Bound {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
