@@ -200,7 +200,7 @@ fn reasons(convention: &Convention) -> BoxedStrategy<Value> {
     let types = convention.conditions.iter().flat_map(|list| list.types.values());
     let rows = types.flat_map(|kind| kind.reasons.keys()).map(String::as_str);
     let phases = convention.phase.iter().flat_map(|rules| &rules.phases);
-    let phases = phases.flat_map(|phase| &phase.reasons).map(String::as_str);
+    let phases = phases.flat_map(|phase| phase.reasons.iter()).map(String::as_str);
     words(rows.chain(phases).chain(["Because", "Because", "", "two words", "ACK.Terminal"]))
 }
 

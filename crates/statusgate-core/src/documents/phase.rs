@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Name, PhaseHealth, StatusPointer, ZeroOrMore};
 use crate::language::{OneOrMany, Predicate};
+use crate::model::Id;
 
 /// Where the transition time of an imposed phase comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +50,12 @@ document! {
     pub struct PhaseValue {
         /// The value, for example Ready. Several values share what follows.
         phase: OneOrMany<String>,
+        /// The value. Of several, compiling makes one of each.
+        #[serde(skip)]
+        name: String,
+        /// The rule id for a write that contradicts it. Compiling sets it.
+        #[serde(skip)]
+        rule: Id,
         /// The second half of the rule id. Default: `phase-` and the value.
         id?: Name,
         /// What it means.

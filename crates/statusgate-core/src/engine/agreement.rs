@@ -1,18 +1,21 @@
 //! Agreement of the phase with the conditions.
 
-use crate::policy::convention::{Convention, Phase, PhaseRules, REQUESTED, Rule, STORED};
+use crate::policy::convention::{Convention, PhaseRules, PhaseValue, REQUESTED, Rule, STORED};
 
 use super::evidence::{Facts, Truth};
 
 /// The phase, if the evidence definitely contradicts it.
-pub(crate) fn contradicted<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p Phase> {
+pub(crate) fn contradicted<'p>(
+    rules: &'p PhaseRules,
+    facts: &Facts<'_, '_>,
+) -> Option<&'p PhaseValue> {
     let phase = rules.find(facts.phase?)?;
     let necessary = phase.necessary.as_ref()?;
     (facts.ask(necessary) == Truth::False).then_some(phase)
 }
 
 /// Whether a phase is admissible: the evidence does not definitely contradict it.
-pub(crate) fn admits(facts: &Facts<'_, '_>, phase: &Phase) -> bool {
+pub(crate) fn admits(facts: &Facts<'_, '_>, phase: &PhaseValue) -> bool {
     let facts = Facts { phase: Some(&phase.name), ..*facts };
     phase.necessary.as_ref().is_none_or(|necessary| facts.ask(necessary) != Truth::False)
 }
@@ -41,7 +44,7 @@ pub(crate) fn change_contradicts_phase(
 }
 
 /// The message about a contradicted phase. It changes only with the state.
-pub(crate) fn reason(phase: &Phase, facts: &Facts<'_, '_>) -> String {
+pub(crate) fn reason(phase: &PhaseValue, facts: &Facts<'_, '_>) -> String {
     let because = phase.necessary.as_ref().map(|necessary| facts.because(necessary));
     format!("phase {} disagrees: {}", phase.name, because.unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! Which phase results from a written one.
 
-use crate::policy::convention::{Phase, PhaseRules};
+use crate::policy::convention::{PhaseRules, PhaseValue};
 
 use super::agreement;
 use super::evidence::{Facts, Truth};
@@ -9,11 +9,11 @@ use super::evidence::{Facts, Truth};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Choice<'p> {
     /// The convention imposes this phase, independent of the writer.
-    Imposed(&'p Phase),
+    Imposed(&'p PhaseValue),
     /// No phase is written: the convention's default, if it has one.
     Default(Option<&'p str>),
     /// The evidence contradicts the written phase.
-    Contradicted(&'p Phase),
+    Contradicted(&'p PhaseValue),
     /// The written phase stays.
     Written,
 }
@@ -30,7 +30,7 @@ pub(crate) fn choose<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Choice
 }
 
 /// The phase that the convention imposes.
-pub(crate) fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p Phase> {
+pub(crate) fn imposed<'p>(rules: &'p PhaseRules, facts: &Facts<'_, '_>) -> Option<&'p PhaseValue> {
     rules.phases.iter().find(|phase| {
         phase.imposed.as_ref().is_some_and(|imposed| facts.ask(&imposed.when) == Truth::True)
     })

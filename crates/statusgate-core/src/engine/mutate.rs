@@ -10,7 +10,7 @@ use json_patch::PatchOperation;
 use serde_json::json;
 
 use crate::model::{Json, Object, Pointer, Subject, same_instant};
-use crate::policy::convention::{Backfill, Phase, PhaseRules, Since};
+use crate::policy::convention::{Backfill, PhaseRules, PhaseValue, Since};
 use crate::policy::{Action, Id, Policy, Selected, Step};
 
 use super::agreement;
@@ -220,7 +220,7 @@ impl<'p, 'a> Run<'_, 'p, 'a> {
 
     /// Whether a disagreement of this writer is repaired: the stored object does not contradict the same
     /// phase. If it does, this write did not introduce the disagreement, even if the evidence changed.
-    fn repairs(&self, policy: &Policy, rules: &PhaseRules, phase: &Phase) -> bool {
+    fn repairs(&self, policy: &Policy, rules: &PhaseRules, phase: &PhaseValue) -> bool {
         let Subject { old, resource, writer, .. } = self.subject;
         let contradicted_before = |old: &Object<'_>| {
             let stored = facts_of(&policy.convention, old, None, resource);

@@ -3,7 +3,7 @@
 use crate::language::shortest;
 use crate::model::{Object, Resource};
 use crate::policy::Policy;
-use crate::policy::convention::Phase;
+use crate::policy::convention::PhaseValue;
 
 use super::agreement;
 use super::because::quoted;
@@ -63,7 +63,8 @@ impl<'p> Standing<'p> {
         };
         let (admissible, inadmissible): (Vec<_>, Vec<_>) =
             rules.phases.iter().partition(|phase| agreement::admits(&facts, phase));
-        let names = |phases: Vec<&'p Phase>| phases.into_iter().map(|phase| &*phase.name).collect();
+        let names =
+            |phases: Vec<&'p PhaseValue>| phases.into_iter().map(|phase| &*phase.name).collect();
         Some(Self {
             phase: phase.map(str::to_owned),
             admissible: names(admissible),

@@ -8,7 +8,7 @@ use super::scene::Stage;
 use super::table::state_space;
 use crate::engine::{Facts, Health, admits, disagreement, imposed, repaired};
 use crate::model::Object;
-use crate::policy::convention::{Convention, Phase, PhaseRules};
+use crate::policy::convention::{Convention, PhaseRules, PhaseValue};
 
 /// All facts that the phase and the health depend on.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ fn phases<'c>(
     rules: &'c PhaseRules,
     facts: &Facts<'_, '_>,
 ) -> (Option<&'c str>, Vec<PhaseState<'c>>) {
-    let state = |phase: &'c Phase| {
+    let state = |phase: &'c PhaseValue| {
         let supposed = Facts { phase: Some(&phase.name), ..*facts };
         let is_admissible = admits(facts, phase);
         PhaseState {

@@ -55,7 +55,7 @@ impl Table<PhaseOutcome> {
                 let admissible: Vec<bool> =
                     rules.phases.iter().map(|phase| admits(facts, phase)).collect();
                 let repair = |(phase, admissible): (_, &bool)| {
-                    let phase: &crate::policy::convention::Phase = phase;
+                    let phase: &crate::policy::convention::PhaseValue = phase;
                     let supposed = Facts { phase: Some(&phase.name), ..*facts };
                     repaired(rules, &supposed).filter(|_| !admissible).and_then(place)
                 };

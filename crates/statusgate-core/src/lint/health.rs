@@ -10,7 +10,7 @@ use crate::explain::{Question, Scene, Space, Stage, health_space};
 use crate::kstatus::compute;
 use crate::language::Asks;
 use crate::model::{Json, Object};
-use crate::policy::convention::{Health as Rules, HealthRule, Phase};
+use crate::policy::convention::{Health as Rules, HealthRule, PhaseValue};
 
 pub(super) fn rules_decide(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(health) = lint.convention.health.as_deref() else { return Vec::new() };
@@ -29,7 +29,7 @@ pub(super) fn phases_have_a_health(lint: &Lint<'_>) -> Vec<Remark> {
     for when in health.rules.iter().filter_map(|rule| rule.when.as_ref()) {
         when.asks(&mut named);
     }
-    let has_none = |phase: &&Phase| {
+    let has_none = |phase: &&PhaseValue| {
         health.phases.iter().all(|(name, _)| *name != *phase.name)
             && named.0.iter().all(|name| *name != &*phase.name)
     };

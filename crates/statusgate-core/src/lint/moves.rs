@@ -63,7 +63,7 @@ pub(super) fn reasons_belong_to_one_phase(lint: &Lint<'_>) -> Vec<Remark> {
     let Some(table) = &rules.reason else { return Vec::new() };
     let mut messages: Vec<String> = Vec::new();
     for phase in &rules.phases {
-        for reason in &phase.reasons {
+        for reason in phase.reasons.iter() {
             let phases = rules.phases.iter().filter(|phase| phase.reasons.contains(reason));
             let phases: Vec<&str> = phases.map(|phase| phase.name.as_str()).collect();
             // Reported with the first of its phases.

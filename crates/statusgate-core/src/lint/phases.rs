@@ -3,7 +3,7 @@
 use super::{Kind, Lint, Remark};
 use crate::explain::{Answer, Fact, PhaseOutcome, Question, Space, Table, has_evidence};
 use crate::language::any_of;
-use crate::policy::convention::{Phase, PhaseRules};
+use crate::policy::convention::{PhaseRules, PhaseValue};
 
 /// The phases of a convention, and their table.
 struct Phases<'l> {
@@ -52,7 +52,7 @@ pub(super) fn repair_finds_a_phase(lint: &Lint<'_>) -> Vec<Remark> {
         });
         Some((phase, found?.0))
     });
-    let lost: Vec<(&Phase, usize)> = lost.collect();
+    let lost: Vec<(&PhaseValue, usize)> = lost.collect();
     let Some((first, number)) = lost.first() else { return Vec::new() };
     let names = any_of(lost.iter().map(|(phase, _)| phase.name.clone()));
     let rules = lost.iter().map(|(phase, _)| phase.rule.to_string()).collect();
@@ -171,7 +171,7 @@ impl<'l> Phases<'l> {
 
     fn each(
         lint: &'l Lint<'l>,
-        check: impl Fn(&Self, usize, &'l Phase) -> Option<Remark>,
+        check: impl Fn(&Self, usize, &'l PhaseValue) -> Option<Remark>,
     ) -> Vec<Remark> {
         let Some(phases) = Self::of(lint) else { return Vec::new() };
         let all = phases.rules.phases.iter().enumerate();
@@ -195,7 +195,7 @@ impl<'l> Phases<'l> {
         self.rules.phases.get(at).map_or("", |phase| phase.name.as_str())
     }
 
-    fn remark(&self, kind: Kind, phase: &Phase, message: String, number: usize) -> Remark {
+    fn remark(&self, kind: Kind, phase: &PhaseValue, message: String, number: usize) -> Remark {
         let witness = self.witness(number, Some(&phase.name));
         Remark::new(kind, vec![phase.rule.to_string()], message, witness)
     }

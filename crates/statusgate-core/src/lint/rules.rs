@@ -7,7 +7,7 @@ use super::{Kind, Lint, Remark, one_per_cause};
 use crate::engine::Action;
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{Asks, Polarity, Predicate};
-use crate::policy::convention::{Phase, PhaseRules};
+use crate::policy::convention::{PhaseRules, PhaseValue};
 
 /// Combinations that a search for one state tries before it gives up. A state that exists is found among
 /// the first few hundred.
@@ -139,7 +139,7 @@ impl<'c> Lint<'c> {
     fn search_write(
         &self,
         rules: &PhaseRules,
-        phase: &Phase,
+        phase: &PhaseValue,
         relevant: &[String],
     ) -> (Found, Option<(Vec<String>, String)>) {
         let mut added: Vec<&Clause<'_>> = Vec::new();

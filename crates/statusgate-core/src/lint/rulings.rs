@@ -7,7 +7,7 @@ use crate::language::{
 };
 use crate::model::{ConditionStatus, Pointer};
 use crate::policy::convention::{
-    ConditionList, ConditionType, Phase, PhaseRules, Sanction, Trigger, Watch, Watched,
+    ConditionList, ConditionType, PhaseRules, PhaseValue, Sanction, Trigger, Watch, Watched,
 };
 use crate::policy::{Check, Disposition};
 
@@ -142,7 +142,7 @@ fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
         let asks = phase.when.questions().into_iter().cloned();
         imposed.extend(asks.map(Predicate::from));
     }
-    let of_phase = |phase: &Phase| {
+    let of_phase = |phase: &PhaseValue| {
         let name = PhaseWord { phase: phase.name.clone().into() }.into();
         phase.necessary.iter().cloned().chain([name]).chain(imposed.clone()).collect()
     };

@@ -6,7 +6,7 @@ use super::convention::Names;
 use super::rules::{DeclaredRule, Declarer, OWNER, RuleTable};
 use super::{Disposition, Id};
 use crate::documents::{Name, Sanction};
-use crate::language::{ElementPredicate, Predicate, Report, Segment};
+use crate::language::{Predicate, Report, Segment};
 use crate::source::tree::At;
 
 /// Compiles the parts of one document.
@@ -86,16 +86,9 @@ impl<'c> Compiler<'c> {
         at.report_with_help(message, "give this one another id");
     }
 
-    /// A predicate, after the check of what its schema cannot express.
-    pub(crate) fn predicate(&self, predicate: &Predicate, at: At<'_>) -> Predicate {
+    /// Checks what the schema of a predicate cannot express.
+    pub(crate) fn predicate(&self, predicate: &Predicate, at: At<'_>) {
         predicate.check(&mut self.reporter(at, true));
-        predicate.clone()
-    }
-
-    /// The same about an element of a list.
-    pub(crate) fn element_predicate(&self, predicate: &ElementPredicate, at: At<'_>) -> Predicate {
-        predicate.check(&mut self.reporter(at, true));
-        predicate.0.clone()
     }
 
     /// Receives the errors of a predicate. One that `decides` can change or reject a write.

@@ -5,7 +5,7 @@ use crate::engine::admits;
 use crate::explain::{Clause, Fact, Question, Scene, Space, Stage, clauses, space_of, versions_of};
 use crate::language::Predicate;
 use crate::policy::Disposition;
-use crate::policy::convention::{Convention, Phase, Trigger};
+use crate::policy::convention::{Convention, PhaseValue, Trigger};
 
 /// Above this number of combinations, the answer is no.
 const MAX_COMBINATIONS: usize = 4096;
@@ -40,7 +40,7 @@ fn is_idle_clause(convention: &Convention, clause: &Clause<'_>) -> bool {
 }
 
 /// Whether no such write contradicts a phase that the stored object alone does not contradict.
-fn is_idle_phase(convention: &Convention, phase: &Phase) -> bool {
+fn is_idle_phase(convention: &Convention, phase: &PhaseValue) -> bool {
     let asks = |necessary: &&Predicate| asks_about_stored(convention, necessary);
     let Some(necessary) = phase.necessary.as_ref().filter(asks) else { return true };
     versions_of(convention).iter().all(|version| {

@@ -3,7 +3,7 @@
 use super::super::words;
 use super::Page;
 use crate::language::Predicate;
-use crate::policy::convention::{PhaseRules, REQUESTED, STORED, Since};
+use crate::policy::convention::{HealthClass, PhaseRules, REQUESTED, STORED, Since};
 
 impl Page {
     pub(super) fn phase(&mut self, rules: &PhaseRules) {
@@ -12,11 +12,12 @@ impl Page {
         let rows = (1..).zip(&rules.phases).map(|(priority, phase): (usize, _)| {
             let evidence =
                 |predicate: Option<&_>| predicate.map(Predicate::in_words).unwrap_or_default();
+            let health = phase.health.as_ref().map(HealthClass::from);
             [
                 priority.to_string(),
                 phase.name.clone(),
                 phase.meaning.clone(),
-                phase.health.map(|class| class.to_string()).unwrap_or_default(),
+                health.map(|health| health.to_string()).unwrap_or_default(),
                 evidence(phase.necessary.as_ref()),
                 evidence(phase.sufficient.as_ref()),
                 evidence(phase.imposed.as_ref().map(|imposed| &imposed.when)),

@@ -177,7 +177,7 @@ impl Search<'_> {
                 variations.push((time.path.to_string(), unique(times.to_vec())));
             }
             if let Some(reason) = &rules.reason {
-                let own = rules.phases.iter().flat_map(|phase| &phase.reasons);
+                let own = rules.phases.iter().flat_map(|phase| phase.reasons.iter());
                 let reasons = own.chain(reason.always.iter()).map(|reason| reason.as_str().into());
                 let reasons = reasons.chain(["Example".into()]).collect();
                 variations.push((reason.path.to_string(), unique(reasons)));

@@ -9,7 +9,7 @@ use crate::explain::{
     Answer, Clause, Fact, LATER, PAST, Question, Scene, Space, clauses, matching, space_of,
 };
 use crate::policy::cel::{CelRule, Part};
-use crate::policy::convention::{ConditionList, Phase};
+use crate::policy::convention::{ConditionList, PhaseValue};
 
 /// Combinations that are judged if some of them violate the rule.
 const MAX_ASKED: usize = 256;
@@ -36,7 +36,7 @@ impl<'s> Search<'s> {
     }
 
     /// The phase with the evidence that the rule is about.
-    fn phase(&self) -> Option<&'s Phase> {
+    fn phase(&self) -> Option<&'s PhaseValue> {
         let phases = self.stage.convention.phase.iter().flat_map(|rules| &rules.phases);
         phases.into_iter().find(|phase| *phase.rule == *self.id)
     }
@@ -194,7 +194,7 @@ impl<'s> Search<'s> {
     /// Each phase: without a stored phase, and after each phase.
     fn add_phases(&self, writes: &mut Vec<Scene>) {
         let Some(rules) = &self.stage.convention.phase else { return };
-        let of = |phase: &Phase, since: &str| {
+        let of = |phase: &PhaseValue, since: &str| {
             self.object(|object| {
                 self.stage.set_phase(object, &phase.name);
                 if let Some(time) = &rules.transition_time {

@@ -226,7 +226,8 @@ impl Compiler<'_> {
 
     /// Compiles one entry.
     fn default(&self, document: &documents::Backfill, at: At<'_>) -> Option<Backfill> {
-        let when = document.when.as_ref().map(|when| self.predicate(when, at.key("when")));
+        let when = document.when.clone();
+        when.iter().for_each(|when| self.predicate(when, at.key("when")));
         let kinds = ["value", "copyOf", "element", "steadyWhile", "absentWhere"].into_iter();
         let mut kinds: Vec<_> = kinds.filter_map(|key| Some((at.position(key)?, key))).collect();
         kinds.sort_unstable();
@@ -328,8 +329,8 @@ impl Compiler<'_> {
             None => {}
         }
         if let Some(of) = &document.absent_where {
-            let of = self.element_predicate(of, at.key("absentWhere"));
-            return Some(Filling::AbsentMember { list, member, of });
+            of.check(&mut self.reporter(at.key("absentWhere"), true));
+            return Some(Filling::AbsentMember { list, member, of: of.0.clone() });
         }
         Some(Filling::Member { list, member, sources: sources(document, at)? })
     }

@@ -15,13 +15,13 @@ mod types;
 
 pub use crate::documents::{
     ConditionList, ConditionType, ElementRule, Generation, HealthRule, History, Imposition, Moves,
-    OuterList, PhaseReason, PhaseTimeRules, Presence, ReasonRow, RepairStep, ResourceVersion, Rule,
-    Sanction, Since, TransitionTime, Trigger, TriggerWord, Watch, Watched,
+    OuterList, PhaseReason, PhaseTimeRules, PhaseValue, Presence, ReasonRow, RepairStep,
+    ResourceVersion, Rule, Sanction, Since, TransitionTime, Trigger, TriggerWord, Watch, Watched,
 };
 pub use backfill::{Backfill, Filling, ValueSource};
 pub(crate) use health::PHASE;
 pub use health::{Health, HealthClass};
-pub use phase::{Phase, PhaseRules};
+pub use phase::PhaseRules;
 pub(crate) use phase::{REQUESTED, STORED};
 
 pub(crate) use conditions::Position;

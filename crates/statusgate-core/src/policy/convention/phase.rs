@@ -6,7 +6,7 @@ use super::super::compile::{Compiler, Sourced};
 use super::super::rules::Declarer;
 use super::super::schema::kebab;
 use super::super::{Disposition, Id};
-use super::{HealthClass, Imposition, Moves, PhaseReason, PhaseTimeRules, RepairStep};
+use super::{Moves, PhaseReason, PhaseTimeRules, PhaseValue, RepairStep};
 use crate::documents::{self, ZeroOrMore, warn};
 use crate::language::Predicate;
 use crate::model::Pointer;
@@ -32,35 +32,10 @@ pub struct PhaseRules {
     /// When it is copied from another object.
     pub mirrored: Option<Predicate>,
     /// Highest priority first.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseValue>,
     /// How a repair chooses a phase: the first entry that holds and has an admissible phase.
     pub repair: Vec<RepairStep>,
     /// Where all this comes from.
-    pub source: String,
-}
-
-/// One value of the phase.
-#[derive(Clone, Debug)]
-pub struct Phase {
-    /// `Ready`.
-    pub name: String,
-    /// `appcat/phase-ready`: the rule id for a write that contradicts it.
-    pub rule: Id,
-    /// What must hold. Only what is definitely contradicted counts.
-    pub necessary: Option<Predicate>,
-    /// What proves it.
-    pub sufficient: Option<Predicate>,
-    /// When the mutating webhook sets it, independent of the writer.
-    pub imposed: Option<Imposition>,
-    /// What it means for readers of the status.
-    pub health: Option<HealthClass>,
-    /// Whether no move leaves it.
-    pub is_final: bool,
-    /// The reasons that it may have; empty: all.
-    pub reasons: Vec<String>,
-    /// What it means, for people.
-    pub meaning: String,
-    /// Where its evidence comes from.
     pub source: String,
 }
 
@@ -84,7 +59,7 @@ impl PhaseRules {
     }
 
     /// The phase of this name.
-    pub fn find(&self, name: &str) -> Option<&Phase> {
+    pub fn find(&self, name: &str) -> Option<&PhaseValue> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 }
@@ -118,7 +93,7 @@ impl Compiler<'_> {
     pub(super) fn phase(&self, document: &documents::Phase, at: At<'_>) -> Option<PhaseRules> {
         let rules = self.tables(&[&document.source]);
         let value_rule = rules.rule("phase-value", Disposition::Deny);
-        let mut phases: Vec<Phase> = Vec::new();
+        let mut phases: Vec<PhaseValue> = Vec::new();
         for (index, value) in document.values.iter().enumerate() {
             let at = at.key("values").item(index);
             if !value.reasons.is_empty() && document.reason.is_none() && self.complete {
@@ -162,6 +137,8 @@ impl Compiler<'_> {
         for (index, step) in document.repair.iter().enumerate() {
             self.check_repair_step(step, at.key("repair").item(index));
         }
+        let mirrored = document.mirrored.clone();
+        mirrored.iter().for_each(|when| self.predicate(when, at.key("mirrored")));
         let mut paths = document.path.iter().map(|path| (**path).clone());
         Some(PhaseRules {
             path: paths.next()?,
@@ -174,10 +151,7 @@ impl Compiler<'_> {
                 reason
             }),
             moves: self.moves(document, rules, at),
-            mirrored: document
-                .mirrored
-                .as_ref()
-                .map(|when| self.predicate(when, at.key("mirrored"))),
+            mirrored,
             phases,
             repair: document.repair.clone(),
             source: document.source.clone(),
@@ -238,9 +212,9 @@ impl Compiler<'_> {
     fn evidence_rule(
         &self,
         name: &str,
-        value: &documents::PhaseValue,
+        value: &PhaseValue,
         phase: &documents::Phase,
-        known: &[Phase],
+        known: &[PhaseValue],
         at: At<'_>,
     ) -> Id {
         let written = value.id.as_ref().map(|id| id.to_string());
@@ -250,7 +224,7 @@ impl Compiler<'_> {
             return Id::new(self.id(&rule), usize::MAX);
         }
         let id = self.id(&rule);
-        let is_shared = |other: &Phase| {
+        let is_shared = |other: &PhaseValue| {
             value.id.is_some() && *other.rule == *id && other.necessary == value.necessary
         };
         if self.declarer(&rule) == Some(Declarer::Phase) && !known.iter().any(is_shared) {
@@ -261,31 +235,15 @@ impl Compiler<'_> {
         rules.rule(&rule, Disposition::Disagreement)
     }
 
-    fn phase_value(
-        &self,
-        name: &str,
-        rule: Id,
-        document: &documents::PhaseValue,
-        at: At<'_>,
-    ) -> Phase {
-        let evidence = |key: &str, predicate: Option<&Predicate>| {
-            predicate.map(|predicate| self.predicate(predicate, at.key(key)))
-        };
-        if let Some(imposed) = &document.imposed {
+    fn phase_value(&self, name: &str, rule: Id, value: &PhaseValue, at: At<'_>) -> PhaseValue {
+        for (key, evidence) in [("necessary", &value.necessary), ("sufficient", &value.sufficient)]
+        {
+            evidence.iter().for_each(|evidence| self.predicate(evidence, at.key(key)));
+        }
+        if let Some(imposed) = &value.imposed {
             self.predicate(&imposed.when, at.key("imposed").key("when"));
         }
-        Phase {
-            name: name.to_owned(),
-            rule,
-            necessary: evidence("necessary", document.necessary.as_ref()),
-            sufficient: evidence("sufficient", document.sufficient.as_ref()),
-            imposed: document.imposed.clone(),
-            health: document.health.as_ref().map(HealthClass::from),
-            is_final: document.is_final,
-            reasons: document.reasons.0.clone(),
-            meaning: document.meaning.clone(),
-            source: document.source.clone(),
-        }
+        PhaseValue { name: name.to_owned(), rule, ..value.clone() }
     }
 
     fn check_repair_step(&self, step: &RepairStep, at: At<'_>) {
