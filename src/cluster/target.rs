@@ -70,11 +70,7 @@ impl Target {
     }
 
     fn resource(&self) -> Resource<'_> {
-        Resource {
-            group: self.group.as_str().into(),
-            version: self.version.as_str().into(),
-            resource: self.plural.as_str().into(),
-        }
+        Resource::new(&self.group, &self.version, &self.plural)
     }
 
     /// A stored object as the subject of a status write that changes nothing. Old and new are the same

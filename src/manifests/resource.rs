@@ -145,11 +145,7 @@ impl CustomResource {
     fn subject(&self, version: &ServedVersion) -> Subject<'_> {
         let subresource = if version.status_subresource { "status" } else { "" };
         Subject {
-            resource: Resource {
-                group: self.group.as_str().into(),
-                version: version.name.clone().into(),
-                resource: self.plural.as_str().into(),
-            },
+            resource: Resource::new(&self.group, version.name.clone(), &self.plural),
             subresource: subresource.into(),
             operation: Operation::Update,
             writer: Writer::default(),

@@ -302,11 +302,7 @@ fn judged(
     let version = example.written["apiVersion"].as_str().unwrap();
     let (group, version) = version.split_once('/').unwrap();
     let subject = Subject {
-        resource: Resource {
-            group: group.into(),
-            version: version.into(),
-            resource: example.resource.as_str().into(),
-        },
+        resource: Resource::new(group, version, &example.resource),
         subresource: "status".into(),
         operation: Operation::Update,
         writer: Writer::default(),

@@ -112,11 +112,7 @@ fn each_change_of_an_object_has_its_policy_and_reason() {
     let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
     let changes = |old: &str, new: &str| {
         let subject = Subject {
-            resource: Resource {
-                group: "vshn.appcat.vshn.io".into(),
-                version: "v1".into(),
-                resource: "vshnredis".into(),
-            },
+            resource: Resource::new("vshn.appcat.vshn.io", "v1", "vshnredis"),
             subresource: "status".into(),
             operation: Operation::Update,
             writer: Writer::default(),

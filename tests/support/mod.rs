@@ -219,11 +219,7 @@ impl Write {
         question: impl FnOnce(&Verdict<'_>) -> T,
     ) -> T {
         let subject = Subject {
-            resource: Resource {
-                group: self.group.as_str().into(),
-                version: self.version.as_str().into(),
-                resource: self.resource.as_str().into(),
-            },
+            resource: Resource::new(&self.group, &self.version, &self.resource),
             subresource: self.subresource.as_str().into(),
             operation: self.operation(),
             writer: Writer {

@@ -254,11 +254,7 @@ mod tests {
         let source = Source { name: "p.yaml".into(), text };
         let policies = PolicySet::compile(&[source]).unwrap_or_else(|error| panic!("{error}"));
         let subject = Subject {
-            resource: Resource {
-                group: "g".into(),
-                version: "v1".into(),
-                resource: "things".into(),
-            },
+            resource: Resource::new("g", "v1", "things"),
             subresource: "status".into(),
             operation: Operation::Update,
             writer: Writer::default(),

@@ -122,11 +122,7 @@ impl<'a> Request<'a> {
             });
         }
         let mut subject = Subject {
-            resource: Resource {
-                group: identity.group().into(),
-                version: identity.version().into(),
-                resource: served.plural.into(),
-            },
+            resource: Resource::new(identity.group(), identity.version(), served.plural),
             subresource: "status".into(),
             operation: Operation::Update,
             writer,

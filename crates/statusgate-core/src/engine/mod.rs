@@ -7,11 +7,7 @@
 //!
 //! let policies = PolicySet::compile(&PolicySet::examples())?;
 //! let subject = Subject {
-//!     resource: Resource {
-//!         group: "vshn.appcat.vshn.io".into(),
-//!         version: "v1".into(),
-//!         resource: "vshnredis".into(),
-//!     },
+//!     resource: Resource::new("vshn.appcat.vshn.io", "v1", "vshnredis"),
 //!     subresource: "status".into(),
 //!     operation: Operation::Update,
 //!     writer: Writer::default(),

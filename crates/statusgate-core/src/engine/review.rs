@@ -120,11 +120,7 @@ mod tests {
     fn reviewed(text: &str) -> Review {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let subject = Subject {
-            resource: Resource {
-                group: "vshn.appcat.vshn.io".into(),
-                version: "v1".into(),
-                resource: "vshnredis".into(),
-            },
+            resource: Resource::new("vshn.appcat.vshn.io", "v1", "vshnredis"),
             subresource: "status".into(),
             operation: Operation::Update,
             writer: Writer::default(),

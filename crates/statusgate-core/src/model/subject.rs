@@ -51,6 +51,17 @@ pub struct Resource<'a> {
     pub resource: Cow<'a, str>,
 }
 
+impl<'a> Resource<'a> {
+    /// A resource by its group, version and plural.
+    pub fn new(
+        group: impl Into<Cow<'a, str>>,
+        version: impl Into<Cow<'a, str>>,
+        resource: impl Into<Cow<'a, str>>,
+    ) -> Self {
+        Self { group: group.into(), version: version.into(), resource: resource.into() }
+    }
+}
+
 /// The user that makes the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writer<'a> {

@@ -113,12 +113,10 @@ fn review<'d>(review: &Members<'d>) -> Recorded<'d> {
         return Recorded::NoWrite;
     };
     let resource = request.get("resource").and_then(Members::parse).unwrap_or_default();
+    let [group, version, plural] =
+        ["group", "version", "resource"].map(|name| text(&resource, name));
     let record = Record::Review(RecordedRequest {
-        resource: Resource {
-            group: text(&resource, "group").into(),
-            version: text(&resource, "version").into(),
-            resource: text(&resource, "resource").into(),
-        },
+        resource: Resource::new(group, version, plural),
         subresource: text(&request, "subResource"),
         operation,
         writer: writer(request.get("userInfo")),
@@ -151,13 +149,11 @@ fn audit<'d>(event: &Members<'d>) -> Recorded<'d> {
     else {
         return Recorded::NoWrite;
     };
+    let [group, version, plural] =
+        ["apiGroup", "apiVersion", "resource"].map(|name| text(&of, name));
     let user = event.get("impersonatedUser").or_else(|| event.get("user"));
     let record = Record::Audit(RecordedRequest {
-        resource: Resource {
-            group: text(&of, "apiGroup").into(),
-            version: text(&of, "apiVersion").into(),
-            resource: text(&of, "resource").into(),
-        },
+        resource: Resource::new(group.clone(), version.clone(), plural.clone()),
         subresource: text(&of, "subresource"),
         operation,
         writer: writer(user),
@@ -170,11 +166,10 @@ fn audit<'d>(event: &Members<'d>) -> Recorded<'d> {
             Recorded::Write { record, object: (&["responseObject"], object), old: None }
         }
         None => {
-            let (group, version) = (text(&of, "apiGroup"), text(&of, "apiVersion"));
             // A reference has the plural and not the kind.
             let identity = Identity {
                 api_version: if group.is_empty() { version } else { format!("{group}/{version}") },
-                kind: text(&of, "resource"),
+                kind: plural,
                 namespace: text(&of, "namespace"),
                 name: text(&of, "name"),
             };
