@@ -248,18 +248,7 @@ fn written(plural: &str, rule: &Resources) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use statusgate_core::policy::Source;
-
-    fn policies(resources: &[(&str, &str)]) -> PolicySet {
-        let documents = resources.iter().enumerate().map(|(number, (name, rule))| Source {
-            name: format!("{number}.yaml"),
-            text: format!(
-                "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: {name}}}, \
-                 spec: {{convention: metav1, resources: [{rule}]}}}}"
-            ),
-        });
-        PolicySet::compile(&documents.collect::<Vec<_>>()).unwrap()
-    }
+    use crate::manifests::rules::tests::policies;
 
     fn served(group: &str, version: &str, plural: &str, status_subresource: bool) -> Target {
         let (group, version) = (group.to_owned(), version.to_owned());

@@ -88,9 +88,8 @@ const AT_ONCE: usize = 10;
 
 #[cfg(test)]
 mod tests {
-    use statusgate_core::policy::Source;
-
     use super::*;
+    use crate::manifests::rules::tests::policies;
 
     fn kinds(list: &[(&str, &str, &str, &str)]) -> Kinds {
         let kind = |(group, version, plural, kind): &(&str, &str, &str, &str)| Kind {
@@ -132,14 +131,8 @@ mod tests {
 
     #[test]
     fn the_version_is_one_that_a_policy_judges_otherwise_the_preferred_one() {
-        let policy = Source {
-            name: "p.yaml".to_owned(),
-            text: "{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {name: p}, spec: \
-                   {convention: metav1, resources: [{apiGroups: [a.io], apiVersions: [v1], resources: \
-                   [widgets]}]}}"
-                .to_owned(),
-        };
-        let policies = PolicySet::compile(&[policy]).unwrap();
+        let selector = "{apiGroups: [a.io], apiVersions: [v1], resources: [widgets]}";
+        let policies = policies(&[("p", selector)]);
         let kinds = kinds(&[
             ("a.io", "v2", "widgets", "Widget"),
             ("a.io", "v1", "widgets", "Widget"),

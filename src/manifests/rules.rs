@@ -311,11 +311,12 @@ fn scope<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D:
 const ANY: &str = "*";
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use statusgate_core::policy::Source;
 
-    fn policies(resources: &[(&str, &str)]) -> PolicySet {
+    /// Policies with these names, each for an entry of `resources`.
+    pub(crate) fn policies(resources: &[(&str, &str)]) -> PolicySet {
         let documents = resources.iter().enumerate().map(|(number, (name, rule))| Source {
             name: format!("{number}.yaml"),
             text: format!(

@@ -103,15 +103,11 @@ fn meant<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::super::resource::ServedVersion;
+    use super::super::rules::tests::policies;
     use super::*;
-    use statusgate_core::policy::Source;
 
     fn found(resources: &str) -> Vec<String> {
-        let text = format!(
-            "{{apiVersion: statusgate.dev/v1alpha1, kind: StatusPolicy, metadata: {{name: p}}, \
-             spec: {{convention: metav1, resources: [{resources}]}}}}"
-        );
-        let policies = PolicySet::compile(&[Source::new("p.yaml", text)]).unwrap();
+        let policies = policies(&[("p", resources)]);
         let resource = |group: &str, plural: &str, versions: &[&str]| CustomResource {
             group: group.into(),
             plural: plural.into(),
