@@ -1,6 +1,6 @@
 //! A registered webhook, mutating or validating.
 
-use k8s_openapi::api::admissionregistration::v1::{self, MutatingWebhook};
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhook;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
@@ -60,8 +60,10 @@ impl Cluster {
         for Registration { metadata, webhooks } in list.items {
             let registration = metadata.name.clone().unwrap_or_default();
             let of = |mut settings: MutatingWebhook| {
-                let rules = settings.rules.take().unwrap_or_default().into_iter().map(rule);
-                Hook { kind, registration: registration.clone(), settings, rules: rules.collect() }
+                // Both types of a rule have one form as JSON.
+                let rules = serde_json::to_value(settings.rules.take());
+                let rules = rules.and_then(serde_json::from_value).unwrap_or_default();
+                Hook { kind, registration: registration.clone(), settings, rules }
             };
             hooks.extend(webhooks.into_iter().flatten().map(of).filter(|hook| match names {
                 [] => is_ours(&metadata, hook),
@@ -143,16 +145,6 @@ impl Hook {
         selects(hook.object_selector.as_ref(), |_| false)
             || selects(hook.namespace_selector.as_ref(), generated)
             || match_conditions.any(|condition| !conditions::is_ours(&condition.name))
-    }
-}
-
-fn rule(rule: v1::RuleWithOperations) -> RuleWithOperations {
-    RuleWithOperations {
-        api_groups: rule.api_groups.unwrap_or_default(),
-        api_versions: rule.api_versions.unwrap_or_default(),
-        operations: rule.operations.unwrap_or_default(),
-        resources: rule.resources.unwrap_or_default(),
-        scope: rule.scope.unwrap_or_else(|| "*".to_owned()),
     }
 }
 
