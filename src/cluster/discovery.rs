@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::stream::{self, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     APIGroup, APIGroupList, APIResource, APIResourceList,
 };
@@ -71,27 +72,17 @@ impl Cluster {
     /// # Errors
     /// When discovery fails. The failure of one group is a [`Gap::Unavailable`].
     pub async fn targets(&self, policies: &PolicySet) -> Result<Targets, ClusterError> {
-        let mut served = Vec::new();
+        let matters = |group: &str| group_matters(policies, group);
+        let Served { resources, unavailable } = self.served(matters, Patience::SHORT).await?;
         let mut targets = Targets::default();
-        if group_matters(policies, "") {
-            served.extend(self.resources("", "v1", "/api/v1").await?);
-        }
-        let what = "discover the API groups";
-        let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
-        for group in groups.groups.iter().filter(|group| group_matters(policies, &group.name)) {
-            for version in versions(group) {
-                let path = format!("/apis/{}/{version}", group.name);
-                match self.resources(&group.name, version, &path).await {
-                    Ok(resources) => served.extend(resources),
-                    Err(error @ ClusterError::Rejected { .. }) => {
-                        let api_version = format!("{}/{version}", group.name);
-                        let reason = error.to_string();
-                        targets.gaps.push(Gap::Unavailable { api_version, reason });
-                    }
-                    Err(error) => return Err(error),
-                }
+        for (api_version, error) in unavailable {
+            // Without the core group, the API server does not work.
+            if api_version == "/api/v1" {
+                return Err(error);
             }
+            targets.gaps.push(Gap::Unavailable { api_version, reason: error.to_string() });
         }
+        let served: Vec<Target> = resources.into_iter().map(|(target, _)| target).collect();
         for target in &served {
             targets.versions.entry(target.name()).or_default().push(target.version.clone());
         }
@@ -101,36 +92,62 @@ impl Cluster {
         Ok(targets)
     }
 
-    /// The resources of one version of a group, without policies.
-    async fn resources(
+    /// The resources of the groups that matter, in the order of discovery.
+    ///
+    /// # Errors
+    /// When discovery fails. The failure of one group is a part of the result.
+    pub(super) async fn served(
         &self,
-        group: &str,
-        version: &str,
-        path: &str,
-    ) -> Result<Vec<Target>, ClusterError> {
-        let list = self.resource_list(path, Patience::SHORT).await?;
-        Ok(targets_of(group, version, &list).map(|(target, _)| target).collect())
-    }
-
-    /// The resources at a path of discovery, as served.
-    pub(super) async fn resource_list(
-        &self,
-        path: &str,
+        matters: impl Fn(&str) -> bool,
         patience: Patience,
-    ) -> Result<APIResourceList, ClusterError> {
-        let what = format!("discover the resources of {}", path.trim_start_matches("/apis/"));
-        self.read_as(&what, path, patience).await
+    ) -> Result<Served, ClusterError> {
+        let what = "discover the API groups";
+        let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
+        let groups = groups.groups.iter().filter(|group| matters(&group.name));
+        let others = groups.flat_map(|group| {
+            versions(group).map(|version| {
+                (group.name.as_str(), version, format!("/apis/{}/{version}", group.name))
+            })
+        });
+        let core = Some(("", "v1", "/api/v1".to_owned())).filter(|_| matters(""));
+        let lists = core.into_iter().chain(others).map(async |(group, version, path)| {
+            let api_version = path.trim_start_matches("/apis/");
+            let what = format!("discover the resources of {api_version}");
+            let list: Result<APIResourceList, _> = self.read_as(&what, &path, patience).await;
+            (group, version, list.map_err(|error| (api_version.to_owned(), error)))
+        });
+        let mut lists = stream::iter(lists).buffered(AT_ONCE);
+        let mut served = Served::default();
+        while let Some((group, version, list)) = lists.next().await {
+            match list {
+                Ok(list) => served.resources.extend(resources(group, version, list)),
+                Err(of @ (_, ClusterError::Rejected { .. })) => served.unavailable.push(of),
+                Err((_, error)) => return Err(error),
+            }
+        }
+        Ok(served)
     }
 }
 
-/// The resources of one version of a group, without policies.
-pub(super) fn targets_of<'l>(
-    group: &'l str,
-    version: &'l str,
-    list: &'l APIResourceList,
-) -> impl Iterator<Item = (Target, &'l APIResource)> {
-    let names: Vec<&str> = list.resources.iter().map(|resource| resource.name.as_str()).collect();
-    let main = list.resources.iter().filter(|resource| !resource.name.contains('/'));
+/// What a cluster serves, without policies.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    pub(super) resources: Vec<(Target, APIResource)>,
+    /// The API versions without a responding server.
+    pub(super) unavailable: Vec<(String, ClusterError)>,
+}
+
+/// Enough for a remote server with a hundred groups to respond within a second.
+const AT_ONCE: usize = 10;
+
+/// The resources of one version of a group.
+fn resources(
+    group: &str,
+    version: &str,
+    list: APIResourceList,
+) -> impl Iterator<Item = (Target, APIResource)> {
+    let names: Vec<String> = list.resources.iter().map(|resource| resource.name.clone()).collect();
+    let main = list.resources.into_iter().filter(|resource| !resource.name.contains('/'));
     main.map(move |resource| {
         let target = Target {
             group: group.to_owned(),
@@ -138,7 +155,7 @@ pub(super) fn targets_of<'l>(
             plural: resource.name.clone(),
             kind: resource.kind.clone(),
             namespaced: resource.namespaced,
-            status_subresource: names.contains(&format!("{}/status", resource.name).as_str()),
+            status_subresource: names.contains(&format!("{}/status", resource.name)),
             policies: Vec::new(),
         };
         (target, resource)
@@ -146,7 +163,7 @@ pub(super) fn targets_of<'l>(
 }
 
 /// The versions of a group, the preferred one first.
-pub(super) fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
+fn versions(group: &APIGroup) -> impl Iterator<Item = &str> {
     let preferred = group.preferred_version.as_ref().map(|version| version.version.as_str());
     let others = group.versions.iter().map(|version| version.version.as_str());
     preferred.into_iter().chain(others.filter(move |version| Some(*version) != preferred))

@@ -1,9 +1,6 @@
 //! The kinds that a cluster serves, by the names that kubectl accepts.
 
-use futures_util::stream::{self, StreamExt};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroupList;
-
-use super::discovery::{choose, targets_of, versions};
+use super::discovery::{Served, choose};
 use super::{Cluster, ClusterError, Patience, Target};
 use statusgate_core::policy::PolicySet;
 
@@ -28,35 +25,16 @@ impl Cluster {
     /// # Errors
     /// When discovery fails. The failure of one group is a part of the result.
     pub async fn kinds(&self, names: &[&str]) -> Result<Kinds, ClusterError> {
-        let what = "discover the API groups";
-        let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
         let matters =
             |group: &str| names.iter().any(|name| split(name).1.is_none_or(|of| of == group));
-        let groups = groups.groups.iter().filter(|group| matters(&group.name));
-        let others = groups.flat_map(|group| {
-            let name = group.name.as_str();
-            versions(group).map(move |version| (name, version, format!("/apis/{name}/{version}")))
+        let Served { resources, unavailable } = self.served(matters, Patience::NONE).await?;
+        let kinds = resources.into_iter().map(|(target, of)| Kind {
+            target,
+            singular: of.singular_name,
+            short: of.short_names.unwrap_or_default(),
         });
-        let core = Some(("", "v1", "/api/v1".to_owned())).filter(|_| matters(""));
-        let lists = core.into_iter().chain(others).map(async |(group, version, path)| {
-            (group, version, self.resource_list(&path, Patience::NONE).await)
-        });
-        let mut lists = stream::iter(lists).buffered(AT_ONCE);
-        let mut kinds = Kinds::default();
-        while let Some((group, version, list)) = lists.next().await {
-            match list {
-                Ok(list) => {
-                    kinds.list.extend(targets_of(group, version, &list).map(|(target, of)| Kind {
-                        target,
-                        singular: of.singular_name.clone(),
-                        short: of.short_names.clone().unwrap_or_default(),
-                    }));
-                }
-                Err(error @ ClusterError::Rejected { .. }) => kinds.unavailable.push(error),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(kinds)
+        let unavailable = unavailable.into_iter().map(|(_, error)| error).collect();
+        Ok(Kinds { list: kinds.collect(), unavailable })
     }
 }
 
@@ -82,9 +60,6 @@ impl Kinds {
 fn split(name: &str) -> (&str, Option<&str>) {
     name.split_once('.').map_or((name, None), |(name, group)| (name, Some(group)))
 }
-
-/// Enough for a remote server with a hundred groups to respond within a second.
-const AT_ONCE: usize = 10;
 
 #[cfg(test)]
 mod tests {
