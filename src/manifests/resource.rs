@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::model::{Resource, Subject, Webhook};
 use statusgate_core::policy::PolicySet;
 use statusgate_core::policy::convention::Convention;
 use statusgate_core::readers::{Program, Readable, Witness};
@@ -147,10 +147,7 @@ impl CustomResource {
         Subject {
             resource: Resource::new(&self.group, version.name.clone(), &self.plural),
             subresource: subresource.into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
-            object: Object::default(),
-            old: None,
+            ..Subject::default()
         }
     }
 }

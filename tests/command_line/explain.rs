@@ -8,7 +8,7 @@ use statusgate_core::documents::PolicySpec;
 use statusgate_core::engine::decide;
 use statusgate_core::explain::{Graph, Page, RuleText, Table, data, has_evidence, render};
 use statusgate_core::lint::{Example, Examples, Kind, Pair};
-use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::model::{Object, Resource, Subject, Webhook};
 use statusgate_core::policy::{PolicySet, Source};
 
 use crate::command::{Ended, run};
@@ -304,10 +304,9 @@ fn judged(
     let subject = Subject {
         resource: Resource::new(group, version, &example.resource),
         subresource: "status".into(),
-        operation: Operation::Update,
-        writer: Writer::default(),
         object: Object::parse(&new).unwrap(),
         old: Some(Object::parse(&old).unwrap()),
+        ..Subject::default()
     };
     let now = "2026-01-10T00:00:00Z".parse().unwrap();
     let verdict = decide(&policies, &subject, Webhook::Validate, now);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use statusgate::telemetry::{Count, Declared, Metrics, Names, Scrape};
 use statusgate_core::engine::{Change, StatusChange, StatusWrite, decide};
-use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use statusgate_core::model::{Object, Resource, Subject, Webhook};
 use statusgate_core::policy::PolicySet;
 
 use crate::server::{Desk, POLICY, Served, post};
@@ -114,10 +114,9 @@ fn each_change_of_an_object_has_its_policy_and_reason() {
         let subject = Subject {
             resource: Resource::new("vshn.appcat.vshn.io", "v1", "vshnredis"),
             subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
             object: Object::parse(new).unwrap(),
             old: Some(Object::parse(old).unwrap()),
+            ..Subject::default()
         };
         let verdict = decide(&policies, &subject, Webhook::Mutate, Timestamp::UNIX_EPOCH);
         let named = verdict.changes.iter().map(|(policy, change)| (policy.to_string(), *change));

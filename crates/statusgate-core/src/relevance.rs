@@ -238,7 +238,7 @@ fn member(path: &Pointer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Object, Operation, Resource, Writer};
+    use crate::model::Resource;
     use crate::policy::Source;
 
     /// What matters to the mutating and to the validating webhook under one policy.
@@ -256,10 +256,7 @@ mod tests {
         let subject = Subject {
             resource: Resource::new("g", "v1", "things"),
             subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
-            object: Object::default(),
-            old: None,
+            ..Subject::default()
         };
         let relevances = Relevances::of(&policies);
         [Webhook::Mutate, Webhook::Validate].map(|webhook| relevances.to(&subject, webhook))

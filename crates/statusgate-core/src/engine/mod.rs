@@ -2,17 +2,16 @@
 //!
 //! ```
 //! use statusgate_core::engine::decide;
-//! use statusgate_core::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+//! use statusgate_core::model::{Object, Resource, Subject, Webhook};
 //! use statusgate_core::policy::PolicySet;
 //!
 //! let policies = PolicySet::compile(&PolicySet::examples())?;
 //! let subject = Subject {
 //!     resource: Resource::new("vshn.appcat.vshn.io", "v1", "vshnredis"),
 //!     subresource: "status".into(),
-//!     operation: Operation::Update,
-//!     writer: Writer::default(),
 //!     object: Object::parse(r#"{"status": {"phase": "ready"}}"#)?,
 //!     old: Some(Object::parse("{}")?),
+//!     ..Subject::default()
 //! };
 //! let verdict = decide(&policies, &subject, Webhook::Validate, jiff::Timestamp::UNIX_EPOCH);
 //! assert!(verdict.is_denied());

@@ -115,17 +115,15 @@ impl From<&Finding<'_>> for Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Object, Operation, Resource, Writer};
+    use crate::model::{Object, Resource};
 
     fn reviewed(text: &str) -> Review {
         let policies = PolicySet::compile(&PolicySet::examples()).unwrap();
         let subject = Subject {
             resource: Resource::new("vshn.appcat.vshn.io", "v1", "vshnredis"),
             subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
             object: Object::parse(text).unwrap(),
-            old: None,
+            ..Subject::default()
         };
         review(&policies, subject, true, Timestamp::UNIX_EPOCH).unwrap()
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::documents::PolicySpec;
 use crate::engine::{Action, Found, decide, review};
 use crate::explain::{NOW, Scene};
-use crate::model::{Object, Operation, Resource, Subject, Webhook, Writer};
+use crate::model::{Object, Resource, Subject, Webhook};
 use crate::policy::convention::Convention;
 use crate::policy::{Diagnostics, Policy, PolicySet};
 
@@ -119,10 +119,9 @@ impl<'w> Write<'w> {
         Some(judge(Subject {
             resource: self.resource.clone(),
             subresource: "status".into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
             object: Object::parse(&new).ok()?,
             old: Some(Object::parse(&old).ok()?),
+            ..Subject::default()
         }))
     }
 }

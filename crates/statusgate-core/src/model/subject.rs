@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::Object;
 
 /// The operation of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
     /// Creates an object.
     Create,
     /// Changes an object. Patches and server-side apply arrive as updates.
+    #[default]
     Update,
     /// Deletes an object.
     Delete,
@@ -72,7 +73,7 @@ pub struct Writer<'a> {
 }
 
 /// The input for one decision: the new object, the old one if any, and the request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Subject<'a> {
     /// The resource.
     pub resource: Resource<'a>,

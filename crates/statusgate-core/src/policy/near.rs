@@ -84,7 +84,7 @@ fn similar<'g>(globs: &'g [Glob], found: &str) -> Option<Option<&'g str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Object, Operation, Resource, Writer};
+    use crate::model::Resource;
     use crate::policy::Source;
 
     fn miss(group: &str, version: &str, plural: &str, subresource: &str) -> Option<String> {
@@ -110,10 +110,7 @@ mod tests {
         let subject = Subject {
             resource: Resource { group, version, resource },
             subresource: subresource.into(),
-            operation: Operation::Update,
-            writer: Writer::default(),
-            object: Object::parse("{}").unwrap(),
-            old: None,
+            ..Subject::default()
         };
         assert_eq!(policies.select(&subject).count(), 0);
         policies.near_miss(&subject).map(|miss| miss.to_string())

@@ -2,37 +2,16 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Object, Reader, Resource};
+use super::request::AdmissionRequest;
+use crate::model::{Object, Reader, Resource, Writer};
 
 /// An AdmissionReview. An absent member is empty.
 #[derive(Default)]
 pub(super) struct Envelope<'a> {
     pub(super) api_version: Cow<'a, str>,
     pub(super) kind: Cow<'a, str>,
-    pub(super) request: Option<Request<'a>>,
-}
-
-/// Its request.
-#[derive(Default)]
-pub(super) struct Request<'a> {
-    pub(super) uid: Cow<'a, str>,
-    pub(super) kind_group: Cow<'a, str>,
-    pub(super) kind: Cow<'a, str>,
-    pub(super) resource: Resource<'a>,
-    pub(super) subresource: Cow<'a, str>,
-    pub(super) name: Cow<'a, str>,
-    pub(super) namespace: Cow<'a, str>,
-    pub(super) operation: Cow<'a, str>,
-    pub(super) user: User<'a>,
-    pub(super) object: Option<Object<'a>>,
-    pub(super) old: Option<Object<'a>>,
-    pub(super) dry_run: bool,
-}
-
-#[derive(Default)]
-pub(super) struct User<'a> {
-    pub(super) name: Cow<'a, str>,
-    pub(super) groups: Vec<Cow<'a, str>>,
+    /// The request, and its operation as text.
+    pub(super) request: Option<(AdmissionRequest<'a>, Cow<'a, str>)>,
 }
 
 impl<'a> Envelope<'a> {
@@ -43,7 +22,7 @@ impl<'a> Envelope<'a> {
             match &*name {
                 "apiVersion" => envelope.api_version = reader.text()?,
                 "kind" => envelope.kind = reader.text()?,
-                "request" => envelope.request = reader.optional(Request::read)?,
+                "request" => envelope.request = reader.optional(request)?,
                 _ => {
                     reader.skip()?;
                 }
@@ -54,36 +33,37 @@ impl<'a> Envelope<'a> {
     }
 }
 
-impl<'a> Request<'a> {
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let mut request = Self::default();
-        reader.object(|reader, name| {
-            match &*name {
-                "uid" => request.uid = reader.text()?,
-                "kind" => {
-                    [request.kind_group, request.kind] = texts(reader, ["group", "kind"])?;
-                }
-                "resource" => {
-                    let names = ["group", "version", "resource"];
-                    let [group, version, resource] = texts(reader, names)?;
-                    request.resource = Resource { group, version, resource };
-                }
-                "subResource" => request.subresource = optional_text(reader)?,
-                "name" => request.name = optional_text(reader)?,
-                "namespace" => request.namespace = optional_text(reader)?,
-                "operation" => request.operation = reader.text()?,
-                "userInfo" => request.user = User::read(reader)?,
-                "object" => request.object = reader.optional(Object::read)?,
-                "oldObject" => request.old = reader.optional(Object::read)?,
-                "dryRun" => request.dry_run = reader.optional(Reader::bool)?.unwrap_or(false),
-                _ => {
-                    reader.skip()?;
-                }
+fn request<'a>(reader: &mut Reader<'a>) -> Option<(AdmissionRequest<'a>, Cow<'a, str>)> {
+    let (mut request, mut operation) = (AdmissionRequest::default(), Cow::default());
+    reader.object(|reader, name| {
+        let subject = &mut request.subject;
+        match &*name {
+            "uid" => request.uid = reader.text()?,
+            "kind" => [request.kind_group, request.kind] = texts(reader, ["group", "kind"])?,
+            "resource" => {
+                let names = ["group", "version", "resource"];
+                let [group, version, resource] = texts(reader, names)?;
+                subject.resource = Resource { group, version, resource };
             }
-            Some(())
-        })?;
-        Some(request)
-    }
+            "subResource" => subject.subresource = optional_text(reader)?,
+            "name" => request.name = optional_text(reader)?,
+            "namespace" => request.namespace = optional_text(reader)?,
+            "operation" => operation = reader.text()?,
+            "userInfo" => subject.writer = writer(reader)?,
+            "object" => {
+                let object = reader.optional(Object::read)?;
+                request.has_object = object.is_some();
+                subject.object = object.unwrap_or_default();
+            }
+            "oldObject" => subject.old = reader.optional(Object::read)?,
+            "dryRun" => request.dry_run = reader.optional(Reader::bool)?.unwrap_or(false),
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Some(())
+    })?;
+    Some((request, operation))
 }
 
 fn optional_text<'a>(reader: &mut Reader<'a>) -> Option<Cow<'a, str>> {
@@ -108,21 +88,19 @@ fn texts<'a, const N: usize>(
     Some(texts)
 }
 
-impl<'a> User<'a> {
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let mut user = Self::default();
-        reader.object(|reader, name| {
-            match &*name {
-                "username" => user.name = reader.text()?,
-                "groups" => user.groups = reader.optional(groups)?.unwrap_or_default(),
-                _ => {
-                    reader.skip()?;
-                }
+fn writer<'a>(reader: &mut Reader<'a>) -> Option<Writer<'a>> {
+    let mut writer = Writer::default();
+    reader.object(|reader, name| {
+        match &*name {
+            "username" => writer.user = reader.text()?,
+            "groups" => writer.groups = reader.optional(groups)?.unwrap_or_default(),
+            _ => {
+                reader.skip()?;
             }
-            Some(())
-        })?;
-        Some(user)
-    }
+        }
+        Some(())
+    })?;
+    Some(writer)
 }
 
 fn groups<'a>(reader: &mut Reader<'a>) -> Option<Vec<Cow<'a, str>>> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Operation, ReadError, Subject, Writer, read};
+use crate::model::{Operation, ReadError, Subject, read};
 
 use super::envelope::Envelope;
 
@@ -10,7 +10,7 @@ use super::envelope::Envelope;
 const MAX_DEPTH: usize = 10_000;
 
 /// The request of an AdmissionReview.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AdmissionRequest<'a> {
     /// The uid, which the response repeats.
     pub uid: Cow<'a, str>,
@@ -132,32 +132,16 @@ impl<'a> Envelope<'a> {
         if self.api_version != "admission.k8s.io/v1" {
             return Err(ReviewError::WrongVersion);
         }
-        let request = self.request.ok_or(ReviewError::Missing("request"))?;
+        let (mut request, operation) = self.request.ok_or(ReviewError::Missing("request"))?;
         if request.uid.is_empty() {
             return Err(ReviewError::Missing("request.uid"));
         }
-        if request.resource.resource.is_empty() {
+        if request.subject.resource.resource.is_empty() {
             return Err(ReviewError::Missing("request.resource"));
         }
-        let operation =
-            Operation::parse(&request.operation).ok_or(ReviewError::UnknownOperation)?;
-        Ok(AdmissionRequest {
-            uid: request.uid,
-            kind_group: request.kind_group,
-            kind: request.kind,
-            name: request.name,
-            namespace: request.namespace,
-            dry_run: request.dry_run,
-            has_object: request.object.is_some(),
-            subject: Subject {
-                resource: request.resource,
-                subresource: request.subresource,
-                operation,
-                writer: Writer { user: request.user.name, groups: request.user.groups },
-                object: request.object.unwrap_or_default(),
-                old: request.old,
-            },
-        })
+        request.subject.operation =
+            Operation::parse(&operation).ok_or(ReviewError::UnknownOperation)?;
+        Ok(request)
     }
 }
 
