@@ -124,7 +124,7 @@ impl Args {
         let mut objects = Vec::new();
         for (kind, name) in named {
             let Some(target) = kinds.find(kind, policies) else {
-                kinds.unavailable.iter().for_each(|error| say(with_causes(error)));
+                kinds.unavailable.iter().for_each(|(_, error)| say(with_causes(error)));
                 bail!("the cluster does not serve {kind}");
             };
             let namespace = if target.namespaced { of_context } else { "" };

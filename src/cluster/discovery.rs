@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     APIGroup, APIGroupList, APIResource, APIResourceList,
 };
 
-use super::{Cluster, ClusterError, Patience, Target};
+use super::{Cluster, ClusterError, Kinds, Patience, Target};
 use statusgate_core::policy::{PolicySet, Resources};
 
 /// The resources that policies select in this cluster.
@@ -73,7 +73,7 @@ impl Cluster {
     /// When discovery fails. The failure of one group is a [`Gap::Unavailable`].
     pub async fn targets(&self, policies: &PolicySet) -> Result<Targets, ClusterError> {
         let matters = |group: &str| group_matters(policies, group);
-        let Served { resources, unavailable } = self.served(matters, Patience::SHORT).await?;
+        let Kinds { list, unavailable } = self.served(matters, Patience::SHORT).await?;
         let mut targets = Targets::default();
         for (api_version, error) in unavailable {
             // Without the core group, the API server does not work.
@@ -82,7 +82,7 @@ impl Cluster {
             }
             targets.gaps.push(Gap::Unavailable { api_version, reason: error.to_string() });
         }
-        let served: Vec<Target> = resources.into_iter().map(|(target, _)| target).collect();
+        let served: Vec<Target> = list.into_iter().map(|(target, _)| target).collect();
         for target in &served {
             targets.versions.entry(target.name()).or_default().push(target.version.clone());
         }
@@ -100,7 +100,7 @@ impl Cluster {
         &self,
         matters: impl Fn(&str) -> bool,
         patience: Patience,
-    ) -> Result<Served, ClusterError> {
+    ) -> Result<Kinds, ClusterError> {
         let what = "discover the API groups";
         let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
         let groups = groups.groups.iter().filter(|group| matters(&group.name));
@@ -117,24 +117,16 @@ impl Cluster {
             (group, version, list.map_err(|error| (api_version.to_owned(), error)))
         });
         let mut lists = stream::iter(lists).buffered(AT_ONCE);
-        let mut served = Served::default();
+        let mut served = Kinds::default();
         while let Some((group, version, list)) = lists.next().await {
             match list {
-                Ok(list) => served.resources.extend(resources(group, version, list)),
+                Ok(list) => served.list.extend(resources(group, version, list)),
                 Err(of @ (_, ClusterError::Rejected { .. })) => served.unavailable.push(of),
                 Err((_, error)) => return Err(error),
             }
         }
         Ok(served)
     }
-}
-
-/// What a cluster serves, without policies.
-#[derive(Debug, Default)]
-pub(super) struct Served {
-    pub(super) resources: Vec<(Target, APIResource)>,
-    /// The API versions without a responding server.
-    pub(super) unavailable: Vec<(String, ClusterError)>,
 }
 
 /// Enough for a remote server with a hundred groups to respond within a second.

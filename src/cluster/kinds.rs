@@ -1,22 +1,17 @@
 //! The kinds that a cluster serves, by the names that kubectl accepts.
 
-use super::discovery::{Served, choose};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
+
+use super::discovery::choose;
 use super::{Cluster, ClusterError, Patience, Target};
 use statusgate_core::policy::PolicySet;
 
 /// Served kinds, in the order of discovery: kubectl prefers the first.
 #[derive(Debug, Default)]
 pub struct Kinds {
-    list: Vec<Kind>,
-    /// The errors of groups without a responding server: their kinds are unknown.
-    pub unavailable: Vec<ClusterError>,
-}
-
-#[derive(Debug)]
-struct Kind {
-    target: Target,
-    singular: String,
-    short: Vec<String>,
+    pub(super) list: Vec<(Target, APIResource)>,
+    /// The API versions without a responding server, with the errors: their kinds are unknown.
+    pub unavailable: Vec<(String, ClusterError)>,
 }
 
 impl Cluster {
@@ -27,14 +22,7 @@ impl Cluster {
     pub async fn kinds(&self, names: &[&str]) -> Result<Kinds, ClusterError> {
         let matters =
             |group: &str| names.iter().any(|name| split(name).1.is_none_or(|of| of == group));
-        let Served { resources, unavailable } = self.served(matters, Patience::NONE).await?;
-        let kinds = resources.into_iter().map(|(target, of)| Kind {
-            target,
-            singular: of.singular_name,
-            short: of.short_names.unwrap_or_default(),
-        });
-        let unavailable = unavailable.into_iter().map(|(_, error)| error).collect();
-        Ok(Kinds { list: kinds.collect(), unavailable })
+        self.served(matters, Patience::NONE).await
     }
 }
 
@@ -44,15 +32,15 @@ impl Kinds {
     pub fn find(&self, name: &str, policies: &PolicySet) -> Option<Target> {
         let (name, group) = split(name);
         let is = |other: &String| other.eq_ignore_ascii_case(name);
-        let mut all =
-            self.list.iter().filter(|of| group.is_none_or(|group| group == of.target.group));
-        let found = all
+        let is_wanted = |target: &Target| group.is_none_or(|group| group == target.group);
+        let mut all = self.list.iter().filter(|(target, _)| is_wanted(target));
+        let (found, _) = all
             .clone()
-            .find(|of| is(&of.target.plural) || is(&of.singular) || is(&of.target.kind))
-            .or_else(|| all.find(|of| of.short.iter().any(is)))?;
-        let same = self.list.iter().filter(|of| of.target.name() == found.target.name());
-        let versions: Vec<Target> = same.map(|of| of.target.clone()).collect();
-        choose(versions, policies).into_iter().next().or_else(|| Some(found.target.clone()))
+            .find(|(target, of)| is(&target.plural) || is(&of.singular_name) || is(&target.kind))
+            .or_else(|| all.find(|(_, of)| of.short_names.iter().flatten().any(is)))?;
+        let all = self.list.iter().map(|(target, _)| target);
+        let versions = all.filter(|target| target.name() == found.name()).cloned().collect();
+        choose(versions, policies).into_iter().next().or_else(|| Some(found.clone()))
     }
 }
 
@@ -67,17 +55,20 @@ mod tests {
     use crate::manifests::rules::tests::policies;
 
     fn kinds(list: &[(&str, &str, &str, &str)]) -> Kinds {
-        let kind = |(group, version, plural, kind): &(&str, &str, &str, &str)| Kind {
-            target: Target {
+        let kind = |(group, version, plural, kind): &(&str, &str, &str, &str)| {
+            let target = Target {
                 group: (*group).to_owned(),
                 version: (*version).to_owned(),
-                plural: (*plural).to_owned(),
                 kind: (*kind).to_owned(),
-                status_subresource: true,
-                ..Target::default()
-            },
-            singular: kind.to_lowercase(),
-            short: vec![plural.chars().take(2).collect()],
+                policies: Vec::new(),
+                ..Target::example(plural)
+            };
+            let of = APIResource {
+                singular_name: kind.to_lowercase(),
+                short_names: Some(vec![plural.chars().take(2).collect()]),
+                ..APIResource::default()
+            };
+            (target, of)
         };
         Kinds { list: list.iter().map(kind).collect(), unavailable: Vec::new() }
     }
