@@ -11,8 +11,9 @@ use std::ptr::from_ref;
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 
 use super::backfill::add_field;
+use super::example::STATUSES;
 use super::gate::{Gate, Write};
-use super::rulings::{Ruling, STATUSES, is_one_of};
+use super::rulings::{Ruling, is_one_of};
 use crate::engine::Action;
 use crate::explain::{Answer, Fact, Question, Scene, Space, Stage, space_of};
 use crate::language::{AnyWord, Predicate};

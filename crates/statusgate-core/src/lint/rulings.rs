@@ -1,6 +1,7 @@
 //! The rules that can reject a status or a condition, and what their verdicts depend on.
 
 use super::Lint;
+use super::example::STATUSES;
 use crate::explain::{Clause, Left, is_decided, left};
 use crate::language::{
     Condition, OneOrMany, Phase as PhaseWord, Predicate, Reference, Scalar, Value,
@@ -131,9 +132,6 @@ impl<'c> Lint<'c> {
         rulings
     }
 }
-
-/// The values of a condition's status.
-pub(super) const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 fn rulings_of_phase(rules: &PhaseRules) -> Vec<Ruling<'_>> {
     // A phase that the webhook imposes is not rejected.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Search;
 use super::edit::{replaced, without_one};
-use super::seeds::{GENERATION, OTHER};
+use super::seeds::{GENERATION, OTHER, STATUSES};
 use crate::explain::{FUTURE, LATER, NOW, PAST, Scene, values};
 use crate::model::Pointer;
 use crate::policy::Check;
@@ -139,7 +139,7 @@ impl Search<'_> {
         let texts = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect();
         let rows = known.iter().flat_map(|known| &known.reasons);
         match name {
-            "status" => texts(&["True", "False", "Unknown"]),
+            "status" => texts(&STATUSES),
             "type" => {
                 let known = list.types.values().map(|kind| kind.sample().into());
                 known.chain([OTHER.into()]).collect()
@@ -232,8 +232,7 @@ impl Search<'_> {
             let others = other.and_then(|other| other.pointer(&path)?.as_array());
             let copied = others.into_iter().flatten().cloned();
             let known = list.types.values().flat_map(|kind| {
-                ["True", "False", "Unknown"]
-                    .map(|status| self.stage.condition(list, &kind.sample(), status))
+                STATUSES.map(|status| self.stage.condition(list, &kind.sample(), status))
             });
             for item in
                 copied.chain(known).filter(|item| item.get("type").is_some_and(|kind| !has(kind)))
