@@ -19,7 +19,7 @@ use crate::server::admit::Reply;
 use crate::server::{DocumentReview, PolicyStore};
 use statusgate_core::documents::DocumentKind;
 use statusgate_core::lint::{self, Remark};
-use statusgate_core::model::{Object, Operation, Subject};
+use statusgate_core::model::{Object, Operation, Subject, shortened};
 use statusgate_core::policy::{Diagnostics, PolicySet, Source};
 use statusgate_core::wire::{AdmissionRequest, depth_of, respond_about_document};
 
@@ -222,10 +222,7 @@ fn listed(remarks: &[Remark]) -> Vec<String> {
     let shown = if remarks.len() > MAX_WARNINGS { MAX_WARNINGS - 1 } else { remarks.len() };
     let warning = |remark: &Remark| {
         let text = remark.to_string().replace(|letter: char| letter.is_control(), " ");
-        match text.char_indices().nth(MAX_WARNING) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        }
+        shortened(&text, MAX_WARNING)
     };
     let mut warnings: Vec<String> = remarks[..shown].iter().map(warning).collect();
     if shown < remarks.len() {

@@ -7,6 +7,7 @@ use super::super::table;
 use super::record::Record;
 use crate::cluster::object_path;
 use statusgate_core::engine::HealthStatus;
+use statusgate_core::model::shortened;
 use statusgate_core::source::{Identity, one_line};
 
 /// Characters of a reason: with the other columns about two lines of a terminal.
@@ -27,7 +28,7 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
             record.reading.health.class.to_string(),
         ];
         row.extend(phases);
-        row.extend([reason(record), status(record)]);
+        row.extend([shortened(&record.reading.health.reason, MAX_REASON), status(record)]);
         table.add_row(row.iter().map(|cell| one_line(cell)));
     }
     if !records.is_empty() {
@@ -46,14 +47,6 @@ pub(super) fn write(records: &[Record<'_>], out: &mut impl Write) -> io::Result<
 
 fn status(record: &Record<'_>) -> String {
     record.reading.result.as_ref().map_or("error", |result| result.status.name()).to_owned()
-}
-
-fn reason(record: &Record<'_>) -> String {
-    let reason = &record.reading.health.reason;
-    match reason.char_indices().nth(MAX_REASON) {
-        Some((end, _)) => format!("{}…", reason.get(..end).unwrap_or_default()),
-        None => reason.clone(),
-    }
 }
 
 /// Phase and admissible phases, those of several policies separated by semicolons.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::super::Target;
 use super::Judged;
 use statusgate_core::engine::{Action, Found};
+use statusgate_core::model::shortened;
 
 /// The name of every report.
 pub const REPORT_NAME: &str = "statusgate";
@@ -188,21 +189,11 @@ impl Kept {
             // In the API, a result that is not scored warns instead of failing.
             "scored": found.action == Action::Deny,
             "resources": [resource],
-            "message": shortened(&found.message),
+            "message": shortened(&found.message, MAX_MESSAGE),
             "timestamp": {"seconds": since.unwrap_or_default(), "nanos": 0},
             "properties": {"field": found.field, "action": found.action.label()},
         })
     }
-}
-
-/// Limits the length of a message, which may contain a value of the object.
-fn shortened(message: &str) -> String {
-    if message.chars().count() <= MAX_MESSAGE {
-        return message.to_owned();
-    }
-    let mut text: String = message.chars().take(MAX_MESSAGE).collect();
-    text.push('…');
-    text
 }
 
 /// The maximum number of results per namespace.
@@ -214,7 +205,7 @@ const MAX_HELD: usize = 50_000;
 /// etcd accepts 1.5 MB, including metadata and `managedFields`.
 const MAX_BYTES: usize = 1 << 20;
 
-/// In characters.
+/// The characters of a message, which may contain a value of the object.
 const MAX_MESSAGE: usize = 500;
 
 #[cfg(test)]

@@ -18,6 +18,14 @@ pub fn quote(text: &str, most: usize) -> String {
     quoted
 }
 
+/// The first `most` characters of a text, with "…" for the others.
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 fn push(quoted: &mut String, letter: char) {
     match letter {
         '\u{7}' => quoted.push_str("\\a"),
