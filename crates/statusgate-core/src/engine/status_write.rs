@@ -62,21 +62,18 @@ impl StatusWrite {
         if change != StatusChange::Content {
             return Some(write);
         }
-        if let Some(rules) = &convention.phase {
-            let place = |object: Option<&Object<'_>>| {
-                place_of(rules, object.and_then(|object| phase_of(convention, object)))
-            };
-            let (from, to) = (place(old), place(Some(object)));
-            write.phases = (from != to).then_some((from, to));
+        let [from, to] = [old, Some(object)].map(|object| phase_of(convention, object?));
+        if let Some(rules) = convention.phase.as_ref().filter(|_| from != to) {
+            let (before, after) = (place_of(rules, from), place_of(rules, to));
+            write.phases = (before != after).then_some((before, after));
         }
-        if let (Some(_), Some(old)) = (write.phases, old)
-            && phase_of(convention, old).is_some()
-        {
+        if let (Some(_), Some(_), Some(old)) = (write.phases, from, old) {
             let since = phase_since(convention, old, &resource.version, now);
             write.in_phase = since.map(|since| seconds(since, now));
         }
         let is_current = |object: &Object<'_>| Health::is_current(convention, object, resource);
-        if is_current(object) && !old.is_some_and(is_current) {
+        // The stored object first: most objects stay current.
+        if !old.is_some_and(is_current) && is_current(object) {
             let created = object.metadata.creation_timestamp.as_deref().and_then(parse_rfc3339);
             write.age_when_current = created.map(|created| seconds(created, now));
         }
