@@ -122,18 +122,22 @@ impl Target {
 }
 
 #[cfg(test)]
-impl Target {
-    /// A resource of the group a.io that the first policy selects. The kind of `foos` is `Foo`.
-    pub(crate) fn example(plural: &str) -> Self {
-        let (first, rest) = plural.trim_end_matches('s').split_at(1);
-        Self {
-            group: "a.io".into(),
-            version: "v1".into(),
-            plural: plural.into(),
-            kind: first.to_uppercase() + rest,
-            namespaced: true,
-            status_subresource: true,
-            policies: vec![0],
+mod tests {
+    use super::Target;
+
+    impl Target {
+        /// A resource of the group a.io that the first policy selects. The kind of `foos` is `Foo`.
+        pub(crate) fn example(plural: &str) -> Self {
+            let (first, rest) = plural.trim_end_matches('s').split_at(1);
+            Self {
+                group: "a.io".into(),
+                version: "v1".into(),
+                plural: plural.into(),
+                kind: first.to_uppercase() + rest,
+                namespaced: true,
+                status_subresource: true,
+                policies: vec![0],
+            }
         }
     }
 }
