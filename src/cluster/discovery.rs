@@ -103,14 +103,18 @@ impl Cluster {
     ) -> Result<Kinds, ClusterError> {
         let what = "discover the API groups";
         let groups: APIGroupList = self.read_as(what, "/apis", Patience::SHORT).await?;
-        let groups = groups.groups.iter().filter(|group| matters(&group.name));
-        let others = groups.flat_map(|group| {
-            versions(group).map(|version| {
-                (group.name.as_str(), version, format!("/apis/{}/{version}", group.name))
-            })
-        });
-        let core = Some(("", "v1", "/api/v1".to_owned())).filter(|_| matters(""));
-        let lists = core.into_iter().chain(others).map(async |(group, version, path)| {
+        // Owned: a stream that borrows is not `Send`.
+        let mut wanted = Vec::new();
+        if matters("") {
+            wanted.push((String::new(), "v1".to_owned(), "/api/v1".to_owned()));
+        }
+        for group in groups.groups.iter().filter(|group| matters(&group.name)) {
+            let of_group = versions(group).map(|version| {
+                (group.name.clone(), version.to_owned(), format!("/apis/{}/{version}", group.name))
+            });
+            wanted.extend(of_group);
+        }
+        let lists = wanted.into_iter().map(|(group, version, path)| async move {
             let api_version = path.trim_start_matches("/apis/");
             let what = format!("discover the resources of {api_version}");
             let list: Result<APIResourceList, _> = self.read_as(&what, &path, patience).await;
@@ -120,7 +124,7 @@ impl Cluster {
         let mut served = Kinds::default();
         while let Some((group, version, list)) = lists.next().await {
             match list {
-                Ok(list) => served.list.extend(resources(group, version, list)),
+                Ok(list) => served.list.extend(resources(&group, &version, list)),
                 Err(of @ (_, ClusterError::Rejected { .. })) => served.unavailable.push(of),
                 Err((_, error)) => return Err(error),
             }
